@@ -23,7 +23,7 @@ const people = {
   sellers: ["S1", "S2", "S3", "X1", "X2"]
 }
 
-/** A history told in random batches, some of them read twice, with late marks of what is overdue in between. */
+/** A history delivered in random batches, some read twice, with overdue marks in between. */
 const reportHistory = Effect.fnUntraced(function* (world: World, seed: number, size = 250) {
   console.log(`history of seed ${seed}`)
   const random = randomFrom(seed)
@@ -319,7 +319,7 @@ describeDatabases(
     layer(worldServices(database), { timeout: "240 seconds", excludeTestServices: true })((it) => {
       for (const seed of [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED"] ?? number * 7_919))) {
         it.effect(
-          `has every figure as a plain count has it, for seed ${seed} [S96, S145–S147, S149–S155, S157–S162, S166]`,
+          `analytics match a plain recount of random settlements, for seed ${seed} [S96, S145–S147, S149–S155, S157–S162, S166]`,
           () =>
             Effect.gen(function* () {
               const world = yield* makeWorld

@@ -14,7 +14,7 @@ const config = { redactAddresses: false, pageDefault: 50, pageMax: 200 }
 const windowOf = (query: string, absent: 0 | 30 = 30) => readWindow(new URLSearchParams(query), noon, absent)
 
 describe("the parameters of analytics", () => {
-  it("take days of 0, 1, 7, 14 and 30, and anything else for 30 [S134]", () => {
+  it("the days parameter accepts 0, 1, 7, 14 and 30 and defaults to 30 [S134]", () => {
     expect(windowOf("days=0")).toEqual({ days: 0, since: undefined })
     expect(windowOf("days=1")).toEqual({ days: 1, since: new Date("2026-01-30T00:00:00Z") })
     expect(windowOf("days=30")).toEqual({ days: 30, since: new Date("2026-01-01T00:00:00Z") })
@@ -24,14 +24,14 @@ describe("the parameters of analytics", () => {
     expect(windowOf("days=3", 0).days).toBe(30)
   })
 
-  it("clamp pages between one item and the largest page [S135, S298]", () => {
+  it("page sizes are clamped between one item and the maximum [S135, S298]", () => {
     const page = (query: string) => readQuery(new URLSearchParams(query)).page(config)
     expect(page("")).toEqual({ limit: 50, offset: 0 })
     expect(page("limit=0")).toEqual({ limit: 1, offset: 0 })
     expect(page("limit=999999999&offset=7")).toEqual({ limit: 200, offset: 7 })
   })
 
-  it("name every fault in a sentence of its own [S329]", () => {
+  it("each invalid setting is reported in its own sentence [S329]", () => {
     const reader = readQuery(new URLSearchParams("limit=-1&offset=1e3&payer=G1&status=open&network=stellar:testnet"))
     reader.page(config)
     reader.given("payer", "address")
@@ -49,7 +49,7 @@ describe("amounts", () => {
     { asset: "CC", transactions: 0n, amount: 0n }
   ]
 
-  it("are added within an asset, never over assets; one stands for all by its settlements or the query [S141]", () => {
+  it("amounts are summed within one asset and never across assets [S141]", () => {
     expect(byAsset(sums)).toEqual([
       { asset: "CB", transactions: 2n, amount: 900n + 10n ** 30n },
       { asset: "CA", transactions: 1n, amount: 5n }
@@ -86,7 +86,7 @@ describe("the settings of analytics", () => {
     }).pipe(Effect.provide(NodeServices.layer))
 
   effectIt.effect(
-    "stand under the contract's names, in the hosted profile with analytics on, addresses shown [S27, S297, S298]",
+    "analytics parameters follow the contract, with addresses shown in the hosted profile [S27, S297, S298]",
     () =>
       Effect.gen(function* () {
         const keepMillis = 3_650 * 86_400_000

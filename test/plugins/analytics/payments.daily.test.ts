@@ -24,8 +24,7 @@ const settled = (facilitator: Facilitator, body: unknown) =>
 for (const database of databaseKinds) {
   describe(`analytics of real payments on ${database}`, () => {
     it.live(
-      "tells of settled payments in every report, as the interface describes them " +
-        "[S133, S136, S137, S141, S144–S153, S156–S167, S178–S180, S244, S308, S316, S320]",
+      "every report includes settled payments and matches its OpenAPI schema [S133, S136, S137, S141, S144–S153, S156–S167, S178–S180, S244, S308, S316, S320]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -193,7 +192,7 @@ for (const database of databaseKinds) {
     )
 
     it.live(
-      "turns an unknown settlement into what the ledger says, once, in its hour and its day [S95, S96, S145, S146, S155]",
+      "an unresolved settlement is corrected once, in its hour and its day [S95, S96, S145, S146, S155]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -257,7 +256,7 @@ for (const database of databaseKinds) {
             expect(Number(failed["fee_stroops"])).toBeGreaterThan(0)
             // A retry of the payment that succeeded is the same payment.
             yield* facilitator.settle(payments[paid["max_amount"] === "800" ? 0 : 1]!.body)
-            // The day's rollup is corrected: nothing of it is unknown any more, and nothing stands twice.
+            // The day's rollup is corrected: nothing in it is unknown any more, and nothing is counted twice.
             expect(yield* days).toEqual([
               ["failed", "1"],
               ["success", "1"]
@@ -268,7 +267,7 @@ for (const database of databaseKinds) {
     )
 
     it.live(
-      "never touches a payment when it cannot write: it says so, and makes good later [S143]",
+      "payments settle when analytics cannot write, and reports catch up later [S143]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -306,7 +305,7 @@ for (const database of databaseKinds) {
     )
 
     it.live(
-      "knows which of two tools of one endpoint was paid for, by the catalog's word [S167]",
+      "sales of two tools on one endpoint are attributed by the catalog [S167]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -342,7 +341,7 @@ for (const database of databaseKinds) {
     )
 
     it.live(
-      "counts judged verifications, valid and refused, and nothing that was not judged [S145]",
+      "only completed verifications are counted, valid and refused [S145]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -374,7 +373,7 @@ for (const database of databaseKinds) {
     )
 
     it.live(
-      "shows pseudonyms for addresses when told to, hashes and URLs as they are [S138, S139, S140, S257, S297]",
+      "addresses are replaced by pseudonyms when configured; hashes and URLs are not [S138, S139, S140, S257, S297]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -455,7 +454,7 @@ for (const database of databaseKinds) {
 }
 
 it.live.skipIf(!databaseKinds.includes("postgres"))(
-  "leaves the database to payments under a flood of reports: few run, some wait, the rest is told to come again [S143]",
+  "a flood of reports is limited and queued; excess requests get Retry-After [S143]",
   () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -469,7 +468,7 @@ it.live.skipIf(!databaseKinds.includes("postgres"))(
         const { body } = yield* facilitator.payment({ payer, payTo, amount: 5n, maxTimeoutSeconds: 300 })
         const held = yield* Deferred.make<void>()
         const release = yield* Deferred.make<void>()
-        // Reports stand still for as long as somebody holds their table.
+        // Reports wait for as long as another session locks their table.
         yield* Effect.forkScoped(
           facilitator.sql.withTransaction(
             Effect.gen(function* () {
@@ -488,7 +487,7 @@ it.live.skipIf(!databaseKinds.includes("postgres"))(
             { concurrency: "unbounded" }
           )
         )
-        // Whom there is no place for is told at once; by then all the others have theirs.
+        // Requests beyond the queue are refused immediately; by then all others hold their place.
         yield* eventually(Effect.sync(() => answered >= 56))
         expect((yield* facilitator.verify(body)).json).toMatchObject({ isValid: true })
         yield* settled(facilitator, body)
@@ -501,8 +500,7 @@ it.live.skipIf(!databaseKinds.includes("postgres"))(
 )
 
 it.live(
-  "requires a key where keys are configured, pages within its bounds, and names what is wrong " +
-    "[S134, S135, S136, S142, S242, S298, S329]",
+  "reports require a configured key, bound their pages and name invalid parameters [S134, S135, S136, S142, S242, S298, S329]",
   () =>
     Effect.scoped(
       Effect.gen(function* () {

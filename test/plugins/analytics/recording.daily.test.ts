@@ -67,7 +67,7 @@ describeDatabases(
   (database) => {
     layer(worldServices(database), { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "are made again from the journal, the same as they were; counts of verifications stay [S96]",
+        "a rebuild from the journal gives the same rows and keeps verification counts [S96]",
         () =>
           Effect.gen(function* () {
             const world = yield* makeWorld
@@ -91,7 +91,7 @@ describeDatabases(
         240_000
       )
 
-      it.effect("are not made again from a journal whose beginning has left: that is refused and changes nothing", () =>
+      it.effect("a rebuild is refused when the journal's beginning was pruned", () =>
         Effect.gen(function* () {
           const world = yield* makeWorld
           yield* world.empty
@@ -105,32 +105,30 @@ describeDatabases(
         })
       )
 
-      it.effect(
-        "say when something becomes overdue next, as long as settling may take at most, and at once when it is [S96]",
-        () =>
-          Effect.gen(function* () {
-            const world = yield* makeWorld
-            yield* world.empty
-            expect(yield* world.recorder.lapse).toBe(25_000)
-            yield* world.tell([recorded(1)])
-            yield* world.follow(10)
-            const due = (interval: string) =>
-              world.sql`update analytics_settlements
+      it.effect("the next overdue time is one maximum settlement time after recording [S96]", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          expect(yield* world.recorder.lapse).toBe(25_000)
+          yield* world.tell([recorded(1)])
+          yield* world.follow(10)
+          const due = (interval: string) =>
+            world.sql`update analytics_settlements
               set status = 'open', due_at = clock_timestamp() + ${interval}::interval`
-            yield* due("1 minute")
-            expect(yield* world.recorder.lapse).toBe(25_000)
-            yield* due("4 seconds")
-            const pause = yield* world.recorder.lapse
-            expect(pause).toBeGreaterThan(0)
-            expect(pause).toBeLessThanOrEqual(4_000)
-            yield* due("-1 seconds")
-            expect(yield* world.recorder.lapse).toBe(1)
-            const [row] = yield* world.sql<{ status: string }>`select status from analytics_settlements`
-            expect(row?.status).toBe("unknown")
-          })
+          yield* due("1 minute")
+          expect(yield* world.recorder.lapse).toBe(25_000)
+          yield* due("4 seconds")
+          const pause = yield* world.recorder.lapse
+          expect(pause).toBeGreaterThan(0)
+          expect(pause).toBeLessThanOrEqual(4_000)
+          yield* due("-1 seconds")
+          expect(yield* world.recorder.lapse).toBe(1)
+          const [row] = yield* world.sql<{ status: string }>`select status from analytics_settlements`
+          expect(row?.status).toBe("unknown")
+        })
       )
 
-      it.effect("lose single settlements by age, and none of their sums; what is unknown stays", () =>
+      it.effect("pruning by age drops settlements, keeps their sums and what is unknown", () =>
         Effect.gen(function* () {
           const world = yield* makeWorld
           yield* world.empty
@@ -151,7 +149,7 @@ describeDatabases(
       )
 
       it.effect(
-        "count each fact once when two replicas read at the same time, one of them also what is overdue [S96]",
+        "two replicas reading concurrently count each fact once, overdue ones included [S96]",
         () =>
           Effect.gen(function* () {
             const world = yield* makeWorld
@@ -198,7 +196,7 @@ describeDatabases(
         240_000
       )
 
-      it.effect("go on without a fact that cannot be read, and without the end of what was never begun [S143]", () =>
+      it.effect("recording skips an unreadable fact and an outcome without a start [S143]", () =>
         Effect.gen(function* () {
           const world = yield* makeWorld
           yield* world.empty
@@ -228,7 +226,7 @@ describeDatabases(
         })
       )
 
-      it.effect("keep an end, whatever is told later, and take an operator's word on what was unresolved [S96]", () =>
+      it.effect("outcomes are immutable except unresolved, which an operator may resolve [S96]", () =>
         Effect.gen(function* () {
           const world = yield* makeWorld
           yield* world.empty
@@ -260,32 +258,30 @@ describeDatabases(
         })
       )
 
-      it.effect(
-        "take what older facts leave out for the most it can be, an amount that is not told for what was signed",
-        () =>
-          Effect.gen(function* () {
-            const world = yield* makeWorld
-            yield* world.empty
-            yield* world.tell([
-              recorded(1, { amount: undefined, facilitator: undefined, amountMax: "12" }),
-              ended(1, "settled", { moved: null }),
-              recorded(2, { amount: "4" }),
-              ended(2, "settled", { moved: "3" })
-            ])
-            yield* world.follow(10)
-            expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(1)))).toMatchObject({
-              amount: "12",
-              max_amount: "12",
-              facilitator_id: "unnamed"
-            })
-            expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(2)))).toMatchObject({
-              amount: "3",
-              max_amount: "10"
-            })
+      it.effect("facts without an amount count the signed maximum", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          yield* world.tell([
+            recorded(1, { amount: undefined, facilitator: undefined, amountMax: "12" }),
+            ended(1, "settled", { moved: null }),
+            recorded(2, { amount: "4" }),
+            ended(2, "settled", { moved: "3" })
+          ])
+          yield* world.follow(10)
+          expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(1)))).toMatchObject({
+            amount: "12",
+            max_amount: "12",
+            facilitator_id: "unnamed"
           })
+          expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(2)))).toMatchObject({
+            amount: "3",
+            max_amount: "10"
+          })
+        })
       )
 
-      it.effect("show nothing of a settlement that is still waited for [S155]", () =>
+      it.effect("a settlement that is still awaited appears in no report [S155]", () =>
         Effect.gen(function* () {
           const world = yield* makeWorld
           yield* world.empty
@@ -303,49 +299,47 @@ describeDatabases(
         })
       )
 
-      it.effect(
-        "name a resource by its URL only when one listing has it and the recipient; else the catalog decides [S167]",
-        () =>
-          Effect.gen(function* () {
-            const world = yield* makeWorld
-            yield* world.empty
-            const [site, first, second] = [
-              yield* world.list("https://a.example.com/x", "S1"),
-              yield* world.list("https://a.example.com/mcp", "S1", "mcp", "add"),
-              yield* world.list("https://a.example.com/mcp", "S1", "mcp", "subtract")
-            ]
-            yield* world.tell([
-              recorded(1, { resourceUrl: "https://A.example.com/x?city=Riga#top" }),
-              ended(1),
-              recorded(2, { resourceUrl: "https://a.example.com/x", payTo: "S2" }),
-              ended(2),
-              recorded(3, { resourceUrl: "https://a.example.com/mcp" }),
-              ended(3),
-              recorded(4, { resourceUrl: "not a url" }),
-              ended(4)
-            ])
-            yield* world.follow(3)
-            const resourceOf = (number: number) =>
-              Effect.map(world.transactions.byHash(hashOf(number)), (found) => Option.getOrThrow(found).resource_id)
-            expect(yield* Effect.forEach([1, 2, 3, 4], resourceOf)).toEqual([String(site), null, null, null])
-            const sold = (resource: bigint) => ({
-              type: "catalog.sold",
-              subject: String(resource),
-              data: {
-                sales: [{ transaction: hashOf(3), resourceId: String(resource), origin: "https://a.example.com" }]
-              }
-            })
-            yield* world.tell([sold(second), sold(first)])
-            yield* world.follow(3)
-            expect(yield* resourceOf(3)).toBe(String(second))
-            expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ unique_resources: "2" })
-            expect((yield* world.resources.origins(everything, undefined)).items).toMatchObject([
-              { origin: "https://a.example.com", resource_count: "3", settlement_count: "2" }
-            ])
+      it.effect("a resource is named by its URL only for its own recipient [S167]", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          const [site, first, second] = [
+            yield* world.list("https://a.example.com/x", "S1"),
+            yield* world.list("https://a.example.com/mcp", "S1", "mcp", "add"),
+            yield* world.list("https://a.example.com/mcp", "S1", "mcp", "subtract")
+          ]
+          yield* world.tell([
+            recorded(1, { resourceUrl: "https://A.example.com/x?city=Riga#top" }),
+            ended(1),
+            recorded(2, { resourceUrl: "https://a.example.com/x", payTo: "S2" }),
+            ended(2),
+            recorded(3, { resourceUrl: "https://a.example.com/mcp" }),
+            ended(3),
+            recorded(4, { resourceUrl: "not a url" }),
+            ended(4)
+          ])
+          yield* world.follow(3)
+          const resourceOf = (number: number) =>
+            Effect.map(world.transactions.byHash(hashOf(number)), (found) => Option.getOrThrow(found).resource_id)
+          expect(yield* Effect.forEach([1, 2, 3, 4], resourceOf)).toEqual([String(site), null, null, null])
+          const sold = (resource: bigint) => ({
+            type: "catalog.sold",
+            subject: String(resource),
+            data: {
+              sales: [{ transaction: hashOf(3), resourceId: String(resource), origin: "https://a.example.com" }]
+            }
           })
+          yield* world.tell([sold(second), sold(first)])
+          yield* world.follow(3)
+          expect(yield* resourceOf(3)).toBe(String(second))
+          expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ unique_resources: "2" })
+          expect((yield* world.resources.origins(everything, undefined)).items).toMatchObject([
+            { origin: "https://a.example.com", resource_count: "3", settlement_count: "2" }
+          ])
+        })
       )
 
-      it.effect("call a payment organic unless its recipient had paid its payer before", () =>
+      it.effect("a payment is organic unless its recipient had paid its payer before", () =>
         Effect.gen(function* () {
           const world = yield* makeWorld
           yield* world.empty

@@ -46,7 +46,7 @@ export interface Listing {
 
 const millisPerDay = 86_400_000
 
-/** Settlements over forty days, with the facts that tell of them in the order they would be told. */
+/** Settlements over forty days, with their facts in the order they would be published. */
 export const historyOf = (
   random: Random,
   size: number,
@@ -144,7 +144,7 @@ export const historyOf = (
         amount = settled ? meant : 0n
       }
     }
-    // The listing of the URL is taken by itself when it is this recipient's; else the catalog tells what a declared
+    // The URL's listing is used only when it belongs to this recipient; otherwise the catalog resolves what a declared
     // payment was for.
     let found = listing !== undefined && listing.payTo === payTo ? listing : undefined
     if (status === "success" && found === undefined && random.next() < 0.3) {

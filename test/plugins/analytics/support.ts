@@ -1,4 +1,4 @@
-// Shared by the tests of analytics over whole facilitators: reports by their path, and a look at a body through the
+// Shared by the tests of analytics over whole facilitators: reads reports by path and validates a body against the
 // schema that /openapi.json gives for it.
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect } from "effect"
@@ -10,7 +10,7 @@ export const report = (facilitator: Facilitator, path: string) =>
 
 const formats = { "date-time": (text: string) => !Number.isNaN(Date.parse(text)), date: /^\d{4}-\d{2}-\d{2}$/ }
 
-/** Faults of an answer by the document's schema for its route. */
+/** Validation errors of a response against the document's schema for its route. */
 export const describedErrors = (document: Json) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: formats as never })
   ajv.addSchema({ ...document, $id: "http://interface/" })

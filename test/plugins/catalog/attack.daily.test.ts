@@ -36,7 +36,7 @@ const lieAt = (at: number): Partial<Declared> => ({
 
 describe.each(databaseKinds)("an attack on a proven listing on %s", (database) => {
   it.live(
-    "changes no byte of it, refuses no honest declaration, and lists one URL of fifty over one signature [S256][S317]",
+    "an attack changes no byte of a proven listing and refuses no honest declaration [S256][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -63,7 +63,8 @@ describe.each(databaseKinds)("an attack on a proven listing on %s", (database) =
           const before = yield* eventually(shown, (one) => one?.["ownership"] === "proven")
           expect(before).toMatchObject({ ownership: "proven", description: "Weather" })
 
-          // More lies than versions of a day, each a valid payment of somebody's, under both keys, one of them settled.
+          // More false declarations than a day's versions, each in another payer's valid payment, under both keys, one
+          // of them settled.
           for (let at = 0; at < versionsOfDay + 4; at++) {
             const asked = at % 2 === 0 ? attacker : seller
             const lie = yield* declaring(asked, { payer: payers[at % 3]!, payTo, url, ...lieAt(at) })
@@ -92,13 +93,13 @@ describe.each(databaseKinds)("an attack on a proven listing on %s", (database) =
           expect(
             made.filter(({ resource }) => resource.startsWith(`${origin.url}/made-up/`)).length
           ).toBeLessThanOrEqual(1)
-          // And what is merely claimed stands behind the listing that its origin stands for.
+          // A merely claimed listing ranks behind the one its origin confirms.
           expect(made[0]).toMatchObject({ resource: url })
 
-          // Its origin alone changes it, and at once.
+          // Only its origin changes it, and immediately.
           origin.answers.set("/weather", sellingPage({ ...page, amount: "2500", description: "Weather, dearer" }))
           yield* seller.verify(yield* declaring(seller, { ...honest, amount: 2_500n }))
-          const after = yield* eventually(shown, (reported) => reported?.["description"] === "Weather, dearer")
+          const after = yield* eventually(shown, (current) => current?.["description"] === "Weather, dearer")
           expect(after["accepts"].map(({ amount }: Json) => amount)).toEqual(["2500"])
         })
       ),

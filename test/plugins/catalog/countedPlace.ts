@@ -8,11 +8,11 @@ export const makePlace = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const gate = yield* Latch.make(true)
   let answered = Deferred.makeUnsafe<void>()
-  const reported = { statements: 0 }
+  const counter = { statements: 0 }
   const watched = (connection: SqlConnection.Connection): SqlConnection.Connection =>
     Object.assign(Object.create(connection) as SqlConnection.Connection, {
       execute: ((...args) => {
-        reported.statements += 1
+        counter.statements += 1
         return connection.execute(...args).pipe(
           Effect.tap(() => Effect.sync(() => Deferred.doneUnsafe(answered, Exit.void))),
           Effect.tap(() => gate.await)
@@ -26,5 +26,5 @@ export const makePlace = Effect.gen(function* () {
     answered = Deferred.makeUnsafe<void>()
     return Deferred.await(answered)
   })
-  return { told: reported, shut, open: gate.open, from }
+  return { counter, shut, open: gate.open, from }
 })

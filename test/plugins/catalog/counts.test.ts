@@ -21,7 +21,7 @@ const addResources = Effect.fnUntraced(function* (count: number) {
       array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now() from generate_series(1, ${count})`
 })
 
-/** As another replica does it: the fact, and nobody tells this process. */
+/** Writes the fact as another replica does, without notifying this process. */
 const report = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { publish } = yield* Facts
@@ -42,7 +42,7 @@ describeDatabases(
   (database, kind) => {
     const parts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(parts, { timeout: "240 seconds" })((it) => {
-      it.effect("holds until this process changes something, and is then made anew at once [S109]", () =>
+      it.effect("counts are cached until this process changes a listing, then recomputed immediately [S109]", () =>
         Effect.gen(function* () {
           const { changed, count } = yield* open
           yield* addResources(3)
@@ -55,12 +55,12 @@ describeDatabases(
         })
       )
 
-      it.effect("follows what another replica changes, whatever time has passed meanwhile", () =>
+      it.effect("counts follow another replica's changes without a timeout", () =>
         Effect.gen(function* () {
           const { count } = yield* open
           yield* addResources(1)
           expect(yield* count({}, "all")).toMatchObject({ total: 1 })
-          // Without a fact nothing has changed: what stands in the table all the same is not counted.
+          // Without a fact nothing has changed: rows written to the table directly are not counted.
           yield* addResources(1)
           yield* TestClock.adjust("4 seconds")
           expect(yield* count({}, "all")).toMatchObject({ total: 1 })
@@ -76,7 +76,7 @@ describeDatabases(
         })
       )
 
-      it.effect("of a large catalog may lag two seconds behind a change, and no longer", () =>
+      it.effect("counts of a large catalog lag at most two seconds behind changes", () =>
         Effect.gen(function* () {
           const { changed, count } = yield* open
           yield* addResources(10_000)
@@ -89,9 +89,9 @@ describeDatabases(
         })
       )
 
-      it.effect("is refused when too many others are being made, while those that are known are still told", () =>
+      it.effect("too many concurrent counts are refused while cached counts are still served", () =>
         Effect.gen(function* () {
-          // The embedded database has one session: nobody could hold a lock beside the counts.
+          // The embedded database has one session: no other session could hold a lock beside the counts.
           if (kind === "pglite") return
           const sql = yield* SqlClient.SqlClient
           const { count } = yield* open

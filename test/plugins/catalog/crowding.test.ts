@@ -1,4 +1,4 @@
-// Who waits when declarations take long to read: one of each payer before a second of anybody, and never a payment.
+// Queueing of slow declarations: one of each payer before a second of any, and never a payment.
 import { expect, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Layer, Option } from "effect"
 import type { ExtensionOutcome, PaymentObservation } from "../../../kernel/payment/Extension.ts"
@@ -40,7 +40,7 @@ const observationOf = (payer: string, at: number, probed: () => void): PaymentOb
     dialect: "ledger",
     requirements: terms,
     accepted: terms,
-    // Takes long to look through.
+    // Takes long to validate.
     resource: {
       get url() {
         probed()
@@ -87,77 +87,74 @@ const parts = Observer.layer.pipe(
   ])
 )
 
-it.effect(
-  "of declarations that take long sixty-four wait, in turns by payer: a flood gives its last places to others, " +
-    "and what was only verified gives way to what was settled [S256][S260]",
-  () =>
-    Effect.gen(function* () {
-      const real = yield* Clock.Clock
-      // Reading takes two seconds of this clock; who has to pause goes on when the test says so.
-      let now = 0
-      const read = new Set<string>()
-      const pauses: Array<Deferred.Deferred<void>> = []
-      const clock: Clock.Clock = {
-        ...real,
-        monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
-        monotonicTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
-        sleep: () => {
-          const pause = Deferred.makeUnsafe<void>()
-          pauses.push(pause)
-          return Deferred.await(pause)
-        }
+it.effect("the queue of slow declarations is fair by payer and prefers settled ones [S256][S260]", () =>
+  Effect.gen(function* () {
+    const real = yield* Clock.Clock
+    // Reading takes two seconds of this clock; a paused reader continues when the test says so.
+    let now = 0
+    const read = new Set<string>()
+    const pauses: Array<Deferred.Deferred<void>> = []
+    const clock: Clock.Clock = {
+      ...real,
+      monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
+      monotonicTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
+      sleep: () => {
+        const pause = Deferred.makeUnsafe<void>()
+        pauses.push(pause)
+        return Deferred.await(pause)
       }
-      const extension = yield* Observer
-      yield* Effect.gen(function* () {
-        const observe = (payer: string, at: number, stage: "verified" | "settled" = "verified") => {
-          const probed = () => {
-            now += 2_000
-            read.add(`${payer} ${at}`)
-          }
-          const observed = { ...observationOf(payer, at, probed), stage }
-          return Effect.forkChild(extension.observe(observed), { startImmediately: true })
+    }
+    const extension = yield* Observer
+    yield* Effect.gen(function* () {
+      const observe = (payer: string, at: number, stage: "verified" | "settled" = "verified") => {
+        const probed = () => {
+          now += 2_000
+          read.add(`${payer} ${at}`)
         }
-        const wordOf = (fiber: Fiber.Fiber<ExtensionOutcome>) => {
-          const exit = fiber.pollUnsafe()
-          return exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died"
-        }
-        yield* Effect.flatMap(observe("GFLOOD", 0), Fiber.join)
-        // The first waits for the process's time, and sixty-four for their turn; a payer alone may have them all.
-        const flood = yield* Effect.forEach(
-          Array.from({ length: 70 }, (_, at) => at + 1),
-          (at) => observe("GFLOOD", at)
-        )
-        expect(flood.filter((fiber) => wordOf(fiber) === "waits")).toHaveLength(65)
-        const other = yield* observe("GOTHER", 1)
-        const another = yield* observe("GOTHER", 2)
-        expect([other, another].map(wordOf)).toEqual(["waits", "waits"])
-        expect(flood.filter((fiber) => wordOf(fiber) === "waits")).toHaveLength(63)
-        // Each of many has one place: one more free one finds none, and one that was paid for does.
-        const many = yield* Effect.forEach(
-          Array.from({ length: 62 }, (_, at) => at),
-          (at) => observe(`GFREE${at}`, 1)
-        )
-        expect(many.every((fiber) => wordOf(fiber) === "waits")).toBe(true)
-        expect(wordOf(yield* observe("GLATE", 1))).toBe("catalog_unavailable")
-        const paid = yield* observe("GBUYER", 1, "settled")
-        expect(wordOf(paid)).toBe("waits")
-        expect(
-          [flood, [other, another], many].map((all) => all.filter((one) => wordOf(one) === "waits").length)
-        ).toEqual([2, 1, 61])
-        read.clear()
-        for (let turn = 0; turn < 66; turn++) {
-          for (let tries = 0; pauses.length === 0 && tries < 100; tries++) yield* Effect.yieldNow
-          const pause = pauses.shift()
-          if (pause !== undefined) yield* Deferred.succeed(pause, undefined)
-        }
-        yield* Fiber.join(paid)
-        const firsts = [...read].filter((one) => one.endsWith(" 1")).map((one) => one.split(" ")[0])
-        expect(firsts).toEqual(["GFLOOD", "GOTHER", ...many.slice(1).map((_, at) => `GFREE${at}`), "GBUYER"])
-      }).pipe(Effect.provideService(Clock.Clock, clock))
-    }).pipe(Effect.provide(parts))
+        const observed = { ...observationOf(payer, at, probed), stage }
+        return Effect.forkChild(extension.observe(observed), { startImmediately: true })
+      }
+      const wordOf = (fiber: Fiber.Fiber<ExtensionOutcome>) => {
+        const exit = fiber.pollUnsafe()
+        return exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died"
+      }
+      yield* Effect.flatMap(observe("GFLOOD", 0), Fiber.join)
+      // The first waits for the process's time, and sixty-four for their turn; a payer alone may have them all.
+      const flood = yield* Effect.forEach(
+        Array.from({ length: 70 }, (_, at) => at + 1),
+        (at) => observe("GFLOOD", at)
+      )
+      expect(flood.filter((fiber) => wordOf(fiber) === "waits")).toHaveLength(65)
+      const other = yield* observe("GOTHER", 1)
+      const another = yield* observe("GOTHER", 2)
+      expect([other, another].map(wordOf)).toEqual(["waits", "waits"])
+      expect(flood.filter((fiber) => wordOf(fiber) === "waits")).toHaveLength(63)
+      // Each of many has one place: one more free one finds none, and one that was paid for does.
+      const many = yield* Effect.forEach(
+        Array.from({ length: 62 }, (_, at) => at),
+        (at) => observe(`GFREE${at}`, 1)
+      )
+      expect(many.every((fiber) => wordOf(fiber) === "waits")).toBe(true)
+      expect(wordOf(yield* observe("GLATE", 1))).toBe("catalog_unavailable")
+      const paid = yield* observe("GBUYER", 1, "settled")
+      expect(wordOf(paid)).toBe("waits")
+      expect([flood, [other, another], many].map((all) => all.filter((one) => wordOf(one) === "waits").length)).toEqual(
+        [2, 1, 61]
+      )
+      read.clear()
+      for (let turn = 0; turn < 66; turn++) {
+        for (let tries = 0; pauses.length === 0 && tries < 100; tries++) yield* Effect.yieldNow
+        const pause = pauses.shift()
+        if (pause !== undefined) yield* Deferred.succeed(pause, undefined)
+      }
+      yield* Fiber.join(paid)
+      const firsts = [...read].filter((one) => one.endsWith(" 1")).map((one) => one.split(" ")[0])
+      expect(firsts).toEqual(["GFLOOD", "GOTHER", ...many.slice(1).map((_, at) => `GFREE${at}`), "GBUYER"])
+    }).pipe(Effect.provideService(Clock.Clock, clock))
+  }).pipe(Effect.provide(parts))
 )
 
-it.effect("turns go round: nobody has a second before the others' first, and whoever leaves holds nobody up", () =>
+it.effect("the fair scheduler alternates owners, and a departing waiter delays no other", () =>
   Effect.gen(function* () {
     const turns = new FairScheduler({ concurrentMax: 1, waitingMax: 8 })
     const order: Array<string> = []
@@ -185,7 +182,7 @@ it.effect("turns go round: nobody has a second before the others' first, and who
   })
 )
 
-it.effect("what was verified before is recalled and counted as seen; what differs, or was settled, is not [S256]", () =>
+it.effect("a declaration verified before is counted as seen unless it differs or settled [S256]", () =>
   Effect.gen(function* () {
     const { observe, recall } = yield* Observer
     const now = yield* Clock.currentTimeMillis

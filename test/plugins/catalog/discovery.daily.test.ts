@@ -27,7 +27,7 @@ const open = (database: (typeof databaseKinds)[number]) =>
         set: [
           "plugins=[ledger-local, x402-exact, catalog]",
           "catalog_security.probe_origins=false",
-          // A page's tag changes with the end of its cursor, every third of this: not while a test looks.
+          // A page's ETag changes with the end of its cursor, every third of this: not during one test.
           "discovery.cursor_minutes=1440"
         ],
         environment: { OPERATOR_API_KEYS: operatorKey }
@@ -57,7 +57,7 @@ const open = (database: (typeof databaseKinds)[number]) =>
 describe.each(databaseKinds)("discovery on %s", (database) => {
   layer(open(database), { timeout: 240_000, excludeTestServices: true })((it) => {
     it.effect(
-      "filters by every parameter, in either spelling, on one and the same option [S44][S106][S107][S108][S312]",
+      "every filter parameter applies, in either spelling, to the same payment option [S44][S106][S107][S108][S312]",
       () =>
         Effect.gen(function* () {
           const { facilitator, sellers } = yield* World
@@ -88,8 +88,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
     )
 
     it.effect(
-      "refuses what no filter may be, with a sentence for each fault, and finds nothing " +
-        "politely [S108][S110][S315][S119][S120][S131][S132]",
+      "an invalid filter is refused with one message for each error [S108][S110][S315][S119][S120][S131][S132]",
       () =>
         Effect.gen(function* () {
           const { facilitator } = yield* World
@@ -121,55 +120,53 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
         })
     )
 
-    it.effect(
-      "pages by a signed cursor that opens for its own filters alone, and clamps limits [S124][S125][S126][S312]",
-      () =>
-        Effect.gen(function* () {
-          const { facilitator } = yield* World
-          const seen: Array<string> = []
-          let query = "?limit=2&type=http"
-          for (let pages = 0; pages < 10; pages++) {
-            const { items, pagination } = yield* browse(facilitator, query)
-            expect(pagination).toMatchObject({ limit: 2, total: 8, offset: seen.length })
-            seen.push(...items.map(({ resource }: Json) => resource))
-            if (pagination.cursor === null) break
-            query = `?limit=2&type=http&cursor=${pagination.cursor}`
-          }
-          expect(seen).toEqual([
-            "https://b.example.com/xlm",
-            ...[6, 5, 4, 3, 2, 1, 0].map((at) => `https://a.example.com/${at}`)
-          ])
-          const {
-            pagination: { cursor }
-          } = yield* browse(facilitator, "?limit=2&type=http")
-          const [version, payload, signature] = cursor.split(".")
-          const forged = Buffer.from(
-            JSON.stringify({ ...JSON.parse(Buffer.from(payload, "base64url").toString()), p: "99:0:8" })
-          ).toString("base64url")
-          for (const wrong of [
-            `${version}.${forged}.${signature}`,
-            `${version}.${payload}.AAAA`,
-            "c1",
-            "x.y.z",
-            "c1..",
-            "a".repeat(5_000),
-            cursor
-          ]) {
-            const filters = wrong === cursor ? "?limit=2&type=mcp" : "?limit=2&type=http"
-            const { json, status } = yield* facilitator.ask(`/discovery/resources${filters}&cursor=${wrong}`)
-            expect([status, json.error]).toEqual([400, "invalid_cursor"])
-          }
-          expect((yield* browse(facilitator, "?limit=5000"))["pagination"].limit).toBe(1_000)
-          expect((yield* browse(facilitator, "?limit=0"))["pagination"].limit).toBe(1)
-          expect((yield* browse(facilitator, "?offset=7&limit=5"))["items"]).toHaveLength(2)
-          expect(yield* browse(facilitator, "?offset=999999999")).toMatchObject({
-            items: [],
-            pagination: { total: 9, cursor: null }
-          })
+    it.effect("a signed cursor works only with its own filters, and limits are clamped [S124][S125][S126][S312]", () =>
+      Effect.gen(function* () {
+        const { facilitator } = yield* World
+        const seen: Array<string> = []
+        let query = "?limit=2&type=http"
+        for (let pages = 0; pages < 10; pages++) {
+          const { items, pagination } = yield* browse(facilitator, query)
+          expect(pagination).toMatchObject({ limit: 2, total: 8, offset: seen.length })
+          seen.push(...items.map(({ resource }: Json) => resource))
+          if (pagination.cursor === null) break
+          query = `?limit=2&type=http&cursor=${pagination.cursor}`
+        }
+        expect(seen).toEqual([
+          "https://b.example.com/xlm",
+          ...[6, 5, 4, 3, 2, 1, 0].map((at) => `https://a.example.com/${at}`)
+        ])
+        const {
+          pagination: { cursor }
+        } = yield* browse(facilitator, "?limit=2&type=http")
+        const [version, payload, signature] = cursor.split(".")
+        const forged = Buffer.from(
+          JSON.stringify({ ...JSON.parse(Buffer.from(payload, "base64url").toString()), p: "99:0:8" })
+        ).toString("base64url")
+        for (const wrong of [
+          `${version}.${forged}.${signature}`,
+          `${version}.${payload}.AAAA`,
+          "c1",
+          "x.y.z",
+          "c1..",
+          "a".repeat(5_000),
+          cursor
+        ]) {
+          const filters = wrong === cursor ? "?limit=2&type=mcp" : "?limit=2&type=http"
+          const { json, status } = yield* facilitator.ask(`/discovery/resources${filters}&cursor=${wrong}`)
+          expect([status, json.error]).toEqual([400, "invalid_cursor"])
+        }
+        expect((yield* browse(facilitator, "?limit=5000"))["pagination"].limit).toBe(1_000)
+        expect((yield* browse(facilitator, "?limit=0"))["pagination"].limit).toBe(1)
+        expect((yield* browse(facilitator, "?offset=7&limit=5"))["items"]).toHaveLength(2)
+        expect(yield* browse(facilitator, "?offset=999999999")).toMatchObject({
+          items: [],
+          pagination: { total: 9, cursor: null }
         })
+      })
     )
 
-    it.effect("is open to browsers of every origin, and says when nothing has changed", () =>
+    it.effect("discovery allows cross-origin browsers and answers 304 when unchanged", () =>
       Effect.gen(function* () {
         const { facilitator } = yield* World
         const first = yield* facilitator.ask("/discovery/resources?limit=1")
@@ -204,52 +201,48 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
       })
     )
 
-    it.effect(
-      "tags what it answers by its content: each filter, page and change has its own, and " +
-        "what is the same keeps it for minutes",
-      () =>
-        Effect.gen(function* () {
-          const { facilitator, sellers } = yield* World
-          const tagOf = (query: string, tag?: string) =>
-            Effect.map(
-              facilitator.ask(
-                `/discovery/resources?${query}`,
-                tag === undefined ? {} : { headers: { "if-none-match": tag } }
-              ),
-              ({ headers, status }) => [status, headers.get("etag")!] as const
-            )
-          const queries = [
-            "limit=2",
-            "limit=3",
-            "limit=2&type=http",
-            "limit=2&type=mcp",
-            "limit=2&offset=1",
-            `limit=2&payTo=${sellers[0]}`
-          ]
-          const tags = yield* Effect.forEach(queries, (query) => tagOf(query))
-          expect(new Set(tags.map(([, tag]) => tag)).size).toBe(queries.length)
-          for (const [at, query] of queries.entries()) {
-            expect(yield* tagOf(query, tags[(at + 1) % queries.length]![1])).toEqual([200, tags[at]![1]])
-            expect((yield* tagOf(query, `W/"other", ${tags[at]![1]}`))[0]).toBe(304)
-          }
-          yield* verified(
-            facilitator,
-            yield* declaring(facilitator, {
-              payer: yield* facilitator.account(),
-              payTo: sellers[0]!,
-              url: "https://a.example.com/0",
-              amount: 1_001n
-            })
+    it.effect("the ETag depends on filter, page and content, and stays stable for minutes", () =>
+      Effect.gen(function* () {
+        const { facilitator, sellers } = yield* World
+        const tagOf = (query: string, tag?: string) =>
+          Effect.map(
+            facilitator.ask(
+              `/discovery/resources?${query}`,
+              tag === undefined ? {} : { headers: { "if-none-match": tag } }
+            ),
+            ({ headers, status }) => [status, headers.get("etag")!] as const
           )
-          expect((yield* tagOf("limit=20&type=http", tags[0]![1]))[0]).toBe(200)
-          expect((yield* tagOf(queries[5]!, tags[5]![1]))[0]).toBe(304)
-          expect((yield* tagOf(`limit=20&payTo=${sellers[0]}&type=http`))[0]).toBe(200)
-        })
+        const queries = [
+          "limit=2",
+          "limit=3",
+          "limit=2&type=http",
+          "limit=2&type=mcp",
+          "limit=2&offset=1",
+          `limit=2&payTo=${sellers[0]}`
+        ]
+        const tags = yield* Effect.forEach(queries, (query) => tagOf(query))
+        expect(new Set(tags.map(([, tag]) => tag)).size).toBe(queries.length)
+        for (const [at, query] of queries.entries()) {
+          expect(yield* tagOf(query, tags[(at + 1) % queries.length]![1])).toEqual([200, tags[at]![1]])
+          expect((yield* tagOf(query, `W/"other", ${tags[at]![1]}`))[0]).toBe(304)
+        }
+        yield* verified(
+          facilitator,
+          yield* declaring(facilitator, {
+            payer: yield* facilitator.account(),
+            payTo: sellers[0]!,
+            url: "https://a.example.com/0",
+            amount: 1_001n
+          })
+        )
+        expect((yield* tagOf("limit=20&type=http", tags[0]![1]))[0]).toBe(200)
+        expect((yield* tagOf(queries[5]!, tags[5]![1]))[0]).toBe(304)
+        expect((yield* tagOf(`limit=20&payTo=${sellers[0]}&type=http`))[0]).toBe(200)
+      })
     )
 
     it.effect(
-      "answers a search that nobody serves with 503, and a malformed one with its faults " +
-        "[S115][S116][S117][S121][S122][S123][S334]",
+      "search without a provider answers 503; a malformed query lists its errors [S115][S116][S117][S121][S122][S123][S334]",
       () =>
         Effect.gen(function* () {
           const { facilitator } = yield* World
@@ -263,7 +256,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
         })
     )
 
-    it.effect("describes itself in the interface's description", () =>
+    it.effect("the OpenAPI document describes discovery", () =>
       Effect.gen(function* () {
         const { facilitator } = yield* World
         const { json } = yield* facilitator.ask("/openapi.json")
@@ -280,8 +273,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
     )
 
     it.effect(
-      "goes stale and comes back, and is removed and restored by an operator, each move " +
-        "with its reason [S98][S99][S100][S113][S290][S291]",
+      "a listing goes stale, revives, is removed and restored, each with a reason [S98][S99][S100][S113][S290][S291]",
       () =>
         Effect.gen(function* () {
           const { facilitator, sellers } = yield* World

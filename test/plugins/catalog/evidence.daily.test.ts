@@ -38,7 +38,7 @@ const listingOf = (facilitator: Facilitator, url: string) =>
 const shown = (facilitator: Facilitator, url: string) =>
   Effect.map(resolve(facilitator, url), ({ json, status }) => (status === 200 ? (json.resource as Json) : undefined))
 
-/** Looks until the listing is as expected. */
+/** Polls until the listing is as expected. */
 const probeUntil = (facilitator: Facilitator, url: string, is: (listing: Json) => boolean) =>
   eventually(Effect.andThen(facilitator.sql`update catalog_probes set due_at = now()`, listingOf(facilitator, url)), is)
 
@@ -50,7 +50,7 @@ const settled = Effect.fnUntraced(function* (facilitator: Facilitator, body: unk
 
 describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   it.live(
-    "of a seller that serves POST alone outweighs a stranger's free GET: it returns by a settlement and by its own key",
+    "a POST-only seller regains its listing by settling or by its own key",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -88,7 +88,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           )
           expect(outcome).toEqual({ status: "success" })
           expect(yield* shown(facilitator, keyedUrl)).toMatchObject({ ...alive, grade: "declared" })
-          // Nor do looks hide it again: POST is never asked.
+          // Probes do not hide it again either: POST is never requested.
           yield* facilitator.sql`update catalog_probes set due_at = now()`
           yield* Effect.sleep("3 seconds")
           expect((yield* listingOf(facilitator, settledUrl))["status"]).toBe("active")
@@ -98,8 +98,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
-    "without keys is what settled: the first words and another's recipient give way to it, more" +
-      " payers to fewer, dust counts nothing",
+    "without keys, settled payments outweigh claims, and more payers outweigh fewer",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -124,7 +123,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           yield* settled(facilitator, yield* declaring(facilitator, { ...lie, amount: 500n }))
           yield* Effect.sleep("2 seconds")
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Reports" })
-          // A stranger's recipient that nobody has paid gives way too.
+          // Another recipient's listing without a payment gives way too.
           const mine = (yield* facilitator.account()).publicKey()
           yield* verified(facilitator, yield* declaring(facilitator, { ...lie, url: other, payTo: mine }))
           yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[1]!, url: other }))
@@ -136,8 +135,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
-    "is declared without a key by a signature of the recipient's account, for these words and " +
-      "this price, and not again once replaced",
+    "the recipient's account signature declares these terms once, without a key",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -191,8 +189,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
-    "resolves no hidden, differently spelled or documented path to a stranger's template, and " +
-      "an owner's own to its route",
+    "hidden or respelled paths never resolve to another seller's template",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -233,7 +230,8 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           const stateOf = (path: string) =>
             Effect.map(resolve(facilitator, `${origin.url}${path}`), ({ status }) => status)
           expect((yield* shown(facilitator, `${origin.url}/v2/7`))!["accepts"][0].payTo).toBe(payTo)
-          // Somebody else's template is no answer for any path, whoever asks how; nor is the owner's for a named one.
+          // Another seller's template never answers, whatever the path or method; nor the owner's for an explicitly
+          // listed path.
           yield* facilitator.sql`update catalog_resources set state = 'stale', state_reason = 'not_found'
             where resource = ${`${origin.url}/v1/report`}`
           yield* facilitator.sql`update catalog_resources set ownership = 'proven', state = 'active',

@@ -1,6 +1,6 @@
-// A free flood and copies, over HTTP: what nothing stands for does not stand before settled payers at about equal
-// relevance, padding makes no other text, one payer has three places, an original stands before its copies, and what
-// has evidence is found however many claims fill the candidates.
+// A free flood and copies, over HTTP: claims without evidence rank behind settled payers at about equal relevance,
+// padding makes no distinct text, one payer has three places, an original precedes its copies, and listings with
+// evidence are found however many claims fill the candidates.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -77,7 +77,7 @@ const run = (effect: Effect.Effect<void, unknown, unknown>) =>
 
 describe.each(databaseKinds)("a free flood on %s", (database) => {
   it(
-    "stands behind what has settled payers, has three places of a page, and copies follow the original",
+    "a free flood ranks behind settled listings and holds three places per page",
     () =>
       run(
         Effect.gen(function* () {
@@ -118,7 +118,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
   )
 
   it(
-    "hides nothing with evidence, however many claims match better than all candidates of a branch",
+    "a listing with evidence is found however many claims match better",
     () =>
       run(
         Effect.gen(function* () {
@@ -140,7 +140,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
   )
 
   it(
-    "adds each list once and twenty at most to the impressions, however often one caller without a key searches",
+    "repeated searches of one caller count each impression at most twenty times",
     () =>
       run(
         Effect.gen(function* () {
@@ -170,7 +170,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
   )
 
   it(
-    "counts impressions of keys in full, and addresses without one apart",
+    "impressions of keyed callers count in full; unkeyed addresses are capped separately",
     () =>
       run(
         Effect.gen(function* () {
@@ -200,7 +200,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
   )
 
   it(
-    "lists so many an hour for one payer, whatever names and recipients it wears",
+    "one payer's new listings are limited per hour across names and recipients",
     () =>
       run(
         Effect.gen(function* () {

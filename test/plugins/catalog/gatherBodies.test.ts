@@ -20,30 +20,30 @@ describeDatabases(
   "bodies",
   (database) => {
     layer(Layer.merge(database, config), { timeout: "240 seconds" })((it) => {
-      it.effect("that are asked for in one moment are one statement, and each has its own in its order", () =>
+      it.effect("concurrent body reads share one statement and keep their order", () =>
         Effect.gen(function* () {
           yield* addResources(60)
           const bodies = yield* batchBodies
-          const { from, told: reported } = yield* makePlace
+          const { from, counter } = yield* makePlace
           const asked = [[3n, 1n, 2n], [2n, 5n], [99n, 4n], []]
           const asking = yield* Effect.forEach(asked, (ids) => started(from(bodies(ids))))
           const answers = yield* Effect.forEach(asking, Fiber.join)
           expect(answers.map(names)).toEqual([["3", "1", "2"], ["2", "5"], ["4"], []])
-          expect(reported.statements).toBe(1)
-          // Many are nobody else's to wait for.
+          expect(counter.statements).toBe(1)
+          // A large read does not make other requests wait for it.
           const many = Array.from({ length: 51 }, (_, at) => BigInt(at + 1))
           const both = yield* Effect.forEach([many, [1n]], (ids) => started(from(bodies(ids))))
           expect((yield* Effect.forEach(both, Fiber.join)).map(({ length }) => length)).toEqual([51, 1])
-          expect(reported.statements).toBe(3)
+          expect(counter.statements).toBe(3)
         })
       )
 
-      it.effect("are of a statement that began after they were asked for: what was hidden before is not shown", () =>
+      it.effect("a body read never joins a statement that began before it", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* addResources(2)
           const bodies = yield* batchBodies
-          const { from, open, shut, told: notified } = yield* makePlace
+          const { from, open, shut, counter } = yield* makePlace
           const answered = yield* shut
           const before = yield* started(from(bodies([1n, 2n])))
           yield* answered
@@ -52,11 +52,11 @@ describeDatabases(
           yield* open
           expect(names(yield* Fiber.join(before))).toEqual(["1", "2"])
           for (const one of after) expect(names(yield* Fiber.join(one))).toEqual(["2"])
-          expect(notified.statements).toBe(2)
+          expect(counter.statements).toBe(2)
         })
       )
 
-      it.effect("are read where each request reads", () =>
+      it.effect("bodies are read at the replica that each request reads from", () =>
         Effect.gen(function* () {
           yield* addResources(1)
           const bodies = yield* batchBodies
@@ -66,7 +66,7 @@ describeDatabases(
           )
           const primary = yield* started(bodies([1n]))
           for (const one of [...asking, primary]) expect(names(yield* Fiber.join(one))).toEqual(["1"])
-          expect([replica.told.statements, other.told.statements]).toEqual([1, 1])
+          expect([replica.counter.statements, other.counter.statements]).toEqual([1, 1])
         })
       )
     })

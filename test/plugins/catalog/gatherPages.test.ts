@@ -12,7 +12,7 @@ import { makePlace } from "./countedPlace.ts"
 const config = Layer.succeed(Config, { includeStale: false, includeUnverified: false } as CatalogValues)
 const asOf = Date.UTC(2026, 0, 2)
 
-/** Of 60 resources somebody stands for the even ones, for the first forty since the first of January. */
+/** Of 60 resources the even ones have evidence, the first forty since the first of January. */
 const world = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* addResources(60)
@@ -35,10 +35,10 @@ describeDatabases(
   "pages of browsing",
   (database) => {
     layer(Layer.merge(database, config), { timeout: "240 seconds" })((it) => {
-      it.effect("that are asked for in one moment are one statement a size and kind, and each has its own rows", () =>
+      it.effect("concurrent page reads share one statement per size and kind", () =>
         Effect.gen(function* () {
           const { pages } = yield* world
-          const { from, told: reported } = yield* makePlace
+          const { from, counter } = yield* makePlace
           const asking = yield* Effect.forEach(
             [
               asked(true, 61n, 3),
@@ -59,14 +59,14 @@ describeDatabases(
             [60, 59, 58],
             []
           ])
-          expect(reported.statements).toBe(3)
+          expect(counter.statements).toBe(3)
         })
       )
 
-      it.effect("are of a statement that began after they were asked for: what was hidden before is not shown", () =>
+      it.effect("a page read never joins a statement that began before it", () =>
         Effect.gen(function* () {
           const { pages, sql } = yield* world
-          const { from, open, shut, told: notified } = yield* makePlace
+          const { from, open, shut, counter } = yield* makePlace
           const answered = yield* shut
           const before = yield* started(from(pages(asked(true, 61n, 2))))
           yield* answered
@@ -75,11 +75,11 @@ describeDatabases(
           yield* open
           expect(ids(yield* Fiber.join(before))).toEqual([40, 38])
           for (const one of after) expect(ids(yield* Fiber.join(one))).toEqual([38, 36])
-          expect(notified.statements).toBe(2)
+          expect(counter.statements).toBe(2)
         })
       )
 
-      it.effect("are read where each request reads", () =>
+      it.effect("pages are read at the replica that each request reads from", () =>
         Effect.gen(function* () {
           const { pages } = yield* world
           const [replica, other] = [yield* makePlace, yield* makePlace]
@@ -88,7 +88,7 @@ describeDatabases(
           )
           const primary = yield* started(pages(asked(true, 61n, 1)))
           for (const one of [...asking, primary]) expect(ids(yield* Fiber.join(one))).toEqual([40])
-          expect([replica.told.statements, other.told.statements]).toEqual([1, 1])
+          expect([replica.counter.statements, other.counter.statements]).toEqual([1, 1])
         })
       )
     })

@@ -1,5 +1,5 @@
-// A listing says only what its origin says: whoever pays whom how much, with whichever key, changes no word of a
-// listing that a higher grade stands for, and refuses no honest declaration.
+// A listing says only what its origin says: no payment, whoever pays and with any key, changes a listing of a higher
+// grade or refuses an honest declaration.
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -50,7 +50,10 @@ const lies: ReadonlyArray<Partial<Declared>> = [
   { key: "bazaar", network: "stellar:testnet" }
 ]
 
-/** Verifies and settles every lie with several payers and both keys; what the seller is told of each. */
+/**
+ * Verifies and settles every false declaration with several payers and both keys; returns the seller's response to
+ * each.
+ */
 const attack = Effect.fnUntraced(function* (
   facilitator: Facilitator,
   { payTo, url }: { readonly payTo: string; readonly url: string },
@@ -68,7 +71,7 @@ const attack = Effect.fnUntraced(function* (
 
 describe.each(databaseKinds)("the words of a listing on %s", (database) => {
   it.live(
-    "that its origin stands for change by the origin alone, whoever pays, with whatever key [S256][S317]",
+    "a listing proven by its origin changes only by its origin [S256][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -112,7 +115,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
   )
 
   it.live(
-    "that nobody proved stay as they settled first, and the recipient's own key puts them right [S23][S256]",
+    "an unproven listing keeps its first settled text until its recipient declares [S23][S256]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -136,7 +139,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
 
           yield* bindRecipients(facilitator, [payTo])
           const own = yield* declaring(seller, { payer: payers[0]!, payTo, url, about: { description: "Right" } })
-          // What was told a moment before the binding is remembered for seconds.
+          // The grade from before the binding is cached for seconds.
           yield* eventually(
             Effect.map(seller.verify(own), (answer) => outcomes(answer)?.["catalog"].status as string),
             (status) => status === "success"
@@ -155,7 +158,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
   )
 
   it.live(
-    "are its recipient's own once its account has signed the challenge, under that key and no other",
+    "a signed challenge binds a recipient to its own key alone",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -215,7 +218,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           for (const query of ["", `?resource=${encodeURIComponent(url)}&type=mcp`])
             expect((yield* facilitator.ask(`/discovery/history${query}`)).status).toBe(400)
           expect((yield* facilitator.ask("/discovery/history?resource=https://none.example.com/")).status).toBe(404)
-          // A sale is told as the last success, within the second.
+          // A sale is reported as the last success within a second.
           yield* seller.settle(
             yield* declaring(seller, { payer, payTo, url, amount: 3_000n, about: { description: "Three" } })
           )
@@ -231,7 +234,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
   )
 
   it.live(
-    "have one hash whatever a buyer adds of its own [S194][S310]",
+    "the version hash ignores extensions that a buyer adds [S194][S310]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -29,7 +29,7 @@ describeDatabases(
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "are claimed at first, and no claim changes the first one; each asks for a look [S23][S256]",
+        "a first declaration is claimed, later claims only request a probe [S23][S256]",
         timed(
           Effect.gen(function* () {
             const { declare, listing, now, prices, sql } = yield* openStore()
@@ -50,7 +50,7 @@ describeDatabases(
       )
 
       it.effect(
-        "are the recipient's own once it declares, and its operations and prices add up; a claim touches nothing",
+        "the recipient's declaration replaces a claim; its operations and prices accumulate",
         timed(
           Effect.gen(function* () {
             const { declare, listing, prices, sql } = yield* openStore()
@@ -78,10 +78,10 @@ describeDatabases(
       )
 
       it.effect(
-        "rise without a version when a higher one says the same",
+        "a grade rises without a new version when a higher source agrees",
         timed(
           Effect.gen(function* () {
-            const { declare, listing, look: read } = yield* openStore()
+            const { declare, listing, probe: read } = yield* openStore()
             yield* declare()
             expect(yield* declare({}, { grade: "declared" })).toMatchObject({ decision: "unchanged" })
             expect(yield* listing).toMatchObject({ grade: "declared", version: 1 })
@@ -96,42 +96,42 @@ describeDatabases(
       )
 
       it.effect(
-        "are the origin's once it speaks, and change by it alone, whatever it says [S317]",
+        "once its origin answers, a listing changes by its origin alone [S317]",
         timed(
           Effect.gen(function* () {
-            const { declare, listing, look, prices } = yield* openStore()
+            const { declare, listing, probe, prices } = yield* openStore()
             yield* declare({ description: "Claimed" })
-            yield* look(answerOf({ said: [{ description: "Origin" }, { description: "Origin", method: "HEAD" }] }))
+            yield* probe(answerOf({ said: [{ description: "Origin" }, { description: "Origin", method: "HEAD" }] }))
             expect(yield* listing).toMatchObject({ grade: "origin", version: 2, description: "Origin" })
             for (const lie of lies) {
               expect(yield* declare(lie, { payer: "GEVIL", stage: "settled" })).toMatchObject(held)
               expect(yield* declare(lie, { grade: "declared" })).toMatchObject(held)
             }
             expect(yield* declare({ description: "Origin" })).toMatchObject({ decision: "unchanged" })
-            yield* look(answerOf({ said: [{ description: "Dearer", amount: "50" }] }))
+            yield* probe(answerOf({ said: [{ description: "Dearer", amount: "50" }] }))
             expect(yield* listing).toMatchObject({ grade: "origin", version: 3, description: "Dearer" })
             expect(yield* prices).toEqual(["50"])
-            expect(yield* look(answerOf({ said: [{ description: "Dearer", amount: "50" }] }))).toBe(false)
+            expect(yield* probe(answerOf({ said: [{ description: "Dearer", amount: "50" }] }))).toBe(false)
           })
         )
       )
 
       it.effect(
-        "of whom the origin names take the place of a squatter's; without any the listing waits for a payment",
+        "a recipient named by the origin displaces a squatter",
         timed(
           Effect.gen(function* () {
             const first = yield* openStore()
             yield* first.declare({ payTo: "GSQUAT", description: "Mine" })
-            yield* first.look(answerOf({ said: [{ description: "Theirs" }] }))
+            yield* first.probe(answerOf({ said: [{ description: "Theirs" }] }))
             expect(yield* first.listing).toMatchObject({
               state: "active",
               grade: "origin",
               description: "Theirs",
               pay_tos: ["GOWNER"]
             })
-            const { declare, listing, look, prices } = yield* openStore()
+            const { declare, listing, probe, prices } = yield* openStore()
             yield* declare({ payTo: "GSQUAT", description: "Mine", amount: "1", asset: "CMINE" })
-            yield* look(answerOf({ word: { payTos: ["GOWNER"], delisted: false } }))
+            yield* probe(answerOf({ word: { payTos: ["GOWNER"], delisted: false } }))
             expect(yield* listing).toMatchObject({ state: "quarantined", state_reason: "origin_names_another" })
             expect(yield* declare()).toMatchObject({ decision: "updated" })
             expect(yield* listing).toMatchObject({ state: "active", grade: "claimed", description: "A thing" })
@@ -142,14 +142,14 @@ describeDatabases(
       )
 
       it.effect(
-        "are not looked for where an operator has taken the listing out [S317]",
+        "a listing that an operator removed is not probed [S317]",
         timed(
           Effect.gen(function* () {
-            const { declare, listing, look, sql } = yield* openStore()
+            const { declare, listing, probe, sql } = yield* openStore()
             yield* declare()
             for (const state of ["quarantined", "removed"]) {
               yield* sql`update catalog_resources set state = ${state}, state_reason = 'operator'`
-              yield* look(answerOf({ said: [{ description: "Origin" }] }))
+              yield* probe(answerOf({ said: [{ description: "Origin" }] }))
               expect(yield* listing).toMatchObject({ state, grade: "claimed", version: 1 })
             }
           })
@@ -157,7 +157,7 @@ describeDatabases(
       )
 
       it.effect(
-        "begin with the first payment of the kind that lists; what anybody verified before stands for nothing [S287]",
+        "a listing begins with its first qualifying payment, not with earlier verifications [S287]",
         timed(
           Effect.gen(function* () {
             const { declare, listing } = yield* openStore({ indexOn: "settled" })
@@ -173,7 +173,7 @@ describeDatabases(
       )
 
       it.effect(
-        "tell no extension of a buyer, and a listing of before is told anew without it [S194][S310]",
+        "buyer extensions are stripped, and older listings are published without them [S194][S310]",
         timed(
           Effect.gen(function* () {
             const { declare, listing } = yield* openStore()
@@ -187,7 +187,7 @@ describeDatabases(
       )
 
       it.effect(
-        "count claims of a day against their payer and origin, settled apart, and never against the owner",
+        "daily claims count against payer and origin, never against the owner",
         timed(
           Effect.gen(function* () {
             const { declare, sql } = yield* openStore()
@@ -217,7 +217,7 @@ describeDatabases(
       )
 
       it.effect(
-        "come with one payment for one resource: what more its authorization is said to pay for is asked of the origin",
+        "one payment lists one resource; its further claims only request probes",
         timed(
           Effect.gen(function* () {
             const { age, declare, sql } = yield* openStore()
@@ -249,20 +249,20 @@ describeDatabases(
       )
 
       it.effect(
-        "of a resource that two looks in a row found dead are stale until its origin answers, however often it is paid",
+        "two failed probes in a row make a resource stale until its origin answers",
         timed(
           Effect.gen(function* () {
-            const { age, declare, listing, look, now, sightings } = yield* openStore()
+            const { age, declare, listing, probe, now, sightings } = yield* openStore()
             const { resourceId } = yield* declare()
             const dead = answerOf({ life: "not_found" })
-            yield* look(answerOf({ said: [{}] }))
-            expect(yield* look(dead)).toBe(false)
-            expect(yield* look(answerOf({ life: "unknown" }))).toBe(false)
+            yield* probe(answerOf({ said: [{}] }))
+            expect(yield* probe(dead)).toBe(false)
+            expect(yield* probe(answerOf({ life: "unknown" }))).toBe(false)
             expect((yield* listing).state).toBe("active")
-            yield* look(answerOf({ said: [{}] }))
-            yield* look(dead)
+            yield* probe(answerOf({ said: [{}] }))
+            yield* probe(dead)
             expect((yield* listing).state).toBe("active")
-            expect(yield* look(dead)).toBe(true)
+            expect(yield* probe(dead)).toBe(true)
             expect(yield* listing).toMatchObject({
               state: "stale",
               state_reason: "not_found",
@@ -272,19 +272,19 @@ describeDatabases(
             yield* sightings.flush
             yield* declare()
             expect((yield* listing).state).toBe("stale")
-            expect(yield* look(answerOf({ said: [{}] }))).toBe(true)
+            expect(yield* probe(answerOf({ said: [{}] }))).toBe(true)
             expect((yield* listing).state).toBe("active")
-            // What nobody was seen to pay for stays stale, however well its origin is.
+            // A resource without an observed payment stays stale, however healthy its origin is.
             yield* TestClock.adjust(169 * 3_600_000)
             yield* age
-            yield* look(answerOf({ said: [{}] }))
+            yield* probe(answerOf({ said: [{}] }))
             expect(yield* listing).toMatchObject({ state: "stale", state_reason: "not_seen" })
           })
         )
       )
 
       it.effect(
-        "rise in rank by settled money of distinct payers: no dust, none from oneself, none in a circle",
+        "rank rises with settled amounts of distinct payers, excluding dust and circular payments",
         timed(
           Effect.gen(function* () {
             const { activity, age, declare, now, sightings } = yield* openStore()
@@ -321,12 +321,12 @@ describeDatabases(
       )
 
       it.effect(
-        "are declared under keys that showed control alone, and a challenge holds for one key, one account, ten minutes",
+        "a challenge binds one key and one account within ten minutes",
         timed(
           Effect.gen(function* () {
             const { challenges, recipients } = yield* openStore()
             const key = (label: string) => ({ owner: `key:${label}`, source: `key:${label}`, keyed: true })
-            const nobody = { owner: "anonymous", source: "203.0.113.1", keyed: false }
+            const anonymous = { owner: "anonymous", source: "203.0.113.1", keyed: false }
             const pair = Keypair.random()
             const payTo = pair.publicKey()
             expect(yield* recipients.gradeOf(key("bound"), "GBOUND")).toBe("declared")
@@ -355,13 +355,13 @@ describeDatabases(
             expect(yield* recipients.bind(key("a"), payTo)).toBe(true)
             expect(yield* recipients.gradeOf(key("a"), payTo)).toBe("declared")
             expect(yield* recipients.gradeOf(key("b"), payTo)).toBe("claimed")
-            expect(yield* recipients.gradeOf({ ...nobody, owner: "key:a" }, payTo)).toBe("claimed")
+            expect(yield* recipients.gradeOf({ ...anonymous, owner: "key:a" }, payTo)).toBe("claimed")
           })
         )
       )
 
       it.effect(
-        "are looked for at few places for one payer and one origin at a time",
+        "challenges are checked in few places per payer and origin",
         timed(
           Effect.gen(function* () {
             const { hints } = yield* openStore()

@@ -213,7 +213,7 @@ const droppedIn = new Map([
   ["an icon that runs code", "iconUrl"]
 ])
 
-/** What is listed after something in it was left out; `absent` stands nowhere in the public body. */
+/** The listing after a field was dropped; `absent` must not appear in the public body. */
 const cleaned: ReadonlyArray<
   readonly [
     name: string,
@@ -268,7 +268,7 @@ const cleaned: ReadonlyArray<
     {}
   ],
   [
-    "a description longer than is told",
+    "a description longer than the limit",
     { url: "https://c.example.com/8", about: { description: "y".repeat(9_000) } },
     ["y".repeat(4_001)],
     { description: "y".repeat(4_000) }
@@ -317,7 +317,7 @@ const cleaned: ReadonlyArray<
     { resource: "https://c.example.com/16/%2Fb" }
   ],
   [
-    "fields that nobody knows",
+    "unknown fields",
     {
       url: "https://c.example.com/17",
       extension: { ...queryDeclaration(), evil: { payTo: "me" } },
@@ -354,8 +354,7 @@ const cleaned: ReadonlyArray<
 
 describe.each(databaseKinds)("hostile declarations on %s", (database) => {
   it.live(
-    `are refused in the public words, ${refused.length} of them, and the payment is valid all the same ` +
-      `[S20][S21][S24][S25][S254][S255][S256][S257][S288][S289][S293][S294]`,
+    `${refused.length} hostile declarations are refused while their payments stay valid [S20][S21][S24][S25][S254][S255][S256][S257][S288][S289][S293][S294]`,
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -399,7 +398,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
   )
 
   it.live(
-    `are listed without what cannot be used, ${cleaned.length} of them`,
+    `${cleaned.length} hostile declarations are listed without their unusable fields`,
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -430,7 +429,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
   )
 
   it.live(
-    "say nothing in the header when the payment is refused [S327]",
+    "a refused payment carries no declaration result in its header [S327]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

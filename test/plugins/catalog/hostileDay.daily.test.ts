@@ -13,7 +13,7 @@ describeDatabases(
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "leaves every honest listing right, found and within its quota, though spam has used up its own [S256]",
+        "honest listings stay correct, found and within quota on a hostile day [S256]",
         () =>
           Effect.gen(function* () {
             // As many for one payer and origin as ten thousand by five hundred have of two thousand.

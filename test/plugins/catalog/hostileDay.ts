@@ -1,7 +1,6 @@
-// A hostile day at the catalog: free payers, who only have payments verified, declare spam under origins of their own,
-// under those of honest sellers and in the sellers' very names, beside honest sellers who list, are paid and change
-// their prices. It runs on the catalog's writing and reading parts over a real database; payments themselves are left
-// out.
+// A hostile day at the catalog: free payers, whose payments are only verified, declare spam under their own origins,
+// under honest sellers' origins and in the sellers' very names, beside honest sellers that list, are paid and change
+// their prices. It runs on the catalog's write and read parts over a real database, without payments.
 import { Effect, Option } from "effect"
 import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
 import { answerOf, openStore, type Said, values } from "./store.ts"
@@ -60,7 +59,7 @@ const spamOf = (at: number, payer: number, sellers: number): Said => {
 
 export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, settings, spam }: DayOptions) {
   const config = { ...values, newResourcesPerDayMax: 2_000, declaredBytesPerDayMax: 67_108_864, versionsPerDayMax: 100 }
-  const { declare, lookAt: probeAt, sql } = yield* openStore({ ...config, ...settings })
+  const { declare, probeAt, sql } = yield* openStore({ ...config, ...settings })
   const refusals = new Map<number, number>()
   const honest = Effect.fnUntraced(function* (seller: number, said: Said, own: boolean) {
     const carrier = own ? ({ grade: "declared" } as const) : ({ stage: "settled" } as const)
@@ -68,8 +67,8 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     if (decision === "rejected") refusals.set(seller, (refusals.get(seller) ?? 0) + 1)
   })
   const reported = { listed: 0, held: 0, rejected: 0 }
-  // Each seller's first sale comes somewhere in the morning's spam. Every fourth of them has shown its key; of every
-  // other one somebody has lied before the sale, and its origin, asked because of that, says what is so.
+  // Each seller's first sale comes somewhere in the morning's spam. Every fourth seller has proven its key; for every
+  // other one a false declaration precedes the sale, and its origin, probed because of it, gives the truth.
   for (let at = 0; at < spam; at++) {
     const seller = Math.floor((at * sellers * 2) / spam)
     if (at % Math.max(1, Math.floor(spam / sellers / 2)) === 0 && seller < sellers) {
@@ -85,7 +84,7 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     else if (decision === "held") reported.held += 1
     else reported.rejected += 1
   }
-  // In the evening each is paid again, and who has shown its key raises the price.
+  // In the evening each seller is paid again, and one that has proven its key raises the price.
   for (let seller = 0; seller < sellers; seller++) {
     yield* honest(seller, wordsOf(seller), false)
     if (seller % 4 === 0) yield* honest(seller, { ...wordsOf(seller), amount: "2000" }, true)

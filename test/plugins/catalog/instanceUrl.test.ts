@@ -1,4 +1,4 @@
-// Where a cloud tells a machine its own credentials is nobody's resource, also where local origins are taken.
+// A cloud's instance metadata URL is never listed, not even where local origins are allowed.
 import { expect, it } from "vitest"
 import { readResourceUrl } from "../../../plugins/catalog/declaration/resourceUrl.ts"
 
@@ -12,7 +12,7 @@ it.each(["http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "
   }
 )
 
-it("this machine's and this network's own are", () => {
+it("local and private network URLs are listed when local origins are allowed", () => {
   for (const url of ["http://127.0.0.1:3000/x", "http://10.0.0.7/x", "http://printer.local/x"])
     expect(readResourceUrl("http", url, undefined, open)).toMatchObject({ resource: url })
 })

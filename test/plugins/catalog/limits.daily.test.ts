@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
-const url = encodeURIComponent("https://nobody.example/")
+const url = encodeURIComponent("https://unlisted.example/")
 const paths = [
   "/discovery/resources",
   `/discovery/resource?type=http&url=${url}`,
@@ -14,7 +14,7 @@ const paths = [
 ] as const
 
 describe.each(databaseKinds)("reads of discovery on %s", (database) => {
-  it("ask one address without a key to wait, on every route, and not its own machine nor a key", () =>
+  it("discovery rate limits one unkeyed address, but not loopback or a key", () =>
     Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
@@ -26,7 +26,7 @@ describe.each(databaseKinds)("reads of discovery on %s", (database) => {
           })
           const ask = (at: number, headers: Record<string, string>) => facilitator.ask(paths[at % 3]!, { headers })
           const asAway = (address: string) =>
-            // A second gives one token back: of so many at once some must wait, on however slow a machine.
+            // One token returns each second: of many concurrent requests some must wait, however slow the machine is.
             Effect.forEach(
               Array.from({ length: 60 }, (_, at) => at),
               (at) => ask(at, { "x-forwarded-for": address }),
@@ -35,7 +35,7 @@ describe.each(databaseKinds)("reads of discovery on %s", (database) => {
           const answers = yield* asAway("203.0.113.7")
           const refused = answers.filter(({ status }) => status === 429)
           expect(answers.slice(0, 2).map(({ status }) => status)).toEqual([200, 404])
-          // What is left of so many is what two tokens and the seconds that it took allow.
+          // What passes is what two tokens and the elapsed seconds allow.
           expect(refused.length).toBeGreaterThan(20)
           for (const { headers, json } of refused) {
             expect(json).toEqual({ error: "too_many_requests", details: ["reads of one caller"] })

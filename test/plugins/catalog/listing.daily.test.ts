@@ -21,8 +21,7 @@ import {
 
 describe.each(databaseKinds)("listing on %s", (database) => {
   it.live(
-    "lists what a verified payment declares and tells it in every public shape " +
-      "[S9][S17][S18][S22][S23][S31][S33][S34][S35][S36][S37][S38][S39][S40][S79][S306]",
+    "a verified payment's declaration is listed and published in every public form [S9][S17][S18][S22][S23][S31][S33][S34][S35][S36][S37][S38][S39][S40][S79][S306]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -83,8 +82,7 @@ describe.each(databaseKinds)("listing on %s", (database) => {
   )
 
   it.live(
-    "lists methods of one URL as one resource, tools of one endpoint as two, and a " +
-      "dynamic route once [S32][S41][S42][S111][S112]",
+    "methods share one resource, tools of one endpoint do not, routes list once [S32][S41][S42][S111][S112]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -1,5 +1,5 @@
-// What a look at an origin finds: its own words in both protocol versions and in the documents that the field uses, and
-// whether anybody there still asks to be paid.
+// What a probe of an origin finds: its terms in both protocol versions and in the common document formats, and whether
+// the resource still answers 402.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -38,9 +38,9 @@ const option = (payTo: string, amount = "1000") => ({
 
 const serve = (origin: Origin, path: string, body: unknown) => origin.answers.set(path, { status: 200, body })
 
-describe.each(databaseKinds)("a look at an origin on %s", (database) => {
+describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
   it.live(
-    "lists what the live 402 says, of either protocol version, and for what has no page what the documents say [S317]",
+    "a probe lists the live 402's terms, or else the origin's documents [S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -125,7 +125,7 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
   )
 
   it.live(
-    "that finds nobody who asks to be paid, twice, makes a listing stale with its history, and one that does revives it",
+    "two probes without a 402 make a listing stale; one with it revives",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -150,7 +150,7 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
             origin.answers.set("/page", answer)
             expect(yield* until("stale", reason)).toMatchObject({ status: "stale", reason })
             expect((yield* resolve(facilitator, url)).status).toBe(404)
-            // A payment that anybody may make does not bring back what its origin does not have.
+            // A payment from any payer does not revive what its origin does not serve.
             yield* facilitator.verify(body)
             yield* facilitator.settle(body)
             expect((yield* listing)["status"]).toBe("stale")
@@ -174,7 +174,7 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
   )
 
   it.live(
-    "that somebody asks for lists a new seller unverified, by its documents, once a minute and never inside the house",
+    "a requested probe lists a new seller unverified, at most once a minute",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

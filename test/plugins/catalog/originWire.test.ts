@@ -29,7 +29,7 @@ const pricing = {
   payTos: [payTo]
 }
 
-it("reads a page's terms and declaration, and only of this ledger, this method and the seller [S317]", () => {
+it("a 402 page's terms are accepted only for this network, method and seller [S317]", () => {
   const declaration = { info: { input: { type: "http", method: "GET", queryParams: { a: 1 } } } }
   const required = {
     x402Version: 2,
@@ -57,7 +57,7 @@ it("reads a page's terms and declaration, and only of this ledger, this method a
   expect(readLiveOffer(page({ accepts: [] }), `${base}/a`, "GET")).toBeUndefined()
 })
 
-it("reads the first protocol version with its input and output", () => {
+it("the first protocol version is read with its input and output", () => {
   const old = { ...option, amount: undefined, maxAmountRequired: "7", description: "Old" }
   const outputSchema = { input: { type: "http", method: "GET", discoverable: true }, output: { type: "json" } }
   const offer = readLiveOffer(page({ x402Version: 1, accepts: [{ ...old, outputSchema }] }), `${base}/a`, "GET")
@@ -68,7 +68,7 @@ it("reads the first protocol version with its input and output", () => {
   })
 })
 
-it("reads documents of an origin about itself alone [S317]", () => {
+it("an origin's documents are read only about that origin itself [S317]", () => {
   const entry = (resource: string, more = {}) => ({ resource, type: "http", accepts: [option], ...more })
   const named = readManifest(
     {
@@ -93,7 +93,7 @@ it("reads documents of an origin about itself alone [S317]", () => {
     expect([...readManifest(document, base), ...readOpenApi(document, base, pricing)]).toEqual([])
 })
 
-it("reads what paid operations cost of an OpenAPI document, of every method, as the convention tells it", () => {
+it("prices of every paid OpenAPI operation are read from its convention", () => {
   const of = (payment: unknown, more: Record<string, unknown> = {}, with_ = pricing) =>
     readOpenApi({ paths: { "/paid": { post: { summary: "Paid", "x-payment-info": payment } } }, ...more }, base, with_)
   const priced = (amount: string, currency = "USD") => ({

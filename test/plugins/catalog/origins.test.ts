@@ -1,5 +1,4 @@
-// Origins that mean harm to whoever asks them. The network is the test's; what may be dialed is judged by the real
-// rules.
+// Hostile origins. The network is the test's; the real rules decide which addresses may be dialed.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -39,7 +38,7 @@ interface Rpc {
 /** `refused`: by the host itself. */
 type Answer = OutboundAnswer | OutboundFailed["reason"] | "never" | "refused"
 
-/** `addresses` are what a name resolves to, one look-up after another; the last one stays. */
+/** `addresses` are what a name resolves to, one lookup after another; the last one repeats. */
 const network = (
   answer: (url: string, rpc: Rpc | undefined, headers: Readonly<Record<string, string>>) => Answer,
   addresses: ReadonlyArray<ReadonlyArray<string>> = [["93.184.216.34"]]
@@ -150,7 +149,7 @@ describe("asking an origin", () => {
     ["a document with a wrong status", { status: 500, headers: {}, body: body({ payTo: owner }) }, "500"],
     ["bytes that are no text", ok(new Uint8Array([0xff, 0xfe, 0, 1])), "200"],
     ["nothing", ok(""), "200"]
-  ])("that answers with %s says nothing", ([, answer, detail]) =>
+  ])("an origin answer with %s counts as no statement", ([, answer, detail]) =>
     Effect.gen(function* () {
       const { ask } = network((url) => (url.endsWith("/x402") || url.endsWith("/") ? answer : missing))
       const asking = yield* Effect.forkChild(ask(resourceOf(shop, { methods: ["POST"] })), { startImmediately: true })
@@ -172,7 +171,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("whose name leads inside at the second look dials nothing inside, and is told as local [S24]", () =>
+  it.effect("a DNS name that later resolves to a private address is not dialed [S24]", () =>
     Effect.gen(function* () {
       const { ask, sent } = network(() => missing, [["93.184.216.34"], ["127.0.0.1"]])
       expect(yield* ask(resourceOf(shop))).toMatchObject({ word: silent, isLocal: true })
@@ -183,7 +182,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("sends no method with a body, calls no tool and makes up no path [S317]", () =>
+  it.effect("a probe sends no method with a body and calls no tool [S317]", () =>
     Effect.gen(function* () {
       const { ask, sent } = network(() => missing)
       yield* ask(resourceOf("https://a.example.com", { methods: ["POST", "DELETE", "PUT"] }))
@@ -255,7 +254,7 @@ describe("asking an origin", () => {
     ["structured content", { result: { isError: true, structuredContent: required, content: [] } }],
     ["a text", { result: { isError: true, content: [{ type: "text", text: JSON.stringify(required) }] } }],
     ["an error 402", { error: { code: 402, message: "Payment required", data: required } }]
-  ])("hears in %s what a tool asks for, by the unpaid call that its document allows [S317]", ([, reply]) =>
+  ])("a probe reads in %s a tool's terms from the permitted unpaid call [S317]", ([, reply]) =>
     Effect.gen(function* () {
       for (const isStream of [false, true]) {
         const { ask, called, sent } = toolServer({ unpaidCall: { a: 1 } }, () => reply, isStream)
@@ -285,7 +284,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("calls no tool that its document does not say may be called, nor one of another name, nor inside", () =>
+  it.effect("a probe calls no tool without its document's permission, nor a private address", () =>
     Effect.gen(function* () {
       for (const entry of [
         {},
@@ -308,7 +307,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("knows a tool that serves unpaid, one that asks for nothing usable, and asks one origin so often", () =>
+  it.effect("a probe recognizes unpaid and unusable tools within its request limit", () =>
     Effect.gen(function* () {
       const free = toolServer({ unpaidCall: true }, () => ({ result: { content: [{ type: "text", text: "3" }] } }))
       expect(yield* free.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({
@@ -338,7 +337,7 @@ describe("asking an origin", () => {
     ],
     ["a connection refused while no other host answers", "refusing", "unreachable", "unknown"],
     ["a connection that breaks", "broken", { status: 200, headers: {}, body: new Uint8Array() }, "unknown"]
-  ])("says of %s what an authoritative answer says, whatever method is listed", ([_, name, canary, life]) =>
+  ])("an authoritative answer of %s decides liveness for any listed method", ([_, name, canary, life]) =>
     Effect.gen(function* () {
       for (const methods of [["GET"], ["POST"]]) {
         const { ask, sent } = network((url) =>
@@ -353,7 +352,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("takes a page that is served as a trial for alive where the documents name its price, and no other", () =>
+  it.effect("a free trial page counts as alive only if documents name a price", () =>
     Effect.gen(function* () {
       const served = { status: 200, headers: {}, body: new TextEncoder().encode("{}") }
       const accepts = [{ scheme: "exact", network: "ledger:testnet", asset: "CUSDC", amount: "5", payTo: owner }]
@@ -374,7 +373,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("asks for its document once a minute, whoever wants to know, and live pages twenty times", () =>
+  it.effect("an origin's document is requested once a minute, live pages twenty times", () =>
     Effect.gen(function* () {
       const { ask, sent } = network(() => missing)
       const answers = yield* Effect.forEach(Array.from({ length: 25 }), () => ask(resourceOf(shop)), {
@@ -389,7 +388,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("keeps half of an origin's questions for what somebody stands for, and half of that from free asks", () =>
+  it.effect("half of an origin's probe budget is reserved for listings with evidence", () =>
     Effect.gen(function* () {
       const { ask, sent } = network(() => missing)
       const asked = (share: Share, times: number) =>
@@ -403,12 +402,12 @@ describe("asking an origin", () => {
       yield* TestClock.adjust("60 seconds")
       expect([yield* asked("free", 25), yield* asked("own", 6), yield* asked("claimed", 1)]).toEqual([15, 5, 0])
       yield* TestClock.adjust("60 seconds")
-      // What is the seller's own is taken from nobody else's part before it is asked.
+      // A seller's own probe is charged to its own share before it is sent.
       expect([yield* asked("own", 8), yield* asked("claimed", 25), yield* asked("free", 25)]).toEqual([8, 10, 2])
     })
   )
 
-  it.effect("keeps documents in bounded room: a flood of large ones puts the oldest out", () =>
+  it.effect("the document cache is bounded; a flood of large documents evicts the oldest", () =>
     Effect.gen(function* () {
       const { ask, sent } = network((url) =>
         !url.endsWith("/x402")

@@ -21,8 +21,7 @@ const set = ["catalog_security.probe_pause_seconds=0"]
 
 describe.each(databaseKinds)("ownership on %s", (database) => {
   it.live(
-    "an owner that the origin names displaces whoever listed its URL first, and both " +
-      "decisions are told [S23][S256][S317]",
+    "the owner that the origin names displaces the first lister of its URL [S23][S256][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -32,7 +31,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           const payer = yield* facilitator.account()
           const squatter = (yield* facilitator.account()).publicKey()
           const owner = (yield* facilitator.account()).publicKey()
-          // Somebody asks to be paid there, and says no more.
+          // The page answers 402 and says nothing more.
           origin.answers.set("/weather", { status: 402, body: {} })
           const listing = () => Effect.map(explain(facilitator, url), ({ listings }) => listings[0] as Json)
           const squat = yield* declaring(facilitator, {
@@ -88,7 +87,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
   )
 
   it.live(
-    "asks the documents first, then the live 402 of a declared GET or HEAD, and never anything else",
+    "documents are probed first, then the live 402 of declared GET or HEAD",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -126,8 +125,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
   )
 
   it.live(
-    "quarantines a listing whose origin names somebody unknown, until that recipient is " +
-      "paid; and delists what the origin delists [S100][S317]",
+    "a listing is quarantined while its origin names an unknown recipient [S100][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -175,7 +173,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
   )
 
   it.live(
-    "never dials inside, by name or by redirect, where local origins are not allowed [S24]",
+    "a probe never dials private addresses, by name or by redirect [S24]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -186,7 +184,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           })
           const payer = yield* facilitator.account()
           const payTo = (yield* facilitator.account()).publicKey()
-          // A name of the public kind that leads to this machine stands in the table as if it had been listed.
+          // A public name that resolves to this machine is in the table as if it had been listed.
           yield* verified(
             facilitator,
             yield* declaring(facilitator, { payer, payTo, url: "https://shop.example.com/x" })

@@ -13,8 +13,7 @@ const quiet = "catalog_security.probe_origins=false"
 
 describe.each(databaseKinds)("policy on %s", (database) => {
   it.live(
-    "with index_on settled a verified payment lists nothing yet, and what is not verified " +
-      "is shown on demand only [S17][S18][S22][S114][S287][S292]",
+    "with index_on settled, a verified payment lists nothing yet [S17][S18][S22][S114][S287][S292]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -47,7 +46,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
   )
 
   it.live(
-    "with auto_catalog off nothing is listed and no extension is offered [S17][S286]",
+    "with auto_catalog off, nothing is listed and no extension is offered [S17][S286]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -67,7 +66,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
   )
 
   it.live(
-    "an unchanged declaration writes nothing on a payment's path, and a settled one is counted once [S310]",
+    "an unchanged declaration writes nothing, and a settled one is counted once [S310]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -116,7 +115,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
   )
 
   it.live(
-    "a catalog whose tables are gone leaves payments alone, and says so to the seller and in the log [S256][S260]",
+    "missing catalog tables do not affect payments; header and log report it [S256][S260]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -141,7 +140,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
   )
 
   it.live(
-    "a hundred payments that declare the same new resource at once make one listing, whoever comes first",
+    "a hundred concurrent payments declaring one new resource make one listing",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -167,7 +166,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
   )
 
   it.live(
-    "bounds how many listings payers may claim of one origin in a day, each an eighth: no payer uses up what others have",
+    "each payer may claim an eighth of an origin's daily listings",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -187,7 +186,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
             )
           for (let payers = 0; payers < 8; payers++)
             expect(yield* outcomesOf(yield* facilitator.account(), 3)).toEqual(["success", "success", "rejected"])
-          // What others have used up refuses nobody: the origin is asked instead.
+          // A used-up quota of others refuses no declaration: the origin is probed instead.
           expect(yield* outcomesOf(yield* facilitator.account(), 1)).toEqual(["processing"])
           expect((yield* browse(facilitator, "?limit=1"))["pagination"].total).toBe(16)
         })
@@ -196,7 +195,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
   )
 
   it.live(
-    "bounds how many bytes one payer may declare in a day; another one goes on",
+    "declared bytes are limited per payer and day without affecting other payers",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -1,5 +1,5 @@
-// When a seller's origin is asked while others do what they can to delay it: with payments that cost them nothing, with
-// claims whose origins answer slowly, and while a look is under way. The clock is the test's, the database a real one.
+// When a seller's origin is probed while others try to delay it: with payments that cost them nothing, with claims
+// whose origins answer slowly, and during a running probe. The clock is the test's, the database a real one.
 import { expect, it, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -17,10 +17,10 @@ const dearer = { ...ours, amount: "6" }
 const paid = { stage: "settled", payer: "GBUYER" } as const
 const evil = { payer: "GEVIL" } as const
 
-/** A listing in the words of its origin, looked at just now. */
+/** A listing with its origin's terms, probed just now. */
 const openListed = Effect.gen(function* () {
   const store = yield* openStore({ newResourcesPerDayMax: 1_000 })
-  const { declare, look: probe, now, sql } = store
+  const { declare, probe, now, sql } = store
   const { resourceId } = yield* declare(ours)
   yield* probe(answerOf({ said: [ours] }))
   const due = Effect.flatMap(now, (now) => leaseProbes(sql, now, true))
@@ -30,7 +30,7 @@ const openListed = Effect.gen(function* () {
 it.each([
   { kind: "server" as const, seconds: [2, 4, 8, 16, 16, 16, 16] },
   { kind: "embedded" as const, seconds: [2, 4, 8, 16, 32, 64, 64] }
-])("rests of the looks for what is due double while nothing is, and begin anew after ($kind)", ({ kind, seconds }) => {
+])("the idle delay between probes doubles and resets after ($kind)", ({ kind, seconds }) => {
   const rests = [1, 2, 3, 4, 5, 6].reduce<ReadonlyArray<Duration.Duration>>(
     (all) => [...all, restAfter(all.at(-1)!, false, kind)],
     [Duration.seconds(2)]
@@ -40,12 +40,12 @@ it.each([
 })
 
 describeDatabases(
-  "a seller's look",
+  "a seller's probe",
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "120 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "that is asked for while one is under way follows it, after the pause [S317]",
+        "a probe requested during a running one follows after the pause [S317]",
         timed(
           Effect.gen(function* () {
             const { apply, declare, due, id, now, prices } = yield* openListed
@@ -72,7 +72,7 @@ describeDatabases(
       it.effect.each<readonly [string, Said]>([
         ["another price", { ...ours, amount: "1" }],
         ["another recipient", { ...ours, payTo: "GEVIL" }]
-      ])("is free when payments of %s that cost nothing ask for it, and its own once it is paid for", ([_, lie]) =>
+      ])("a probe requested by free payments of %s becomes the seller's once paid", ([_, lie]) =>
         timed(
           Effect.gen(function* () {
             const { apply, declare, due, id, now } = yield* openListed
@@ -86,11 +86,11 @@ describeDatabases(
             yield* declare(dearer, paid)
             yield* declare(lie, evil)
             expect(yield* due).toMatchObject([{ id, free: false }])
-            // Paid for during a look that was free.
+            // Paid for during a free probe.
             yield* TestClock.adjust("61 seconds")
             const [again] = yield* due
             yield* apply(id, again!.fence, answerOf({ said: [ours] }), yield* now)
-            // What comes by the clock is the seller's own, whoever asks for it at that time.
+            // A scheduled probe is the seller's own, whoever requests one at that time.
             yield* TestClock.adjust("24 hours")
             yield* declare(lie, evil)
             expect(yield* due).toMatchObject([{ id, free: false }])
@@ -99,7 +99,7 @@ describeDatabases(
       )
 
       it.effect(
-        "at a new listing goes before what is merely claimed once a payment for it counts",
+        "a new listing's probe precedes claimed ones once its payment counts",
         timed(
           Effect.gen(function* () {
             const { declare, now, sightings, sql } = yield* openStore({ newResourcesPerDayMax: 1_000 })
@@ -114,7 +114,7 @@ describeDatabases(
       )
 
       it.effect(
-        "comes a second or two after it was asked for, however long nothing was due",
+        "a requested probe runs within two seconds, however long none was due",
         timed(
           Effect.gen(function* () {
             const store = yield* openStore({ newResourcesPerDayMax: 1_000 })
@@ -143,7 +143,7 @@ describeDatabases(
       )
 
       it.effect(
-        "does not wait for the slow origins of claims, and one that was too free goes on when it is paid for",
+        "a probe does not wait for slow claimed origins",
         timed(
           Effect.gen(function* () {
             const store = yield* openListed

@@ -20,8 +20,7 @@ const configOf = (name: string, set: ReadonlyArray<string> = []) =>
 
 describe("the catalog's settings", () => {
   it.effect(
-    "in the hosted and self-hosted profiles take public HTTPS origins after a verified " +
-      "payment only [S19][S24][S25][S287]",
+    "hosted and self-hosted profiles list public HTTPS origins after verified payments [S19][S24][S25][S287]",
     () =>
       Effect.gen(function* () {
         for (const name of ["hosted", "self-hosted"]) {
@@ -54,7 +53,7 @@ describe("the catalog's settings", () => {
       })
   )
 
-  it.effect("in the local profile take origins of this machine, plain ones too [S26]", () =>
+  it.effect("the local profile lists local origins, plain HTTP included [S26]", () =>
     Effect.gen(function* () {
       const config = yield* configOf("local")
       expect(readResourceUrl("http", "http://127.0.0.1:3000/x", undefined, config)).toMatchObject({
@@ -63,7 +62,7 @@ describe("the catalog's settings", () => {
     })
   )
 
-  it.effect("map symbolic names to endpoints that can be connected to, and nothing else [S42][S295]", () =>
+  it.effect("symbolic names map only to endpoints that can be connected to [S42][S295]", () =>
     Effect.gen(function* () {
       const config = yield* configOf("hosted", [
         `network_security.resolved_mcp_endpoints={"mcp://calculator/add": "https://calc.example.com/mcp"}`
@@ -80,34 +79,30 @@ describe("the catalog's settings", () => {
     })
   )
 
-  it(
-    "stand under the names of the contract, each with its documentation " +
-      "[S286][S287][S288][S289][S290][S291][S292][S293][S294][S295]",
-    () => {
-      const documented = (section: string) => {
-        const { schema } = Schema.toJsonSchemaDocument(
-          declaredSettings({ tree: {}, secret: () => Option.none() }).sections.get(section)!.schema as never
-        )
-        return Object.entries((schema as { properties: Record<string, { description?: string }> }).properties)
-          .filter(([, { description }]) => description !== undefined)
-          .map(([name]) => name)
-      }
-      expect(documented("indexing")).toEqual(
-        expect.arrayContaining([
-          "auto_catalog",
-          "index_on",
-          "require_valid_schema",
-          "stale_after_hours",
-          "max_metadata_bytes",
-          "max_schema_bytes",
-          "max_example_bytes"
-        ])
+  it("catalog settings follow the contract's names and are documented [S286][S287][S288][S289][S290][S291][S292][S293][S294][S295]", () => {
+    const documented = (section: string) => {
+      const { schema } = Schema.toJsonSchemaDocument(
+        declaredSettings({ tree: {}, secret: () => Option.none() }).sections.get(section)!.schema as never
       )
-      expect(documented("discovery")).toEqual(expect.arrayContaining(["include_stale", "include_unverified"]))
-      expect(documented("catalog_security")).toEqual(
-        expect.arrayContaining(["require_https_origins", "allow_local_origins"])
-      )
-      expect(documented("network_security")).toContain("resolved_mcp_endpoints")
+      return Object.entries((schema as { properties: Record<string, { description?: string }> }).properties)
+        .filter(([, { description }]) => description !== undefined)
+        .map(([name]) => name)
     }
-  )
+    expect(documented("indexing")).toEqual(
+      expect.arrayContaining([
+        "auto_catalog",
+        "index_on",
+        "require_valid_schema",
+        "stale_after_hours",
+        "max_metadata_bytes",
+        "max_schema_bytes",
+        "max_example_bytes"
+      ])
+    )
+    expect(documented("discovery")).toEqual(expect.arrayContaining(["include_stale", "include_unverified"]))
+    expect(documented("catalog_security")).toEqual(
+      expect.arrayContaining(["require_https_origins", "allow_local_origins"])
+    )
+    expect(documented("network_security")).toContain("resolved_mcp_endpoints")
+  })
 })

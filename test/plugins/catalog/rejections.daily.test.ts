@@ -1,4 +1,4 @@
-// Why declarations were not taken, of what never was listed too: for operators, and for nobody else.
+// Why declarations were rejected, including those never listed: readable by operators only.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -9,7 +9,7 @@ import { declaring, explain, type Json, queryDeclaration, verified } from "./sup
 
 describe.each(databaseKinds)("rejected declarations on %s", (database) => {
   it.live(
-    "are in operator analytics with their details, which no seller is told [S257]",
+    "rejected declarations appear with details in operator analytics only [S257]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -1,4 +1,4 @@
-// Who is visible, remembered: no statement for what is known, and nothing known that may have changed.
+// The cache of visible resources: no statement for cached ids, and no cached id that may have changed.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -30,7 +30,7 @@ const prepare = Effect.gen(function* () {
   return { ...place, hide, ask: (...ids: ReadonlyArray<bigint>) => place.from(visible(ids, 100n)), edition, visible }
 })
 
-/** As another replica does it: the fact, and nobody tells this process. */
+/** Writes the fact as another replica does, without notifying this process. */
 const report = Effect.fnUntraced(function* (id: number) {
   const sql = yield* SqlClient.SqlClient
   const { end, publish } = yield* Facts
@@ -40,44 +40,44 @@ const report = Effect.fnUntraced(function* (id: number) {
 })
 
 describeDatabases(
-  "who is visible",
+  "the visibility cache",
   (database) => {
     const parts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(Layer.mergeAll(parts, config, Changes.layer), { timeout: "240 seconds" })((it) => {
-      it.effect("is asked once, with the journal, and then known; of later than a snapshot none is", () =>
+      it.effect("visibility is queried once per resource and never later than the snapshot", () =>
         Effect.gen(function* () {
-          const { ask, from, told: reported, visible } = yield* prepare
+          const { ask, from, counter, visible } = yield* prepare
           expect(yield* ask(3n, 2n, 1n, 99n)).toEqual([2n, 1n])
-          expect(reported.statements).toBe(2)
+          expect(counter.statements).toBe(2)
           expect(yield* ask(1n, 2n, 3n)).toEqual([1n, 2n])
           expect(yield* from(visible([1n, 2n], 1n))).toEqual([1n])
-          expect(reported.statements).toBe(2)
+          expect(counter.statements).toBe(2)
           // What no byte is kept for is asked each time.
           expect(yield* ask(5_000_000n, 1n)).toEqual([1n])
           expect(yield* ask(5_000_000n, 1n)).toEqual([1n])
-          expect(reported.statements).toBe(4)
+          expect(counter.statements).toBe(4)
         })
       )
 
-      it.effect("holds for a second after another replica's change, which makes strange what it is about alone", () =>
+      it.effect("another replica's change invalidates only its own resource within a second", () =>
         Effect.gen(function* () {
-          const { ask, hide, told: notified } = yield* prepare
+          const { ask, hide, counter } = yield* prepare
           expect(yield* ask(1n, 2n, 3n)).toEqual([1n, 2n])
           yield* hide(1)
           yield* hide(2)
           yield* report(1)
           expect(yield* ask(1n, 2n)).toEqual([1n, 2n])
           yield* TestClock.adjust("1 second")
-          // Of the second one nobody said anything.
+          // No change was reported for the second one.
           expect(yield* ask(1n, 2n)).toEqual([2n])
-          expect(notified.statements).toBe(4)
+          expect(counter.statements).toBe(4)
           // After a long rest nothing is believed.
           yield* TestClock.adjust("2 minutes")
           expect(yield* ask(1n, 2n)).toEqual([])
         })
       )
 
-      it.effect("follows this process's own changes at once", () =>
+      it.effect("this process's own changes invalidate visibility immediately", () =>
         Effect.gen(function* () {
           const { ask, hide } = yield* prepare
           const { moved } = yield* Changes
@@ -89,14 +89,14 @@ describeDatabases(
         })
       )
 
-      it.effect("is of an edition that ends with any change, within a second, and of each place by itself", () =>
+      it.effect("any change ends the visibility edition within a second, per read target", () =>
         Effect.gen(function* () {
-          const { edition, from, told: received } = yield* prepare
+          const { edition, from, counter } = yield* prepare
           const { moved } = yield* Changes
           const first = yield* from(edition)
           expect(yield* edition).not.toBe(first)
           expect(yield* from(edition)).toBe(first)
-          expect(received.statements).toBe(1)
+          expect(counter.statements).toBe(1)
           yield* report(1)
           expect(yield* from(edition)).toBe(first)
           yield* TestClock.adjust("1 second")
@@ -109,7 +109,7 @@ describeDatabases(
         })
       )
 
-      it.effect("is not kept from an answer that was under way when something changed", () =>
+      it.effect("a read that overlaps a change is not cached", () =>
         Effect.gen(function* () {
           const { ask, hide, open: letGo, shut } = yield* prepare
           const { moved } = yield* Changes
@@ -125,7 +125,7 @@ describeDatabases(
         })
       )
 
-      it.effect("is remembered of each place that is read from by itself", () =>
+      it.effect("visibility is cached separately for each read target", () =>
         Effect.gen(function* () {
           const { ask, hide, visible } = yield* prepare
           expect(yield* ask(1n, 2n)).toEqual([1n, 2n])

@@ -52,7 +52,7 @@ interface Activity {
 
 describe.runIf(databaseKinds.includes("postgres"))("two replicas over one database", () => {
   it.live(
-    "list and version one resource between them, and each shows what the other changed",
+    "two replicas version one resource together and see each other's changes",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -71,7 +71,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
           }
           yield* bindRecipients(first, [payTo])
           const changed = yield* declaring(first, { payer, payTo, url, about: { description: "New words" } })
-          // What was known of the recipient a moment before the binding is remembered for seconds.
+          // The recipient's grade from before the binding is cached for seconds.
           yield* eventually(
             Effect.map(second.verify(changed), (answer) => outcomes(answer)?.["catalog"].status as string),
             (status) => status === "success"
@@ -85,7 +85,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
   )
 
   it.live(
-    "count a settled payment once, whichever of them told its success and however often",
+    "two replicas count a settled payment once",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -123,7 +123,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
   )
 
   it.live(
-    "honour each other's cursors, to the last page, and nobody else's [S124][S125][S126]",
+    "replicas accept each other's cursors to the last page, and no others [S124][S125][S126]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -150,7 +150,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
   )
 
   it.live(
-    "ask an origin once between them, and both take its word [S317]",
+    "two replicas probe an origin once and share its answer [S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -1,5 +1,5 @@
-// Schemas and values that are small to send and long to judge: each is ended by the count of its work, or never begun,
-// and what is honest is judged as the standard says.
+// Schemas and values that are small to send and long to validate: each is stopped by its work limit or never started,
+// and honest ones are validated as the standard says.
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { describe } from "vitest"
@@ -86,7 +86,7 @@ const bombs: ReadonlyArray<readonly [name: string, schema: Json, info: Json, det
     "$ref leads to what is no schema"
   ],
   [
-    "a reference into a word that nobody knows",
+    "a reference to an unknown keyword",
     { $ref: "#/x/y", x: { y: { uniqueItems: true } } },
     {},
     "$ref leads to what is no schema"
@@ -94,11 +94,11 @@ const bombs: ReadonlyArray<readonly [name: string, schema: Json, info: Json, det
 ]
 
 describe("a schema made to take long", () => {
-  it.each(bombs)("is stopped: %s [S256][S288]", (_, schema, info, detail) => {
+  it.each(bombs)("a schema made to take long is stopped: %s [S256][S288]", (_, schema, info, detail) => {
     expect(check(schema, info)?.detail).toBe(detail)
   })
 
-  it("takes no later judgement with it: work is counted for each anew", () => {
+  it("the work limit is counted anew for each validation", () => {
     const validate = makeValidator()
     const schema = of({ items: { anyOf: many(20, (at) => ({ required: [`k${at}`] })) } })
     const text = JSON.stringify(schema)
@@ -110,7 +110,7 @@ describe("a schema made to take long", () => {
 
 describe("an honest schema", () => {
   const valid = (schema: Json, info: unknown) => check(schema, info) === undefined
-  it("is judged as the standard says, where we do it our own way", () => {
+  it("the validator follows the JSON Schema standard where it is our own", () => {
     expect(valid({ uniqueItems: true }, [1, "1", { a: 1, b: 2 }, [1]])).toBe(true)
     expect(
       valid({ uniqueItems: true }, [
@@ -140,7 +140,7 @@ describe("an honest schema", () => {
     expect(valid({ type: "nonsense" }, {})).toBe(false)
   })
 
-  it("of a large interface fits", () => {
+  it("a large interface's schema fits the work limit", () => {
     const schema = {
       type: "object",
       properties: named(150, (at) => ({ type: "string", description: "words", minLength: 1, enum: ["a", `b${at}`] })),
@@ -156,7 +156,7 @@ describe("an honest schema", () => {
 })
 
 describe("work that blocks", () => {
-  it.effect("is done at once until its burst is used up, and then in its share of the time", () =>
+  it.effect("validation runs immediately within its burst, then at its CPU share", () =>
     Effect.gen(function* () {
       let now = 0
       const slept: Array<number> = []

@@ -1,6 +1,5 @@
-// What a declaration costs that was seen before: nothing is judged again while the resource is seen to stand as it did;
-// how it stands is read with what is stored of it anyway, and that waits for more of its kind. The clock is the test's,
-// the database a real one.
+// The cost of a repeated declaration: nothing is validated again while the resource's state is unchanged; the state is
+// read in the batch that stores the sighting. The clock is the test's, the database a real one.
 import { expect, it, layer } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -19,37 +18,36 @@ const cachedAt = (at: number, recorded: Recorded = unchanged) => {
   const cached = new OutcomeCache()
   cached.keep("digest", recorded, at)
   return {
-    remembered: cached,
-    stands: (standing: string, at: number) => cached.confirm(new Map([[1n, standing]]), at),
+    confirm: (state: string, at: number) => cached.confirm(new Map([[1n, state]]), at),
     isKnown: (at: number) => cached.recall("digest", at) !== undefined
   }
 }
 
-it("is known for half a minute, and as long again from each look that found its resource as it was", () => {
-  const { isKnown, stands } = cachedAt(0)
+it("a declaration is cached for half a minute, extended by each unchanged read", () => {
+  const { isKnown, confirm } = cachedAt(0)
   expect([isKnown(30 * seconds), isKnown(30 * seconds + 1)]).toEqual([true, false])
-  stands("as it was", 20 * seconds)
+  confirm("as it was", 20 * seconds)
   expect([isKnown(50 * seconds), isKnown(50 * seconds + 1)]).toEqual([true, false])
-  stands("as it was", 50 * seconds)
+  confirm("as it was", 50 * seconds)
   expect(isKnown(80 * seconds)).toBe(true)
 })
 
-it("is judged anew once its resource stands otherwise, however lately it was judged", () => {
-  const { isKnown, stands } = cachedAt(10 * seconds)
-  // Read before it was judged: nothing follows from it.
-  stands("otherwise", 9 * seconds)
+it("a declaration is validated again once its resource's state changes", () => {
+  const { isKnown, confirm } = cachedAt(10 * seconds)
+  // Read before the validation: it says nothing about it.
+  confirm("otherwise", 9 * seconds)
   expect(isKnown(11 * seconds)).toBe(true)
-  stands("otherwise", 12 * seconds)
+  confirm("otherwise", 12 * seconds)
   expect(isKnown(13 * seconds)).toBe(false)
 })
 
-it("is judged anew every ten minutes, however its resource stands", () => {
-  const { isKnown, stands } = cachedAt(0)
-  stands("as it was", 599 * seconds)
+it("a declaration is validated again every ten minutes, even if unchanged", () => {
+  const { isKnown, confirm } = cachedAt(0)
+  confirm("as it was", 599 * seconds)
   expect([isKnown(600 * seconds), isKnown(600 * seconds + 1)]).toEqual([true, false])
 })
 
-it("is judged anew half a minute after it changed a listing, or was held or refused", () => {
+it("a declaration that changed, held or failed is validated again after 30 seconds", () => {
   const outcomes: ReadonlyArray<Recorded> = [
     { decision: "listed", resourceId: 1n, versionHash: "v1" },
     { decision: "updated", resourceId: 1n, versionHash: "v1" },
@@ -57,13 +55,13 @@ it("is judged anew half a minute after it changed a listing, or was held or refu
     { decision: "rejected", reason: "payto_conflict", resourceId: 1n }
   ]
   for (const recorded of outcomes) {
-    const { isKnown, stands } = cachedAt(0, recorded)
-    stands("as it was", 20 * seconds)
+    const { isKnown, confirm } = cachedAt(0, recorded)
+    confirm("as it was", 20 * seconds)
     expect([recorded.decision, isKnown(30 * seconds), isKnown(31 * seconds)]).toEqual([recorded.decision, true, false])
   }
 })
 
-it("takes sixteen million characters at most, those that were known longest give way", () => {
+it("the declaration cache holds sixteen million characters, evicting the oldest", () => {
   const cached = new OutcomeCache()
   const texts = Array.from({ length: 17 }, (_, at) => `${at}`.padEnd(1_000_000, "x"))
   for (const text of texts) cached.keep(text, unchanged, 0)
@@ -82,17 +80,17 @@ describeDatabases(
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "stands as it did while the same declaration would change nothing, and otherwise once it would",
+        "a resource's state differs exactly when the same declaration would change it",
         timed(
           Effect.gen(function* () {
-            const { declare, look: probe, sightings, sql } = yield* openStore()
+            const { declare, probe, sightings, sql } = yield* openStore()
             yield* declare()
             const [id] = (yield* sql<{ id: bigint }>`select id from catalog_resources`).map(({ id }) => id)
-            const standing = Effect.map(readStates(sql, [id!]), (all) => all.get(id!))
+            const state = Effect.map(readStates(sql, [id!]), (all) => all.get(id!))
             const reported: Array<string | undefined> = []
             yield* sightings.onStates((stateHashes) => reported.push(stateHashes.get(id!)))
             const same = yield* declare()
-            expect(same).toMatchObject({ decision: "unchanged", stateHash: yield* standing })
+            expect(same).toMatchObject({ decision: "unchanged", standing: yield* state })
             yield* sightings.touch(id!, new Date(0), undefined)
             yield* sightings.flush
             expect(reported).toEqual([same.stateHash])
@@ -102,23 +100,23 @@ describeDatabases(
               ["those words by its origin", probe(answerOf({ said: [{ description: "Another thing" }] }))],
               ["another recipient", sql`update catalog_resources set pay_tos = '{GOTHER}'`],
               ["quarantined", sql`update catalog_resources set state = 'quarantined', state_reason = 'operator'`],
-              ["nobody has paid", sql`update catalog_resources set verification = 'unverified'`]
+              ["no payer has paid", sql`update catalog_resources set verification = 'unverified'`]
             ]
-            const seen = [yield* standing]
+            const seen = [yield* state]
             for (const [what, change] of changes) {
               yield* Effect.orDie(change)
-              const now = yield* standing
+              const now = yield* state
               expect(seen, what).not.toContain(now)
               seen.push(now)
             }
             yield* sql`update catalog_resources set last_look_at = now(), uptime = 0.5, updated_at = now()`
-            expect(yield* standing).toBe(seen.at(-1))
+            expect(yield* state).toBe(seen.at(-1))
           })
         )
       )
 
       it.effect(
-        "is stored every ten seconds while that is all, and within the second with whatever else there is",
+        "sightings alone are stored every ten seconds, other changes within one",
         timed(
           Effect.gen(function* () {
             const { declare, now, sightings, sql } = yield* openStore()

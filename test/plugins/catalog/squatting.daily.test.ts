@@ -1,5 +1,5 @@
-// Other spellings of somebody's URL, and templates laid over somebody's routes: one path has one listing, and an
-// owner's word goes before a stranger's.
+// Other spellings of another seller's URL, and templates laid over another seller's routes: one path has one listing,
+// and an owner's declaration precedes a stranger's.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -29,7 +29,7 @@ const same = [
   "  https://shop.example.com/v1/item  "
 ]
 
-/** What is another resource, of the same origin or another one, or none at all; an owner is told by its origin then. */
+/** A different resource, of the same origin or another one, or none; an owner is recognized by its origin then. */
 const other = [
   "https://shop.example.com/v1/Item",
   "https://shop.example.com/v1/item/",
@@ -48,7 +48,7 @@ const refusedUrls = [
 
 describe.each(databaseKinds)("squatting on %s", (database) => {
   it.live(
-    "by another spelling of a URL is a conflict, or another resource that says so [S31][S40][S256]",
+    "another spelling of a listed URL conflicts or lists as another resource [S31][S40][S256]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -87,7 +87,7 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
   )
 
   it.live(
-    "by a template over somebody's routes never goes before what the owner listed [S111][S112]",
+    "a squatter's route template never precedes what the owner listed [S111][S112]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -124,7 +124,7 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
             status: "rejected",
             rejectedReason: "payto_conflict"
           })
-          // Even the owner's payments do not rename it: who carries them is not known.
+          // Even the owner's payments do not rename it: the payer that submits them is unknown.
           expect(yield* declare(owner, "/users/8", "/users/:userId")).toEqual({ status: "processing" })
           expect((yield* browse(facilitator, `?payTo=${owner}`))["pagination"].total).toBe(2)
           expect(yield* declare(squatter, "/prices", "/:page")).toEqual(listed)

@@ -1,5 +1,5 @@
-// What somebody stands for comes before what is merely claimed, one seller has three places of a first page, and what
-// rises or is listed meanwhile is neither repeated nor lost; payments in a circle earn nothing.
+// Listings with evidence precede claimed ones, one seller has three places of a first page, and what rises or is listed
+// during paging is neither repeated nor lost; circular payments earn nothing.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -71,10 +71,10 @@ describeDatabases(
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "puts what is merely claimed last, behind what was sold, declared or said by its origin, each newest first",
+        "browse ranks claimed listings last, each group newest first",
         timed(
           Effect.gen(function* () {
-            const { ask, changed, declare, lookAt: probeAt, sell } = yield* openBrowse
+            const { ask, changed, declare, probeAt, sell } = yield* openBrowse
             const sold = yield* declare(at("sold"), { payer: "GP1" })
             yield* declare(at("declared"), { payer: "GP2", grade: "declared" })
             yield* declare(at("asked"), { payer: "GP3" })
@@ -97,7 +97,7 @@ describeDatabases(
       )
 
       it.effect(
-        "gives a recipient and an origin three places of the first page, a filter by recipient all; none is lost",
+        "one recipient and origin have three first-page places unless filtered for",
         timed(
           Effect.gen(function* () {
             const { ask, declare, pages } = yield* openBrowse
@@ -134,7 +134,7 @@ describeDatabases(
       )
 
       it.effect(
-        "shows exactly once what rises or is listed while it is paged",
+        "a listing that rises or appears during paging is shown exactly once",
         timed(
           Effect.gen(function* () {
             const { declare, pages, sell } = yield* openBrowse
@@ -157,7 +157,7 @@ describeDatabases(
       )
 
       it.effect(
-        "takes from listings what payments in a circle earned them, and leaves honest chains and markets theirs",
+        "circular payments earn a listing no rank, honest chains do",
         timed(
           Effect.gen(function* () {
             const { ask, changed, declare, now, sell, sql } = yield* openBrowse

@@ -1,4 +1,4 @@
-// The catalog's writing parts over a database, without a facilitator: declarations as payments carry them, looks as
+// The catalog's write path over a database, without a facilitator: declarations as payments carry them, probes as
 // origins answer them, and what the tables hold afterwards. The clock is the test's.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -111,7 +111,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     }
     return yield* record(declarationOf(said), full)
   })
-  /** A look at the one resource that is due, or at any. */
+  /** A probe of the one resource that is due, or of any. */
   const probe = Effect.fnUntraced(function* (answer: OriginAnswer) {
     yield* sql`update catalog_probes set due_at = ${yield* now}, leased_until = null`
     const leased = yield* Effect.forEach([true, false], (stands) =>
@@ -120,7 +120,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     const [due] = leased.flat()
     return yield* apply(due!.id, due!.fence, answer, yield* now)
   })
-  /** A look at this resource, due or not. */
+  /** A probe of this resource, due or not. */
   const probeAt = Effect.fnUntraced(function* (resource: string, answer: OriginAnswer) {
     const [due] = yield* sql<{ id: bigint; fence: bigint }>`update catalog_probes p set fence = p.fence + 1
       from catalog_resources r where r.id = p.resource_id and r.resource = ${resource}
@@ -161,8 +161,8 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     sql,
     now,
     declare,
-    look: probe,
-    lookAt: probeAt,
+    probe,
+    probeAt,
     listing,
     prices,
     activity,

@@ -1,5 +1,5 @@
-// What time does to listings: they go stale and come back, what nobody needs is forgotten, questions to origins are
-// leased and fenced. The clock is the test's, the database a real one.
+// What time does to listings: they go stale and revive, unneeded rows are deleted, probes of origins are leased and
+// fenced. The clock is the test's, the database a real one.
 import { expect, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -103,7 +103,7 @@ const open = Effect.gen(function* () {
           order by d.id`,
       (rows) => rows.map(({ by, from, move, reason, to }) => `${by} ${move}: ${from} → ${to}, ${reason}`)
     )
-  const reported = Effect.map(
+  const reportedChanges = Effect.map(
     sql<{ change: string }>`select data->>'change' as change from kernel_facts where type = ${changedFact} order by id`,
     (rows) => rows.map(({ change }) => change)
   )
@@ -113,7 +113,7 @@ const open = Effect.gen(function* () {
     list,
     stateOf,
     moves,
-    told: reported,
+    reportedChanges,
     now,
     age: Effect.provideContext(ageCatalog, parts),
     journal: Context.get(parts, Sightings),
@@ -139,11 +139,10 @@ describeDatabases(
     // The database's own timers keep to the real clock: else a week would be a hundred thousand of its ticks.
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "makes a resource stale that was not seen for so many hours, and seeing it again " +
-          "revives it, each with its reason [S98][S100][S290]",
+        "a resource unseen for its maximum age goes stale; a sighting revives it [S98][S100][S290]",
         timed(
           Effect.gen(function* () {
-            const { age, changes, journal, list, moves, now, stateOf, told: reported } = yield* open
+            const { age, changes, journal, list, moves, now, stateOf, reportedChanges } = yield* open
             const { resourceId } = yield* list(a)
             yield* TestClock.adjust(168 * hour)
             yield* age
@@ -158,13 +157,13 @@ describeDatabases(
             expect(yield* stateOf(a)).toBe("active")
             yield* age
             expect(yield* moves(a)).toEqual([listed, wentStale, returned])
-            expect(yield* reported).toEqual(["listed", "went_stale", "returned"])
+            expect(yield* reportedChanges).toEqual(["listed", "went_stale", "returned"])
           })
         )
       )
 
       it.effect(
-        "is held up by every sight of a resource, and a declaration of a stale one revives it at once [S98]",
+        "any sighting postpones staleness, and a declaration revives a stale resource [S98]",
         timed(
           Effect.gen(function* () {
             const { age, journal, list, moves, now, stateOf } = yield* open
@@ -183,7 +182,7 @@ describeDatabases(
       )
 
       it.effect(
-        "never moves what is quarantined or removed, and seeing that does not revive it [S98][S100]",
+        "sightings do not move or revive a quarantined or removed resource [S98][S100]",
         timed(
           Effect.gen(function* () {
             const { age, journal, list, now, sql, stateOf } = yield* open
@@ -211,10 +210,10 @@ describeDatabases(
       )
 
       it.effect(
-        "works in bounded steps, in one turn of its actor until nothing is left",
+        "aging works in bounded steps within one actor run",
         timed(
           Effect.gen(function* () {
-            const { age, list, parts, sql, told: notified } = yield* open
+            const { age, list, parts, sql, reportedChanges } = yield* open
             yield* list(a)
             yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at,
               verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at,
@@ -236,13 +235,13 @@ describeDatabases(
             yield* Effect.provideContext(startAge, parts)
             yield* Deferred.await(done)
             expect(yield* stale).toBe(1_101)
-            expect((yield* notified).filter((change) => change === "went_stale")).toHaveLength(1_101)
+            expect((yield* reportedChanges).filter((change) => change === "went_stale")).toHaveLength(1_101)
           })
         )
       )
 
       it.effect(
-        "forgets observations, quotas and counted sales when nobody needs them any more, and not before",
+        "unneeded observations, quotas and counted sales are deleted on time",
         timed(
           Effect.gen(function* () {
             const { age, journal, list, now, sql } = yield* open
@@ -287,7 +286,7 @@ describeDatabases(
             yield* TestClock.setTime(start + 30 * day + 1)
             yield* age
             expect(yield* counts).toEqual({ observations: 0, quotas: 0, sales: 1 })
-            // A success that is told again after a year is still no second sale.
+            // A success reported again after a year is still no second sale.
             yield* TestClock.setTime(start + 399 * day)
             yield* age
             yield* journal.touch(resourceId!, yield* now, {
@@ -305,7 +304,7 @@ describeDatabases(
         )
       )
 
-      it.effect("deletes as much as is due, however much that is, in bounded steps", () =>
+      it.effect("deletion removes everything due in bounded steps", () =>
         Effect.provide(
           Effect.gen(function* () {
             const { age, sql } = yield* open
@@ -329,7 +328,7 @@ describeDatabases(
         )
       )
 
-      it.effect("bounds the rows that one payer's observations make in a day, and not those of others", () =>
+      it.effect("daily observation rows are limited per payer, not across payers", () =>
         Effect.provide(
           Effect.gen(function* () {
             const { journal, now, sql } = yield* open
@@ -374,7 +373,7 @@ describeDatabases(
       )
 
       it.effect(
-        "gives a question to an origin to one holder for a minute; the next one's fence voids a late answer [S317]",
+        "a probe is leased for a minute; a late answer is fenced out [S317]",
         timed(
           Effect.gen(function* () {
             const { apply, list, moves, now, sql } = yield* open
@@ -400,7 +399,7 @@ describeDatabases(
       )
 
       it.effect(
-        "looks at what somebody stands for beside what is claimed, however much that is",
+        "listings with evidence are probed however many claims are due",
         timed(
           Effect.gen(function* () {
             const { apply, list, now, sql } = yield* open
@@ -426,7 +425,7 @@ describeDatabases(
       )
 
       it.effect(
-        "lets an origin that says nothing rest longer each time: a minute, ten, an hour, a day [S317]",
+        "a silent origin is retried after a minute, ten, an hour, a day [S317]",
         timed(
           Effect.gen(function* () {
             const { apply, list, now, sql } = yield* open

@@ -29,14 +29,14 @@ const reading = {
 } as CatalogValues
 
 describe("the version hash", () => {
-  it.effect("of the published vector is what any client computes from the public resource [S194][S310]", () =>
+  it.effect("any client computes the published vector's hash from the public resource [S194][S310]", () =>
     withCrypto((crypto) => {
       expect(createHash("sha256").update(vector.canonical).digest("hex")).toBe(vector.resource.versionHash)
       expect(versionHash(crypto, vector.resource)).toBe(vector.resource.versionHash)
     })
   )
 
-  it.effect("of the published vector's payment leaves out what its buyer added [S194][S310]", () =>
+  it.effect("the published vector's version hash leaves out buyer extensions [S194][S310]", () =>
     withCrypto((crypto) => {
       const { accepted, extensions, resource } = vector.payment
       const terms = {
@@ -56,7 +56,7 @@ describe("the version hash", () => {
     })
   )
 
-  it.effect("changes with every declared field and option, and with nothing else [S310]", () =>
+  it.effect("the version hash changes with declared fields and options alone [S310]", () =>
     withCrypto((crypto) => {
       const { resource } = vector
       const [option] = resource.accepts
@@ -96,7 +96,7 @@ describe("a cursor", () => {
   const secret = (text: string) => new TextEncoder().encode(text)
   const make = (...secrets: ReadonlyArray<string>) => withCrypto((crypto) => cursorsOf(secrets.map(secret), crypto, 15))
 
-  it.effect("opens for its fingerprint until it ends, on every replica that knows the secret [S124][S125][S126]", () =>
+  it.effect("a cursor opens for its fingerprint until expiry on every replica [S124][S125][S126]", () =>
     Effect.gen(function* () {
       const cursors = yield* make("one")
       const cursor = yield* cursors.seal(payload)
@@ -109,36 +109,34 @@ describe("a cursor", () => {
     })
   )
 
-  it.effect(
-    "is the same for minutes, so that a page which has not changed is; and opens for ten minutes at least",
-    () =>
-      Effect.gen(function* () {
-        const cursors = yield* make("one")
-        yield* TestClock.setTime(Date.parse("2031-03-01T00:00:01Z"))
-        const cursor = yield* cursors.seal(payload)
-        yield* TestClock.adjust("4 minutes")
-        expect(yield* cursors.seal(payload)).toBe(cursor)
-        yield* TestClock.adjust("1 minute")
-        const later = yield* cursors.seal(payload)
-        expect(later).not.toBe(cursor)
-        for (let minute = 0; minute < 4; minute++) yield* TestClock.adjust("1 minute")
-        const late = yield* cursors.seal(payload)
-        expect(late).toBe(later)
-        yield* TestClock.adjust("10 minutes")
-        expect(yield* cursors.open(late, "f")).toEqual(Option.some(payload))
-        yield* TestClock.adjust("5 minutes")
-        expect(yield* cursors.open(late, "f")).toEqual(Option.none())
-      })
+  it.effect("a cursor is stable for minutes and valid for at least ten", () =>
+    Effect.gen(function* () {
+      const cursors = yield* make("one")
+      yield* TestClock.setTime(Date.parse("2031-03-01T00:00:01Z"))
+      const cursor = yield* cursors.seal(payload)
+      yield* TestClock.adjust("4 minutes")
+      expect(yield* cursors.seal(payload)).toBe(cursor)
+      yield* TestClock.adjust("1 minute")
+      const later = yield* cursors.seal(payload)
+      expect(later).not.toBe(cursor)
+      for (let minute = 0; minute < 4; minute++) yield* TestClock.adjust("1 minute")
+      const late = yield* cursors.seal(payload)
+      expect(late).toBe(later)
+      yield* TestClock.adjust("10 minutes")
+      expect(yield* cursors.open(late, "f")).toEqual(Option.some(payload))
+      yield* TestClock.adjust("5 minutes")
+      expect(yield* cursors.open(late, "f")).toEqual(Option.none())
+    })
   )
 
-  it("is bound to what filters mean, whatever their order", () => {
+  it("a cursor is bound to its filters' meaning, not their order", () => {
     expect(fingerprintOf({ type: "http", scheme: "exact" })).toBe(fingerprintOf({ scheme: "exact", type: "http" }))
     expect(fingerprintOf({ asset: "C", maxPrice: 1n })).not.toBe(fingerprintOf({ asset: "C", maxPrice: 2n }))
   })
 })
 
 describe("ownership", () => {
-  const standing: OwnershipState = {
+  const claimed: OwnershipState = {
     state: "active",
     reason: null,
     ownership: "provisional",
@@ -148,24 +146,29 @@ describe("ownership", () => {
   const word = (payTos: ReadonlyArray<string>, delisted = false) => ({ payTos, delisted })
 
   it.each([
-    ["silence decides nothing", standing, word([]), { _tag: "Nothing" }],
-    ["a word for the owner proves it", standing, word(["A", "B"]), { _tag: "Proven", payTos: ["A", "B"] }],
+    ["no statement decides nothing", claimed, word([]), { _tag: "Nothing" }],
+    ["a statement for the owner proves it", claimed, word(["A", "B"]), { _tag: "Proven", payTos: ["A", "B"] }],
     [
       "the same word again decides nothing",
-      { ...standing, ownership: "proven" as const },
+      { ...claimed, ownership: "proven" as const },
       word(["A"]),
       { _tag: "Nothing" }
     ],
-    ["a word for a claimant displaces the owner", standing, word(["C"]), { _tag: "Displaced", by: "C", payTos: ["C"] }],
+    [
+      "a statement for a claimant displaces the owner",
+      claimed,
+      word(["C"]),
+      { _tag: "Displaced", by: "C", payTos: ["C"] }
+    ],
     [
       "even a proven one",
-      { ...standing, ownership: "proven" as const },
+      { ...claimed, ownership: "proven" as const },
       word(["B"]),
       { _tag: "Displaced", by: "B", payTos: ["B"] }
     ],
-    ["a word for a stranger contradicts", standing, word(["D"]), { _tag: "Contradicted", payTos: ["D"] }],
-    ["a wish to be delisted goes first", standing, word(["A"], true), { _tag: "Removed" }],
-    ["what is removed stays so", { ...standing, state: "removed" as const }, word(["B"]), { _tag: "Nothing" }]
+    ["a statement for a stranger contradicts", claimed, word(["D"]), { _tag: "Contradicted", payTos: ["D"] }],
+    ["a request to delist takes precedence", claimed, word(["A"], true), { _tag: "Removed" }],
+    ["a removed listing stays removed", { ...claimed, state: "removed" as const }, word(["B"]), { _tag: "Nothing" }]
   ])("%s [S317]", (_, given, said, verdict) => expect(decideOwnership(given, said)).toEqual(verdict))
 
   const a = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
@@ -177,7 +180,7 @@ describe("ownership", () => {
   }
   const base = "https://x.example.com"
 
-  it("is read from documents of several shapes, and from nothing that is malformed", () => {
+  it("ownership is read from documents of several shapes, never malformed ones", () => {
     expect(readWellKnown({ payTo: a }, identity, base)).toEqual(word([a]))
     expect(readWellKnown({ payTo: [a, a, 7, "x"], resources: ["https://x.example.com/mcp"] }, identity, base)).toEqual(
       word([a])
@@ -212,7 +215,7 @@ describe("the URL of a resource", () => {
     ["https://shop.example.com/users/:id", "https://shop.example.com/users/:id"]
   ])("%s is listed as %s [S31][S40]", (url, listed) => expect(spellResourceUrl("http", url)?.resource).toBe(listed))
 
-  it("keeps a symbolic name as it is, with no origin to connect to [S42]", () => {
+  it("a symbolic name is kept as it is, without an origin [S42]", () => {
     expect(spellResourceUrl("mcp", "mcp://calculator/add?x")).toEqual({
       resource: "mcp://calculator/add",
       origin: undefined
@@ -220,7 +223,7 @@ describe("the URL of a resource", () => {
     expect(spellResourceUrl("http", "mcp://calculator/add")).toBeUndefined()
   })
 
-  it("of a dynamic route is known by its template", () => {
+  it("the URL of a dynamic route is identified by its template", () => {
     expect(readTemplate("/users/[id]/files/*")).toBe("/users/:id/files/:var1")
     expect(matchesTemplate("/users/:id", "/users/7")).toBe(true)
     expect(matchesTemplate("/users/:id", "/users/")).toBe(false)

@@ -1,4 +1,4 @@
-// What is shown of resources in each state, in browse, in search and by itself, under either setting; how they are
+// What is shown of resources in each state, in browse, in search and by URL, under either setting; how they are
 // counted; and what operators read of their history.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -49,7 +49,7 @@ const opened = Effect.fnUntraced(function* (database: (typeof databaseKinds)[num
   })
   for (const state of states) {
     expect(yield* declare(state)).toEqual({ status: "success" })
-    // For another reason than that nobody saw it: what has just been paid for is seen behind, and would bring it back.
+    // For another reason than being unseen: a payment just made is recorded as a sighting and would revive it.
     yield* facilitator.sql`update catalog_resources set state = ${state}, state_reason = 'operator'
       where resource = ${urlOf(state)}`
   }
@@ -63,7 +63,7 @@ const found = (seller: Parameters<typeof browse>[0]) =>
 
 describe.each(databaseKinds)("what is shown on %s", (database) => {
   it.live(
-    "is active alone by default; stale and quarantined are counted [S99, S100, S114, S148, S288, S291]",
+    "only active resources are shown by default; stale and quarantined are counted [S99, S100, S114, S148, S288, S291]",
     () =>
       Effect.gen(function* () {
         const { declare, report, seller } = yield* opened(database, [])
@@ -87,7 +87,7 @@ describe.each(databaseKinds)("what is shown on %s", (database) => {
   )
 
   it.live(
-    "are stale ones too when the operator says so, in browse and search alike, and never quarantined ones [S99, S114, S291]",
+    "stale resources are shown when configured, quarantined ones never [S99, S114, S291]",
     () =>
       Effect.gen(function* () {
         const set = ["discovery.include_stale=true", "indexing.require_valid_schema=false"]
@@ -105,7 +105,7 @@ describe.each(databaseKinds)("what is shown on %s", (database) => {
   )
 
   it.live(
-    "operators read newest first, each with the history of its versions and of its prices [S163, S165]",
+    "operators read hidden resources newest first, with version and price history [S163, S165]",
     () =>
       Effect.gen(function* () {
         const { declare, report, seller } = yield* opened(database, [])
@@ -121,7 +121,7 @@ describe.each(databaseKinds)("what is shown on %s", (database) => {
           ["1000", false],
           ["2000", true]
         ])
-        // What nobody has touched stands where it stood.
+        // An untouched resource keeps its place.
         expect((yield* report("/resources"))["items"].map(({ id }: Json) => id)).toEqual(["3", "2", "1"])
       }).pipe(Effect.scoped),
     240_000

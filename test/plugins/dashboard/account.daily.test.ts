@@ -1,5 +1,5 @@
-// An account's session in a browser, over whole facilitators: what it takes to be known by one, what it is told, what
-// it is not, and how it ends. The account signs as a wallet does, with the official library.
+// An account's session in a browser, over whole facilitators: how it is opened, what it may read, what it may not, and
+// how it ends. The account signs as a wallet does, with the official library.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -21,7 +21,7 @@ const fromPage = { "content-type": "application/json", "x-tollkeeper-page": "1" 
 const signed = (by: Keypair, challenge: string): string =>
   Buffer.from(by.sign(createHash("sha256").update(`Stellar Signed Message:\n${challenge}`).digest())).toString("base64")
 
-/** A browser under one name of the facilitator; it waits where it is told to. */
+/** A browser under one name of the facilitator; it waits as long as Retry-After says. */
 const browserAt = (facilitator: Facilitator, headers: Record<string, string> = fromPage, name = "127.0.0.1") => {
   const post = (path: string, body: unknown): Effect.Effect<Answer> =>
     Effect.gen(function* () {
@@ -81,7 +81,7 @@ const until = (facilitator: Facilitator, path: string, cookie: string, holds: (j
 
 describe.each(databaseKinds)("an account's session on %s", (database) => {
   it.live(
-    "is told its own sales, refusals and listings, as described, and nothing of anybody else",
+    "an account session reads only its own sales, refusals and listings",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set })
@@ -117,7 +117,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
           { resource: "http://127.0.0.1:9/refused", decision: "rejected", reason: "schema_invalid" },
           { resource: "http://127.0.0.1:9/mine", decision: "listed" }
         ])
-        // Whoever else is named in the query, it is the session's account that is told of.
+        // Whichever account the query names, the response is about the session's account.
         const asked = yield* facilitator.ask(`/analytics/v1/account/transactions?payTo=${rival.publicKey()}`, {
           headers: { cookie }
         })
@@ -148,7 +148,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
   )
 
   it.live(
-    "is opened by one answer of its own account, to a challenge of this host and network, in time",
+    "an account session needs one timely signature of this host's challenge",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set, channels: 1 })
@@ -165,7 +165,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const plain = Buffer.from(seller.sign(Buffer.from(text))).toString("base64")
         for (const signature of [signed(rival, text), signed(seller, `${text} `), plain, "", "%%%"])
           expect(refused(yield* browser.answer(account, text, signature))).toMatch(/^the signature is not/)
-        // Somebody else's name over this account's answer, and the sentence altered.
+        // Another account's name over this account's answer, and the altered message.
         expect(refused(yield* browser.answer(rival.publicKey(), text, right))).toMatch(/names another account/)
         const forged = text.replace(account, rival.publicKey())
         expect(refused(yield* browser.answer(rival.publicKey(), forged, signed(rival, forged)))).toMatch(/^this is no/)
@@ -196,7 +196,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         expect(ofPubnet).toContain("ledger:pubnet")
         expect(refused(yield* browser.answer(account, ofPubnet, signed(seller, ofPubnet)))).toMatch(/another network/)
 
-        // Nobody but a page of ours: no form, no page of another origin.
+        // Only our own page: no form, no page of another origin.
         for (const headers of [
           { "content-type": "application/json" },
           { ...fromPage, origin: "https://evil.example" }
@@ -222,7 +222,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
   )
 
   it.live(
-    "ends when it is signed out of, everywhere when asked so, and with its time, for every copy of its cookie",
+    "an account session ends by sign-out, by sign-out everywhere, and by age",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set, channels: 1 })
@@ -261,7 +261,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         ])
           expect(yield* reported(`tollkeeper_account=${forged}`)).toBe("401")
         expect(yield* reported(`tollkeeper_session=${token}`)).toBe("401")
-        // With the rows out of reach nobody is taken for nobody, and what nobody was given costs no look at them.
+        // With the rows unreachable a session is an error, not signed out, and an unknown cookie costs no query.
         yield* facilitator.sql`alter table kernel_account_sessions rename to out_of_reach`
         expect(yield* reported(third!.cookie)).toBe("503")
         expect(yield* reported(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")

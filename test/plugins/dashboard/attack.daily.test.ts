@@ -1,5 +1,5 @@
-// What somebody tries at the pages and at what they ask: positions that are none, sessions of another role, and a
-// database that is out of reach. Nothing of it is answered as if all were well, or as a fault of the house.
+// Attacks on the pages and their requests: invalid positions, sessions of another role, and an unreachable database.
+// None of it is answered as success or as an internal error.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -39,7 +39,7 @@ const tables = [
 
 describe.each(databaseKinds)("what the pages ask on %s", (database) => {
   it.live(
-    "is said to be away when its tables are out of reach, and the pages stay; it is told again when they are back",
+    "a report is unavailable while its tables are unreachable, the pages stay",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set, channels: 1 })
@@ -65,7 +65,7 @@ describe.each(databaseKinds)("what the pages ask on %s", (database) => {
 
 describe("a stream of settlements", () => {
   it.live(
-    "begins at no position that is none, by header and by query",
+    "a settlement stream refuses an invalid position, by header and by query",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
@@ -86,7 +86,7 @@ describe("a stream of settlements", () => {
 
 describe("a session", () => {
   it.live(
-    "is of its own role and key, whatever is written into its cookie",
+    "a session keeps its role and key, whatever its cookie says",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ environment, set, channels: 1 })

@@ -7,9 +7,9 @@ it.each([
   ["https://\u0430pple.example/pay?x=\u0430", "https://xn--pple-43d.example/pay?x=\u0430"],
   ["HTTPS://shop\uff0eexample:8443/\u00fc", "https://shop.example:8443/\u00fc"],
   ["https://apple.example@\u0430pple.example/", "https://xn--pple-43d.example/"]
-])("the host of %j is shown as it is asked for", (text, shown) => expect(address(text)).toBe(shown))
+])("the host of %j is shown as requested", (text, shown) => expect(address(text)).toBe(shown))
 
-it("whatever is no address of HTTP, or is plain, stays as it is", () => {
+it("text that is no HTTP address, or is plain, stays as it is", () => {
   for (const text of [
     "https://shop.example/\u00fc",
     "mcp://\u0430pple/tool",

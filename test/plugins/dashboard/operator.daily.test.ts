@@ -48,7 +48,7 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator, count: number
 
 describe.each(databaseKinds)("the operator's pages on %s", (database) => {
   it.live(
-    "tell what the rows say, live news from a cursor on, and one settlement's life, as described",
+    "operator pages show the rows, live updates from a cursor and one settlement",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set: [plugins] })
@@ -76,17 +76,17 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         const positionOf = (id: string) => BigInt(id.split("-")[0]!)
         expect(rest.every(({ id }) => positionOf(id) > positionOf(settled.id))).toBe(true)
 
-        const standing = (yield* ask("/dashboard/v1/standing")).json
+        const status = (yield* ask("/dashboard/v1/standing")).json
         const [row] = yield* facilitator.sql<{ charged: string; over: number; p50: number; p95: number }>`select
           sum(fee_charged_stroops)::text as charged, count(*)::int as over,
           percentile_cont(0.5) within group (order by extract(epoch from resolved_at - recorded_at) * 1000) as p50,
           percentile_cont(0.95) within group (order by extract(epoch from resolved_at - recorded_at) * 1000) as p95
           from kernel_settlements where state = 'settled'`
-        expect(standing.fees.charged_stroops).toBe(row!.charged)
-        expect(standing.pace.over).toBe(row!.over)
-        expect(standing.pace.p50_ms).toBeCloseTo(row!.p50, 3)
-        expect(standing.pace.p95_ms).toBeCloseTo(row!.p95, 3)
-        expect([standing.in_flight, standing.without_end]).toEqual([[], []])
+        expect(status.fees.charged_stroops).toBe(row!.charged)
+        expect(status.pace.over).toBe(row!.over)
+        expect(status.pace.p50_ms).toBeCloseTo(row!.p50, 3)
+        expect(status.pace.p95_ms).toBeCloseTo(row!.p95, 3)
+        expect([status.in_flight, status.without_end]).toEqual([[], []])
         // Lists as tables: a line for each row, under the names of the answer.
         const table = Effect.fnUntraced(function* (path: string) {
           const answer = yield* facilitator.ask(path, { headers: { ...bearer(ops), accept: "text/csv" } })
@@ -95,8 +95,8 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         })
         const [head, ...lines] = yield* table("/dashboard/v1/standing")
         expect(head).toMatch(/^by,/)
-        expect(lines.filter((line) => line.startsWith("channels,"))).toHaveLength(standing.channels.length)
-        expect(lines.filter((line) => line.startsWith("actors,"))).toHaveLength(standing.actors.length)
+        expect(lines.filter((line) => line.startsWith("channels,"))).toHaveLength(status.channels.length)
+        expect(lines.filter((line) => line.startsWith("actors,"))).toHaveLength(status.actors.length)
         // The catalog reads the same facts as the live news, in its own time.
         yield* eventually(
           Effect.map(facilitator.ask("/discovery/resources?limit=1000"), ({ json, text }) => {
@@ -108,7 +108,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(urls).toHaveLength(2)
         for (const path of ["/dashboard/v1/moves", "/analytics/v1/search/generations"])
           expect(yield* table(path)).toEqual([])
-        expect(standing.channels).toHaveLength(3)
+        expect(status.channels).toHaveLength(3)
 
         // Money in flight, by asset, for as long as the ledger says nothing.
         yield* facilitator.ledger.setFaults([{ drops: () => true }])
@@ -139,7 +139,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         const byHash = `/dashboard/v1/settlements/${life.attempts[0].outer_hash}`
         expect((yield* facilitator.ask(byHash, { headers: bearer(ops) })).json.id).toBe(id)
 
-        // It is given up by an operator, who is noted before and after.
+        // An operator gives it up, with audit entries before and after.
         const refused = yield* post(
           facilitator,
           "/dashboard/v1/moves",
@@ -151,7 +151,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect((yield* post(facilitator, "/dashboard/v1/moves", given, bearer(ops))).json).toEqual({ done: true })
         expect((yield* post(facilitator, "/dashboard/v1/moves", given, bearer(ops))).status).toBe(409)
         expect((yield* ask("/dashboard/v1/standing")).json.without_end).toMatchObject([{ id, state: "unresolved" }])
-        const resize = { move: "resize-channels", count: 4, note: "more at once" }
+        const resize = { move: "resize-channels", count: 4, note: "more concurrency" }
         expect((yield* post(facilitator, "/dashboard/v1/moves", resize, bearer(ops))).json).toEqual({ done: true })
         const [wanted] = yield* facilitator.sql<{ count: number }>`select count from kernel_channel_counts`
         expect(wanted!.count).toBe(4)
@@ -168,7 +168,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
 
 describe("a session of the pages", () => {
   it.live(
-    "is opened by a key, reads by its role, moves from a page alone, and is closed",
+    "a page session opens by key, reads by role and closes",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ environment, set: [plugins] })
@@ -176,7 +176,7 @@ describe("a session of the pages", () => {
           Effect.map(facilitator.ask(path, { headers: { cookie } }), ({ status }) => status)
         expect(yield* as("", "/analytics/v1/overview")).toBe(401)
         expect(yield* as("", "/analytics/v1/events")).toBe(401)
-        expect((yield* signIn(facilitator, "nobody-secret-0123456")).answer.status).toBe(401)
+        expect((yield* signIn(facilitator, "unknown-secret-0123456")).answer.status).toBe(401)
         expect((yield* post(facilitator, "/dashboard/session", { key: ops })).status).toBe(403)
         const foreign = { "x-tollkeeper-page": "1", origin: "https://evil.example" }
         expect((yield* post(facilitator, "/dashboard/session", { key: ops }, foreign)).status).toBe(403)

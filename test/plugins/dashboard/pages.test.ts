@@ -41,7 +41,7 @@ const filesOf = async (page: string): Promise<ReadonlyMap<string, Response>> => 
 }
 
 describe("a page", () => {
-  it.each(pages)("at %s is HTML that a strict policy holds: no inline script but its import map", async (page) => {
+  it.each(pages)("the page at %s is HTML under a strict policy", async (page) => {
     const response = await fetch(facilitator.url + page)
     const html = await response.text()
     expect(response.status).toBe(200)
@@ -57,25 +57,22 @@ describe("a page", () => {
     expect(html).not.toMatch(/\sstyle=|\son[a-z]+=|<style|https?:\/\//)
   })
 
-  it.each(pages)(
-    "at %s names files that are all here, scripts without types, 150 KB compressed in all",
-    async (page) => {
-      const files = await filesOf(page)
-      expect(files.size).toBeGreaterThan(6)
-      let bytes = 0
-      for (const [path, response] of files) {
-        expect([path, response.status]).toEqual([path, 200])
-        expect(response.headers.get("x-content-type-options")).toBe("nosniff")
-        if (/\.(ts|js)$/.test(path)) {
-          expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8")
-          expect(parseSync("module.js", await response.text()).errors).toEqual([])
-        }
-        const { compressed } = await raw(path)
-        bytes += compressed.length
+  it.each(pages)("the page at %s names only existing files, 150 KB compressed in all", async (page) => {
+    const files = await filesOf(page)
+    expect(files.size).toBeGreaterThan(6)
+    let bytes = 0
+    for (const [path, response] of files) {
+      expect([path, response.status]).toEqual([path, 200])
+      expect(response.headers.get("x-content-type-options")).toBe("nosniff")
+      if (/\.(ts|js)$/.test(path)) {
+        expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8")
+        expect(parseSync("module.js", await response.text()).errors).toEqual([])
       }
-      expect(bytes).toBeLessThan(150_000)
+      const { compressed } = await raw(path)
+      bytes += compressed.length
     }
-  )
+    expect(bytes).toBeLessThan(150_000)
+  })
 
   it.each([...pages, "/docs"])("at %s opens by a link on another site, whose script reads no figure", async (page) => {
     const from = { "sec-fetch-site": "cross-site" }
@@ -84,7 +81,7 @@ describe("a page", () => {
       expect([path, (await fetch(facilitator.url + path, { headers: from })).status]).toEqual([path, 403])
   })
 
-  it("is not asked for again by a browser that has it", async () => {
+  it("a browser's cached page is not sent again", async () => {
     const first = await fetch(`${facilitator.url}/dashboard/web/style.css`)
     const etag = first.headers.get("etag")!
     await first.text()
@@ -99,12 +96,12 @@ describe("a page", () => {
     "/dashboard/web/toString",
     "/dashboard/library/__proto__",
     "/dashboard/library/react.js"
-  ])("has no file at %s", async (path) => {
+  ])("the dashboard serves no file at %s", async (path) => {
     expect((await fetch(facilitator.url + path)).status).toBe(404)
   })
 })
 
-/** A file as it goes over the wire to a browser that takes gzip; undone, it is what everybody else gets. */
+/** A file as sent to a browser that accepts gzip; decompressed, it is what every other client gets. */
 const raw = async (path: string) => {
   const { get } = await import("node:http")
   const compressed = await new Promise<Buffer>((resolve, reject) => {
@@ -122,7 +119,7 @@ const raw = async (path: string) => {
 }
 
 describe("the page of the interface", () => {
-  it("is a viewer from here, under a policy of its own without inline script or style, 600 KB compressed", async () => {
+  it("the OpenAPI viewer is served locally under its own strict policy", async () => {
     const response = await fetch(`${facilitator.url}/docs`)
     const html = await response.text()
     const policy = response.headers.get("content-security-policy") ?? ""
@@ -137,8 +134,8 @@ describe("the page of the interface", () => {
   })
 })
 
-describe("what anybody may know of a facilitator", () => {
-  it("is answered without a key, as described, and names no account", async () => {
+describe("public facilitator information", () => {
+  it("public information needs no key, matches its schema and names no account", async () => {
     const { json, status, text } = await Effect.runPromise(facilitator.ask("/dashboard/v1/about"))
     expect(status).toBe(200)
     const document = (await Effect.runPromise(facilitator.ask("/openapi.json"))).json

@@ -1,4 +1,5 @@
-// Keys rotated by an operator over HTTP: what it would do is told before, it is done only as it was told, and noted.
+// Keys rotated by an operator over HTTP: a dry run shows the plan first, only that plan is executed, and both are
+// audited.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -18,7 +19,7 @@ const operators = Command.make("tollkeeper").pipe(Command.withSubcommands([keys,
 
 describe("a rotation of keys asked for over HTTP", () => {
   it.live(
-    "is told before, done as it was told and no other way, by an operator alone, and noted with how it went",
+    "a key rotation is planned, executed as planned by an operator, and audited",
     () =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -61,7 +62,7 @@ describe("a rotation of keys asked for over HTTP", () => {
           next: { sponsor: next.publicKey(), former_sponsors: [old.publicKey()] },
           refused: null
         })
-        // Looking takes nothing; nobody but an operator asks for it; and other keys than were told are not taken.
+        // The dry run changes nothing; only an operator may request it; keys other than planned are refused.
         expect(yield* sponsor).toBe(old.publicKey())
         expect((yield* rotate(reported.plan, {})).status).toBe(401)
         yield* write(stranger, old)
@@ -103,7 +104,7 @@ describe("a rotation of keys asked for over HTTP", () => {
         expect(errors("/dashboard/v1/moves", list)).toEqual([])
         const taken = yield* sponsor
 
-        // What cannot be read is told, and takes nothing.
+        // An unreadable key is reported and changes nothing.
         yield* files.writeFileString(`${folder}/sponsor`, "SNOSEED")
         const unread = yield* facilitator.ask("/dashboard/v1/rotations", { headers: { authorization } })
         expect([unread.status, unread.json.error, unread.text.includes("SNOSEED")]).toEqual([

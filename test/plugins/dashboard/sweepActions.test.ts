@@ -1,4 +1,4 @@
-// What operators did leaves by age, and what nobody knows the end of stays.
+// Operator actions are pruned by age; those with an unknown outcome stay.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -11,7 +11,7 @@ describeDatabases(
   "a noted move",
   (database) =>
     layer(database, { timeout: "240 seconds", excludeTestServices: true })((it) => {
-      it.effect("leaves when it is as old as is set, but one of which nobody knows how it went", () =>
+      it.effect("operator actions are pruned at their maximum age unless the outcome is unknown", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           for (const [days, outcome] of [

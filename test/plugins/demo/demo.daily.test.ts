@@ -5,7 +5,7 @@ import { startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 
 it.live(
-  "a demonstration buyer's payment is verified, settled once, and listed for what its seller says",
+  "a demonstration payment is verified, settled once and listed",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator()
@@ -19,7 +19,7 @@ it.live(
       expect(made.json.paymentPayload.accepted).toEqual(unpaid.json.accepts[0])
       const { buyer, paymentRequirements } = made.json
       expect(yield* facilitator.balance(buyer)).toBe(10_000_000n)
-      // As it was given, whoever it is pasted by.
+      // Unchanged, by whichever caller it is sent.
       const body = made.json
       expect((yield* facilitator.verify(body)).json).toMatchObject({ isValid: true, payer: buyer })
       const settled = yield* facilitator.settle(body)
@@ -37,7 +37,7 @@ it.live(
 )
 
 it.live(
-  "a page of another site makes no buyer",
+  "a page of another site cannot start a demonstration payment",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator({ channels: 1 })

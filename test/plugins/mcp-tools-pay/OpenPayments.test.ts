@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { toolError } from "../../../plugins/mcp-tools/contract.ts"
 import { OpenPayments } from "../../../plugins/mcp-tools-pay/call/OpenPayments.ts"
 
-it.effect("a call that is paid for has one payment, whose outcome everybody who makes the same call gets [S212]", () =>
+it.effect("identical concurrent calls share one payment and its outcome [S212]", () =>
   Effect.gen(function* () {
     const { once, underWay } = yield* OpenPayments
     const gate = yield* Deferred.make<void>()
@@ -30,7 +30,7 @@ it.effect("a call that is paid for has one payment, whose outcome everybody who 
   }).pipe(Effect.provide(OpenPayments.layer))
 )
 
-it.effect("a payment that fails or is broken off fails for all who wait, and is not under way any more [S212]", () =>
+it.effect("a failed or interrupted payment fails for all waiters and is cleared [S212]", () =>
   Effect.gen(function* () {
     const { once, underWay } = yield* OpenPayments
     const gate = yield* Deferred.make<void>()

@@ -6,7 +6,7 @@ const asking = { x402Version: 2, accepts: [], resource: { url: "https://a.exampl
 const textOf = (text: string) => ({ isError: true, content: [{ type: "text", text }] })
 const resultWith = (text: string) => ({ ...textOf(text), structuredContent: asking })
 
-it("a copy of the terms within a text is bounded as the answer around it is [S209, S238]", () => {
+it("terms embedded in a text are bounded like the response around them [S209, S238]", () => {
   expect(readChallenge(resultWith(JSON.stringify(asking)))._tag).toBe("Challenge")
   const deep = "[".repeat(100_000) + "]".repeat(100_000)
   for (const text of [JSON.stringify({ ...asking, extensions: "here" }).replace('"here"', deep), "{"])
@@ -14,7 +14,7 @@ it("a copy of the terms within a text is bounded as the answer around it is [S20
   expect(readChallenge(resultWith('{"x402Version":1,"x402Version":2,"accepts":[]}'))._tag).toBe("Malformed")
 })
 
-it("one copy of the terms is enough, and two must agree [S209]", () => {
+it("one copy of the terms suffices, and two must agree [S209]", () => {
   const challenge = { _tag: "Challenge", challenge: { resourceUrl: asking.resource.url } }
   expect(readChallenge(textOf(JSON.stringify(asking)))).toMatchObject(challenge)
   for (const text of ["", "Payment required", '{"error":"payment required"}', "[]"])
@@ -23,7 +23,7 @@ it("one copy of the terms is enough, and two must agree [S209]", () => {
   expect(readChallenge(textOf("Payment required"))._tag).toBe("None")
 })
 
-it("a result of the extension's type asks for payment, and agrees with other copies [S209]", () => {
+it("a result of the extension's type requests payment and must match other copies [S209]", () => {
   const typed = { resultType: "payment_required", paymentRequired: asking }
   expect(readChallenge(typed)._tag).toBe("Challenge")
   expect(readChallenge({ ...typed, structuredContent: asking })._tag).toBe("Challenge")

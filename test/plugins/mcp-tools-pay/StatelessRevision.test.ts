@@ -9,7 +9,7 @@ const schemaWith = (properties: object) => ({ type: "object", properties })
 const call = (args: object, schema: object, name = "add") =>
   mirroredHeaders("tools/call", { name, arguments: args }, schema)
 
-it("a call's headers mirror its tool and the arguments that the schema marks", () => {
+it("a call's headers mirror its tool and the marked arguments", () => {
   expect(mirroredHeaders("tools/list", {}, undefined)).toEqual({ "mcp-method": "tools/list" })
   const schema = schemaWith({
     city: { type: "string", "x-mcp-header": "City" },
@@ -27,14 +27,14 @@ it("a call's headers mirror its tool and the arguments that the schema marks", (
   })
 })
 
-it("a header's value is encoded where it is no plain text, so that no argument adds a header", () => {
+it("a header value is encoded unless plain, so no argument adds a header", () => {
   const schema = schemaWith({ city: { type: "string", "x-mcp-header": "City" } })
   for (const city of ["a\r\nx-payment: 1", " a", "=?base64?YQ==?="])
     expect(call({ city }, schema)?.["mcp-param-city"]).toBe(`=?base64?${Buffer.from(city).toString("base64")}?=`)
   expect(call({}, schema, "añadir")?.["mcp-name"]).toMatch(/^=\?base64\?/)
 })
 
-it("a mark that no schema may have refuses the call", () => {
+it("a forbidden schema mark refuses the call", () => {
   const marked = (mark: unknown, type = "string") => ({ type, "x-mcp-header": mark })
   for (const properties of [
     { city: marked("Ci ty") },
@@ -49,7 +49,7 @@ it("a mark that no schema may have refuses the call", () => {
   expect(call({}, { ...schemaWith({}), "x-mcp-header": "Root", type: "string" })).toBeUndefined()
 })
 
-it("each request carries its revision and the payment extension beside its own metadata", () => {
+it("each request carries its revision and the payment extension in its metadata", () => {
   expect(withEnvelope({ name: "add", _meta: { "x402/payment": 1 } })).toEqual({
     name: "add",
     _meta: {
@@ -61,7 +61,7 @@ it("each request carries its revision and the payment extension beside its own m
   })
 })
 
-it("a server that names the revision among those it supports speaks it", () => {
+it("the revision is used if the server lists it as supported", () => {
   expect(offersStateless({ supportedVersions: ["2025-11-25", "2026-07-28"] })).toBe(true)
   for (const supportedVersions of [["2025-11-25"], "2026-07-28", undefined])
     expect(offersStateless({ supportedVersions })).toBe(false)

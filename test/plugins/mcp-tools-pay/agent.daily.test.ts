@@ -13,7 +13,7 @@ const inUsdc = fieldListings.map((one) => ({
 }))
 
 it.live(
-  "the example's agent finds offers, buys the cheapest page and the tool, and has receipts to the atom",
+  "the example agent finds offers, buys the cheapest and gets exact receipts",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator()

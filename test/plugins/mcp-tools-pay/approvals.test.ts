@@ -44,7 +44,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
   Effect.gen(function* () {
     expect(yield* one.find("aa", hour)).toBeUndefined()
     expect(yield* one.ask(request("aa"), hour)).toBe(true)
-    // What stands stays as it is: its mark is the one that a person was asked under.
+    // A standing request is unchanged: its mark is the one under which the person was asked.
     expect(yield* two.ask(request("aa", { mark: "m2" }), hour)).toBe(true)
     expect(yield* two.find("aa", hour)).toEqual(request("aa", { askedAtMillis: expect.any(Number) as never }))
     expect(yield* one.decide("bb", "approved", hour)).toBe(false)
@@ -80,7 +80,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
     expect(yield* one.decide("ab", "denied", hour)).toBe(true)
     expect([yield* one.claim("ab", 1, hour), yield* one.leave("ab", hour)]).toEqual([false, false])
 
-    // Of many operators at once one decides, and what it decided is used up once.
+    // Of several concurrent operators one decides, and the decision is used once.
     for (const id of ["d1", "d2", "d3", "d4"]) {
       expect(yield* one.ask(request(id), hour)).toBe(true)
       const states = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? "approved" : "denied") as "approved" | "denied")
@@ -110,7 +110,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
     expect(yield* one.find("aa", hour)).toMatchObject({ state: "pending", mark: "m5" })
   })
 
-it.effect("requests in a folder are decided once and taken once, and end with time", () =>
+it.effect("approval requests in a folder are decided once, taken once and expire", () =>
   Effect.gen(function* () {
     const stateFolder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
     const store = Effect.provideService(approvalFiles, Host, { name: "test", stateFolder } as never)
@@ -122,7 +122,7 @@ describeDatabases(
   "requests",
   (database) => {
     it.effect(
-      "in PostgreSQL are shared by replicas: decided at one, taken once over both",
+      "approvals in PostgreSQL are decided at one replica and taken once",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -133,7 +133,7 @@ describeDatabases(
     )
 
     it.effect(
-      "in PostgreSQL are as old as the database's clock says, whatever a replica's does",
+      "approvals in PostgreSQL age by the database's clock, not the replica's",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -144,7 +144,7 @@ describeDatabases(
           expect((yield* store.all(hour)).map(({ id }) => id)).toEqual(["dd", "ee"])
           expect(yield* store.decide("dd", "approved", hour)).toBe(true)
           expect((yield* store.find("dd", hour))?.state).toBe("approved")
-          // The replica's clock stands where it stood when the hour is over.
+          // The replica's clock has not advanced when the hour is over.
           yield* sql`update mcp_tools_approvals set asked_at = asked_at - interval '61 minutes' where id = 'dd'`
           expect(yield* store.find("dd", hour)).toBeUndefined()
         }).pipe(Effect.provide(database)),

@@ -21,82 +21,126 @@ const references = "mcp-tools/Reference.test.ts"
 const safeFetch = "../kernel/http/safeFetch.test.ts"
 
 const catalogued: ReadonlyArray<Held> = [
-  ["55 a live 402 differs from the catalog", http, "every term is held against the pinned version, word for word"],
-  ["55 the same of an MCP tool", pay, "holds everything the seller asks for against the catalog"],
-  ["56 two copies differ", http, "two copies of its terms that differ, an unreadable one and a redirect are refused"],
-  ["56 the same of an MCP tool", pay, "refuses copies of the seller's terms that differ"],
-  ["57 a second 402 after the payment", crooks, "and asks for payment again gets none: PAYMENT_REQUIRED"],
   [
-    "57 a forged settlement",
-    crooks,
-    "and lies about the settlement is not believed: the ledger says what was paid, and the content is delivered"
+    "55 a live 402 differs from the catalog",
+    http,
+    "every term is verified literally against the pinned listing version"
   ],
-  ["57 no settlement at all", crooks, "and never settles it, but says so, is not believed either"],
+  ["55 the same of an MCP tool", pay, "all of the seller's terms are verified against the catalog"],
+  ["56 two copies differ", http, "conflicting terms, unreadable terms and redirects are refused"],
+  ["56 the same of an MCP tool", pay, "differing or unreadable copies of the seller's terms are refused"],
+  [
+    "57 a second 402 after the payment",
+    crooks,
+    "a seller that requests payment again fails with PAYMENT_REQUIRED after one payment"
+  ],
+  ["57 a forged settlement", crooks, "a seller's false settlement claim is overruled by the ledger"],
+  ["57 no settlement at all", crooks, "a seller's claimed settlement without one on the ledger is not believed"],
   [
     "57 a refusal with the money taken",
     crooks,
-    "and settles it, and answers with an error that calls it rejected, delivers it for the same payment later"
+    "a settled payment that the seller calls rejected stays reserved and is delivered later"
   ],
-  ["58 streams without end, a million events, huge blocks", hostile, "and holds nobody up for longer than the cap"],
-  ["58 a result that instructs the agent", http, "may write what it likes to the agent: it comes as data"],
-  ["59 parallel calls race one budget", pay, "is held over parallel calls, for a session and over all sessions"],
-  ["59 a storm of retries", http, "is paid once by identical calls made at once"],
-  ["59 an amount in other decimals", http, "an amount in any other spelling is another amount"],
-  ["59 more than a call may cost", pay, "refuses what a call may not cost: by the agent, the operator, or the asset"],
-  ["60 a page under another name of this machine", transports, "is no web page, and nobody who was told another name"],
-  ["60 a guessed session, or another caller's", transports, "gives a session to nobody but the key that opened it"],
-  ["60 a bearer in the query", transports, "and with keys only who sends one, in the header alone"],
-  ["61 a symbolic name as an address", stores, "is never connected to by itself, and leads where the operator says"],
-  ["61 secrets of the environment over stdio", pay, "with a seed from the environment, which is nowhere to be seen"],
   [
-    "61 a reference that was tampered with",
-    references,
-    "are one for one identity: another spelling of the same content is none"
+    "58 streams without end, a million events, huge blocks",
+    hostile,
+    "an MCP seller that streams endlessly gets nothing signed and is capped"
   ],
-  ["62 a signer that signs something else", payer, "that refuses, or answers with something else, has not signed"],
-  ["62 a signature of another payload", payer, "is the payment that was asked for with the payer's own signature"]
+  [
+    "58 a result that instructs the agent",
+    http,
+    "seller text reaches the agent as data beside the facilitator's receipt"
+  ],
+  ["59 parallel calls race one budget", pay, "the budget holds over parallel calls, per session and per agent"],
+  ["59 a storm of retries", http, "identical concurrent HTTP calls share one payment and its result"],
+  ["59 an amount in other decimals", http, "an amount in another spelling is refused, even among a hundred options"],
+  ["59 more than a call may cost", pay, "a call above the agent's, operator's or asset's limit is refused"],
+  [
+    "60 a page under another name of this machine",
+    transports,
+    "a foreign page or Host name for this machine is refused"
+  ],
+  ["60 a guessed session, or another caller's", transports, "a session accepts only the key that opened it"],
+  ["60 a bearer in the query", transports, "access is open without keys; with keys it requires the header"],
+  ["61 a symbolic name as an address", stores, "a symbolic name is connected to only where the operator maps it"],
+  [
+    "61 secrets of the environment over stdio",
+    pay,
+    "payment works over stdio with an environment seed that is never shown"
+  ],
+  ["61 a reference that was tampered with", references, "one identity has exactly one reference spelling"],
+  ["62 a signer that signs something else", payer, "an external signer's refusal or wrong response gives no signature"],
+  [
+    "62 a signature of another payload",
+    payer,
+    "a signer's response must be the requested payment with the payer's signature"
+  ]
 ]
 
 const foreseen: ReadonlyArray<Held> = [
-  [
-    "a price raised between looks",
-    http,
-    "and asks again, lies, redirects, or answers too much gets no second signature"
-  ],
-  ["a redirect after the payment", hostile, "has one payment, which went nowhere else"],
-  ["a 402 in a 200", http, "that asks for nothing costs nothing, also when its words ask for money in a 200"],
-  ["a body bomb", http, "bombs are refused by name: deep, many, long, compressed, with something behind them"],
-  ["another asset of the same symbol", http, "every term is held against the pinned version, word for word"],
-  ["a receipt replayed", http, "and asks again, lies, redirects, or answers too much gets no second signature"],
-  ["header injection", http, "what an agent gives changes neither headers that pay or frame, nor the path"],
-  ["an approval replayed", policy, "holds a payment for an operator, whose approval lets one payment pass"],
-  [
-    "a person's answer replayed",
-    policy,
-    "asks the person behind a client without sessions too, whose answer is good for"
-  ],
-  ["calls that race one budget", http, "does not get more than the budget from calls made at once"],
-  ["a listing that instructs the agent", errors, "pass through unchanged, hostile or not, with warnings beside them"]
+  ["a price raised between reads", http, "an HTTP seller that lies or requests payment again gets one signature"],
+  ["a redirect after the payment", hostile, "an MCP seller answering with redirects or garbage has one payment"],
+  ["a 402 in a 200", http, "a resource without a 402 costs nothing, whatever its 200 says"],
+  ["a body bomb", http, "deep, long, compressed or trailing bodies are refused with their names"],
+  ["another asset of the same symbol", http, "every term is verified literally against the pinned listing version"],
+  ["a receipt replayed", http, "an HTTP seller that lies or requests payment again gets one signature"],
+  ["header injection", http, "agent arguments cannot change payment headers, framing, path or method"],
+  ["an approval replayed", policy, "an operator's approval lets exactly one held payment pass"],
+  ["a person's answer replayed", policy, "a person is asked without sessions, and the answer covers one payment"],
+  ["calls that race one budget", http, "concurrent calls of an HTTP seller never exceed the budget"],
+  ["a listing that instructs the agent", errors, "seller text passes through unchanged, with warnings beside it"]
 ]
 
 const found: ReadonlyArray<Held> = [
-  ["402 of one version, then of the other", hostile, "after it is paid gets no second signature"],
-  ["a Location with credentials", hostile, "before it is paid gets nothing signed, whatever it does"],
-  ["one header twice", hostile, "before it is paid gets nothing signed, whatever it does"],
-  ["two receipts in one answer", hostile, "after it is paid gets no second signature"],
-  ["one price to two recipients", hostile, "that offers one price to two recipients"],
-  ["exponents and digits of other scripts", http, "an amount in any other spelling is another amount"],
-  ["a receipt of another payer", http, "and asks again, lies, redirects, or answers too much gets no second signature"],
-  ["101 instead of an answer", hostile, "before it is paid gets nothing signed, whatever it does"],
-  ["a body, headers, interim answers without end", hostile, "before it is paid gets nothing signed, whatever it does"],
-  ["a close in the middle, by HTTP/1.0 too", hostile, "before it is paid gets nothing signed, whatever it does"],
-  ["two framings of one answer", hostile, "before it is paid gets nothing signed, whatever it does"],
-  ["compressed bombs", http, "bombs are refused by name: deep, many, long, compressed"],
-  ["events without end", hostile, "after it is paid and answers with a redirect or with rubbish"],
-  ["a name that leads elsewhere at the second look", safeFetch, "pins a public name to the address it was judged by"],
-  ["one payment sent with several calls at once", sellers, "sells one call for a payment that is sent with several"],
-  ["one call at two replicas at once", replicas, "pay once for one call that is made at both at once"],
-  ["an approval taken at two replicas at once", replicas, "honour an approval once: asked for at one"]
+  [
+    "402 of one version, then of the other",
+    hostile,
+    "an HTTP seller that misbehaves after payment gets no second signature"
+  ],
+  [
+    "a Location with credentials",
+    hostile,
+    "an HTTP seller that abuses the connection before payment gets nothing signed"
+  ],
+  ["one header twice", hostile, "an HTTP seller that abuses the connection before payment gets nothing signed"],
+  ["two receipts in one answer", hostile, "an HTTP seller that misbehaves after payment gets no second signature"],
+  ["one price to two recipients", hostile, "an HTTP seller offering one price to two recipients is not paid"],
+  [
+    "exponents and digits of other scripts",
+    http,
+    "an amount in another spelling is refused, even among a hundred options"
+  ],
+  ["a receipt of another payer", http, "an HTTP seller that lies or requests payment again gets one signature"],
+  ["101 instead of an answer", hostile, "an HTTP seller that abuses the connection before payment gets nothing signed"],
+  [
+    "a body, headers, interim answers without end",
+    hostile,
+    "an HTTP seller that abuses the connection before payment gets nothing signed"
+  ],
+  [
+    "a close in the middle, by HTTP/1.0 too",
+    hostile,
+    "an HTTP seller that abuses the connection before payment gets nothing signed"
+  ],
+  [
+    "two framings of one answer",
+    hostile,
+    "an HTTP seller that abuses the connection before payment gets nothing signed"
+  ],
+  ["compressed bombs", http, "deep, long, compressed or trailing bodies are refused with their names"],
+  ["events without end", hostile, "an MCP seller answering with redirects or garbage has one payment"],
+  ["a name that leads elsewhere at the second lookup", safeFetch, "pins a public name to the address it was judged by"],
+  [
+    "one payment sent with several concurrent calls",
+    sellers,
+    "an MCP example seller sells one call for a payment sent concurrently"
+  ],
+  ["one call at two replicas concurrently", replicas, "two replicas pay once for the same concurrent call"],
+  [
+    "an approval taken at two replicas concurrently",
+    replicas,
+    "two replicas honor an approval once for concurrent calls"
+  ]
 ]
 
 const missing = (all: ReadonlyArray<Held>): ReadonlyArray<string> =>
@@ -106,18 +150,18 @@ const missing = (all: ReadonlyArray<Held>): ReadonlyArray<string> =>
   })
 
 describe("attacks on agents that pay", () => {
-  it("of the catalogue, 55 to 62, are each held by a test", () => {
+  it("every attack of the catalogue from 55 to 62 has a test", () => {
     expect(missing(catalogued)).toEqual([])
     const numbers = new Set(catalogued.map(([attack]) => Number(attack.slice(0, 2))))
     expect([...numbers]).toEqual([55, 56, 57, 58, 59, 60, 61, 62])
   })
 
-  it("that were foreseen, and those found since, are each held by a test", () => {
+  it("every foreseen or found attack on paying agents has a test", () => {
     expect(missing([...foreseen, ...found])).toEqual([])
     expect([foreseen.length >= 10, found.length >= 10]).toEqual([true, true])
   })
 
-  it("are missed when their test is gone", () => {
-    expect(missing([["x", http, "a test that nobody wrote"]])).toHaveLength(1)
+  it("an attack without its test is reported as missing", () => {
+    expect(missing([["x", http, "a test that does not exist"]])).toHaveLength(1)
   })
 })

@@ -58,7 +58,7 @@ const untimed = (found: ReadonlyArray<Reservation>) => found.map(({ createdAtMil
 const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<unknown, unknown> = Effect.void) =>
   Effect.gen(function* () {
     const fits = (more: Partial<Reservation>) => store.reserve(reservation(more), ceilings, 0)
-    // A session, a day, another agent, asset and day; all at once.
+    // A session, a day, another agent, asset and day; all concurrently.
     const all = yield* Effect.all(
       Array.from({ length: 8 }, () => fits({})),
       { concurrency: "unbounded" }
@@ -69,7 +69,7 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     for (const other of [{ agent: "key:b" }, { asset: "CXLM" }, { day: "2026-01-02" }, { network: "ledger:pubnet" }])
       expect(yield* fits({ ...other, amount: 50n })).toBe("kept")
 
-    // To one recipient, and so many within a minute, whatever the asset.
+    // To one recipient, and a limited number within a minute, across assets.
     const toOne = { ...ceilings, perRecipient: 20n }
     const paid = (more: Partial<Reservation>, limits: typeof ceilings) =>
       store.reserve(reservation({ agent: "key:limits", ...more }), limits, 0)
@@ -114,7 +114,7 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     expect(yield* store.move("pay_none", { state: "released" })).toBe(false)
     expect(yield* store.ofInvocation("moves")).toEqual({ made: 1, undelivered: [], released: [] })
 
-    // What is kept beside one that is not delivered is there for whoever finishes it, and goes with its end.
+    // Content stored with an undelivered payment is available to any call that finishes it, and is deleted with it.
     const open = reservation({ agent: "key:kept beside", invocation: "kept beside", amount: 1n })
     const again = reservation({ agent: "key:kept beside", invocation: "kept beside", amount: 1n })
     expect(yield* store.keep(open.id, { payment: "none" })).toBe(false)
@@ -133,11 +133,11 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     yield* store.forget(again.id)
     expect((yield* store.ofInvocation("kept beside")).undelivered).toEqual([])
 
-    // Of calls that looked at one invocation at once, one is paid for; who looks again may pay again.
+    // Of concurrent calls that read one invocation one pays; a call that reads again may pay again.
     const same = (made: number) =>
       store.reserve(reservation({ agent: "key:same", invocation: "same", amount: 1n }), ceilings, made)
-    const atOnce = yield* Effect.all([same(0), same(0), same(0)], { concurrency: "unbounded" })
-    expect(atOnce.sort()).toEqual(["changed", "changed", "kept"])
+    const concurrently = yield* Effect.all([same(0), same(0), same(0)], { concurrency: "unbounded" })
+    expect(concurrently.sort()).toEqual(["changed", "changed", "kept"])
     expect([yield* same(0), yield* same(1)]).toEqual(["changed", "kept"])
 
     const freed = reservation({ agent: "key:freed", amount: 50n })
@@ -148,33 +148,31 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
   })
 
 describe("a budget", () => {
-  it.effect("in memory holds its ceilings over calls made at once, and moves only forward [S211, S217]", () =>
+  it.effect("a budget in memory holds its ceilings over concurrent calls [S211, S217]", () =>
     Effect.flatMap(memoryStore, storeFacts)
   )
 
-  it.effect(
-    "in a file does the same, and is there after a restart; a second process does not get it [S104, S217]",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
-        const held = reservation({ agent: "key:kept", invocation: "kept" })
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            const store = yield* fileStore(folder)
-            yield* storeFacts(store)
-            yield* store.reserve(held, ceilings, 0)
-            yield* store.move(held.id, { state: "signed", authorization })
-            expect((yield* Effect.flip(fileStore(folder)))._tag).toBe("BudgetUnavailable")
-            // Whoever only reads has it beside the process that writes.
-            expect((yield* readTable(folder)).find(({ id }) => id === held.id)?.state).toBe("signed")
-          })
-        )
-        const again = yield* fileStore(folder)
-        expect((yield* again.ofInvocation("kept")).undelivered).toEqual([{ ...held, state: "signed", authorization }])
-      }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, Locks.layer)))
+  it.effect("a budget file survives a restart and refuses a second process [S104, S217]", () =>
+    Effect.gen(function* () {
+      const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const held = reservation({ agent: "key:kept", invocation: "kept" })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* fileStore(folder)
+          yield* storeFacts(store)
+          yield* store.reserve(held, ceilings, 0)
+          yield* store.move(held.id, { state: "signed", authorization })
+          expect((yield* Effect.flip(fileStore(folder)))._tag).toBe("BudgetUnavailable")
+          // A read-only process may open it beside the one that writes.
+          expect((yield* readTable(folder)).find(({ id }) => id === held.id)?.state).toBe("signed")
+        })
+      )
+      const again = yield* fileStore(folder)
+      expect((yield* again.ofInvocation("kept")).undelivered).toEqual([{ ...held, state: "signed", authorization }])
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, Locks.layer)))
   )
 
-  it.effect("forgets a day only when a later one is counted, whatever the machine's clock says [S104]", () =>
+  it.effect("the budget advances its day only by a later reservation's day [S104]", () =>
     Effect.gen(function* () {
       const store = yield* memoryStore
       const on = (counted: string, amount: bigint) =>
@@ -193,7 +191,7 @@ describe("a budget", () => {
     })
   )
 
-  it("never leaves settled or released, and never frees what is spent [S104]", () => {
+  it("a reservation never leaves settled or released, nor frees spent money [S104]", () => {
     const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
     const moves = states.flatMap((from) => states.filter((to) => mayTransition(from, to)).map((to) => `${from} ${to}`))
     expect(moves).toEqual([
@@ -215,7 +213,7 @@ describeDatabases(
   "a budget",
   (database) => {
     it.effect(
-      "in PostgreSQL does the same, and two replicas do not pass a ceiling together [S211, S217, S303]",
+      "two replicas sharing a PostgreSQL budget never exceed a ceiling together [S211, S217, S303]",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -234,7 +232,7 @@ describeDatabases(
     )
 
     it.effect(
-      "in PostgreSQL counts a minute by the database's clock, whatever those of the replicas say",
+      "a PostgreSQL budget counts its minute by the database's clock",
       () =>
         Effect.gen(function* () {
           const [one, two] = [yield* postgresStore, yield* postgresStore]
@@ -253,7 +251,7 @@ describeDatabases(
     )
 
     it.effect(
-      "in PostgreSQL forgets by age what has ended, and never what is open or of a day that is counted",
+      "PostgreSQL prunes only ended reservations of days no longer counted",
       () =>
         Effect.gen(function* () {
           const [sql, store] = [yield* SqlClient.SqlClient, yield* postgresStore]
@@ -265,7 +263,7 @@ describeDatabases(
             "settled",
             "released"
           ]
-          // This machine's clock is decades behind, and nobody goes by it.
+          // This machine's clock is decades behind and is not used.
           yield* TestClock.setTime(400 * day)
           for (const [when, seconds, counted] of [
             ["old", 1, "2026-01-01"],
@@ -369,7 +367,7 @@ describe("a held reservation", () => {
       return { state: open?.state ?? known?.state ?? "released", every: yield* every }
     })
 
-  it.effect("is spent when its nonce is, and released when its last ledger closed without it [S104]", () =>
+  it.effect("a held reservation is spent or released by its nonce and last ledger [S104]", () =>
     Effect.gen(function* () {
       for (const state of ["signed", "unknown"] as const) {
         expect((yield* after(state, 60, true)).state).toBe("spent")
@@ -380,7 +378,7 @@ describe("a held reservation", () => {
     })
   )
 
-  it.effect("is decided by its ledgers when its nonce entry is past its life, while the node has them [S104]", () =>
+  it.effect("a reservation with an expired nonce entry is decided by its ledgers [S104]", () =>
     Effect.gen(function* () {
       for (const state of ["signed", "unknown"] as const) {
         expect((yield* after(state, 101, false)).state).toBe("released")
@@ -391,7 +389,7 @@ describe("a held reservation", () => {
     })
   )
 
-  it.effect("is released after its last ledger when its payment was never kept, and so never sent [S104]", () =>
+  it.effect("a reservation is released after its last ledger if never sent [S104]", () =>
     Effect.gen(function* () {
       const never = { isKept: false, oldestLedger: 100 }
       expect((yield* after("signed", 99, false, never)).state).toBe("signed")
@@ -401,14 +399,14 @@ describe("a held reservation", () => {
     })
   )
 
-  it.effect("is looked at every 15 seconds, and at every ledger near the end [S104]", () =>
+  it.effect("a held reservation is checked every 15 seconds, and every ledger near expiry [S104]", () =>
     Effect.gen(function* () {
       expect(String((yield* after("unknown", 60, false)).every)).toContain("15000")
       expect(String((yield* after("unknown", 95, false)).every)).toContain("500")
     })
   )
 
-  it.effect("is released when nothing was signed for it and its call has died [S104]", () =>
+  it.effect("an unsigned reservation is released when its call has died [S104]", () =>
     Effect.gen(function* () {
       expect((yield* after("reserved", 60, false)).state).toBe("released")
     })

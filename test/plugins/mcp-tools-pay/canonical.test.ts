@@ -9,7 +9,7 @@ import { policySection } from "../../../plugins/mcp-tools-pay/policy/policySecti
 import { testnetUsdc } from "../../support/buyer.ts"
 
 describe("an origin", () => {
-  it("has one spelling, whatever host, port and case it is written in", () => {
+  it("an origin is canonical for any spelling of host, port and case", () => {
     const spellings: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
       [
         "https://shop.example",
@@ -32,7 +32,7 @@ describe("an origin", () => {
       expect([none, canonicalOrigin(none)]).toEqual([none, undefined])
   })
 
-  it("is the beginning of a listing's URL in that spelling, and nothing stands behind its path", () => {
+  it("an origin matches listing URLs in that spelling, by whole path segments", () => {
     for (const url of [
       "https://shop.example/",
       "https://shop.example/a/:name",
@@ -66,7 +66,7 @@ const read = (rule: object) =>
   )
 
 describe("an operator's rule", () => {
-  it.effect("decides in whatever spelling it names an origin, a recipient or an asset", () =>
+  it.effect("an operator's rule matches any spelling of origin, recipient or asset", () =>
     Effect.gen(function* () {
       const rules: ReadonlyArray<object> = [
         { origins: ["HTTPS://API.Shop.Example.:443/"] },
@@ -83,7 +83,7 @@ describe("an operator's rule", () => {
     })
   )
 
-  it.effect("that could never decide ends the start", () =>
+  it.effect("an operator's rule that could never match fails the start", () =>
     Effect.gen(function* () {
       const never: ReadonlyArray<object> = [
         { origins: ["api.shop.example"] },

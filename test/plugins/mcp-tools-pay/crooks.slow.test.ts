@@ -17,7 +17,7 @@ const loses: Behaviour = {
     return false
   }
 }
-/** A seller's lie is looked into for a moment only. */
+/** The seller's false claim is checked only briefly. */
 const soon = "network_security.confirm_timeout_ms=300"
 const day = (units: bigint) => `budget.max_per_day=${units}`
 
@@ -25,40 +25,38 @@ const content = { content: [{ type: "text", text: "3" }] }
 const saying = (settlement: Json): Json => ({ ...content, _meta: { "x402/payment-response": settlement } })
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller that has the payment", (it) => {
-  it.effect(
-    "and whose answer is lost is asked again with the same payment: it is paid once, and what was bought is delivered [S104, S232]",
-    () =>
-      Effect.gen(function* () {
-        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
-        const client = yield* paying([day(2_000n)])
-        const before = yield* facilitator.balance(agent.publicKey())
-        const own = args()
-        seller.behaviour = loses
-        const calls = seller.calls.length
-        const lost = yield* pay(client, ref, own)
-        expect(lost.body).toMatchObject({
-          code: "SETTLEMENT_UNKNOWN",
-          retryable: true,
-          details: { paymentIdentifier: expect.stringMatching(/^pay_/), network: "ledger:testnet" }
-        })
-        expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
-        seller.behaviour = {}
-        const found = yield* pay(client, ref, own)
-        expect(found.body["receipt"]).toMatchObject({
-          status: "settled",
-          paymentIdentifier: lost.body["details"].paymentIdentifier
-        })
-        const payments = seller.calls
-          .slice(calls)
-          .flatMap(({ payment }) => (payment === undefined ? [] : [JSON.stringify(payment)]))
-        expect(payments).toHaveLength(2)
-        expect(payments[1]).toBe(payments[0])
-        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
-      }).pipe(Effect.scoped)
+  it.effect("a seller that loses its response is sent the same payment again [S104, S232]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+      const client = yield* paying([day(2_000n)])
+      const before = yield* facilitator.balance(agent.publicKey())
+      const own = args()
+      seller.behaviour = loses
+      const calls = seller.calls.length
+      const lost = yield* pay(client, ref, own)
+      expect(lost.body).toMatchObject({
+        code: "SETTLEMENT_UNKNOWN",
+        retryable: true,
+        details: { paymentIdentifier: expect.stringMatching(/^pay_/), network: "ledger:testnet" }
+      })
+      expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
+      seller.behaviour = {}
+      const found = yield* pay(client, ref, own)
+      expect(found.body["receipt"]).toMatchObject({
+        status: "settled",
+        paymentIdentifier: lost.body["details"].paymentIdentifier
+      })
+      const payments = seller.calls
+        .slice(calls)
+        .flatMap(({ payment }) => (payment === undefined ? [] : [JSON.stringify(payment)]))
+      expect(payments).toHaveLength(2)
+      expect(payments[1]).toBe(payments[0])
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+    }).pipe(Effect.scoped)
   )
 
   it.effect(
-    "and lies about the settlement is not believed: the ledger says what was paid, and the content is delivered [S104, S215, S232]",
+    "a seller's false settlement claim is overruled by the ledger [S104, S215, S232]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -96,7 +94,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     240_000
   )
 
-  it.effect("and never settles it, but says so, is not believed either [S215]", () =>
+  it.effect("a seller's claimed settlement without one on the ledger is not believed [S215]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying([soon])
@@ -117,46 +115,43 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "and settles it, and answers with an error that calls it rejected, delivers it for the same payment later: its word " +
-      "releases nothing, and its error is not what was bought [S104, S231]",
-    () =>
-      Effect.gen(function* () {
-        const { paying, ref, seller } = yield* PayWorld
-        const client = yield* paying([day(2_000n)])
-        seller.behaviour = {
-          paid: () => ({
-            ...content,
-            isError: true,
-            _meta: {
-              "x402/payment-response": {
-                success: false,
-                transaction: "",
-                network: "ledger:testnet",
-                errorReason: "invalid_ledger_auth_expired"
-              }
+  it.effect("a settled payment that the seller calls rejected stays reserved and is delivered later [S104, S231]", () =>
+    Effect.gen(function* () {
+      const { paying, ref, seller } = yield* PayWorld
+      const client = yield* paying([day(2_000n)])
+      seller.behaviour = {
+        paid: () => ({
+          ...content,
+          isError: true,
+          _meta: {
+            "x402/payment-response": {
+              success: false,
+              transaction: "",
+              network: "ledger:testnet",
+              errorReason: "invalid_ledger_auth_expired"
             }
-          })
-        }
-        const own = args()
-        const calls = seller.calls.length
-        expect((yield* pay(client, ref, own)).body).toMatchObject({
-          code: "PAYMENT_REJECTED",
-          retryable: false,
-          details: { reason: "invalid_ledger_auth_expired", authorizedUntilLedger: expect.any(Number) }
+          }
         })
-        expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
-        seller.behaviour = {}
-        expect((yield* pay(client, ref, own)).body).toMatchObject({
-          structuredContent: { sum: own.a + own.b },
-          receipt: { status: "settled" }
-        })
-        const payments = seller.calls.slice(calls).flatMap(({ payment }) => payment ?? [])
-        expect(new Set(payments.map((payment) => JSON.stringify(payment))).size).toBe(1)
-      }).pipe(Effect.scoped)
+      }
+      const own = args()
+      const calls = seller.calls.length
+      expect((yield* pay(client, ref, own)).body).toMatchObject({
+        code: "PAYMENT_REJECTED",
+        retryable: false,
+        details: { reason: "invalid_ledger_auth_expired", authorizedUntilLedger: expect.any(Number) }
+      })
+      expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
+      seller.behaviour = {}
+      expect((yield* pay(client, ref, own)).body).toMatchObject({
+        structuredContent: { sum: own.a + own.b },
+        receipt: { status: "settled" }
+      })
+      const payments = seller.calls.slice(calls).flatMap(({ payment }) => payment ?? [])
+      expect(new Set(payments.map((payment) => JSON.stringify(payment))).size).toBe(1)
+    }).pipe(Effect.scoped)
   )
 
-  it.effect("and asks for payment again gets none: PAYMENT_REQUIRED, after one payment [S213, S229]", () =>
+  it.effect("a seller that requests payment again fails with PAYMENT_REQUIRED after one payment [S213, S229]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying([day(4_000n)])
@@ -185,7 +180,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
   )
 
   it.effect(
-    "and says that the settlement is under way, or does not answer in time, leaves it unknown [S104, S232, S233]",
+    "a payment reported as under way, or unanswered in time, stays unknown [S104, S232, S233]",
     () =>
       Effect.gen(function* () {
         const { paying, ref, seller } = yield* PayWorld
@@ -218,7 +213,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
   )
 
   it.effect(
-    "and loses its answer before the tool server starts again: what was bought is delivered for the same payment [S104, S232]",
+    "a response lost before a restart is delivered for the same payment [S104, S232]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -249,48 +244,45 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     240_000
   )
 
-  it.effect(
-    "hears of an agent that cancels, and the payment goes on without it: it is spent, and the same call gets what was " +
-      "bought [S104, S215]",
-    () =>
-      Effect.gen(function* () {
-        const { paying, ref, seller } = yield* PayWorld
-        const folder = mkdtempSync(join(tmpdir(), "tollkeeper-budget-"))
-        const client = yield* paying(["budget.store=file"], undefined, folder)
-        const own = args()
-        let finish: (() => void) | undefined
-        const arrived = new Promise<void>((resolve) => {
-          seller.behaviour = {
-            paid: (result) =>
-              new Promise((done) => {
-                finish = () => done(result)
-                resolve()
-              })
-          }
+  it.effect("a canceled call's payment continues, and a repeated call gets the content [S104, S215]", () =>
+    Effect.gen(function* () {
+      const { paying, ref, seller } = yield* PayWorld
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-budget-"))
+      const client = yield* paying(["budget.store=file"], undefined, folder)
+      const own = args()
+      let finish: (() => void) | undefined
+      const arrived = new Promise<void>((resolve) => {
+        seller.behaviour = {
+          paid: (result) =>
+            new Promise((done) => {
+              finish = () => done(result)
+              resolve()
+            })
+        }
+      })
+      const cancel = new AbortController()
+      const called = client
+        .callTool({ name: "x402_call_resource", arguments: { ref, arguments: own } }, undefined, {
+          signal: cancel.signal
         })
-        const cancel = new AbortController()
-        const called = client
-          .callTool({ name: "x402_call_resource", arguments: { ref, arguments: own } }, undefined, {
-            signal: cancel.signal
-          })
-          .catch(() => "cancelled")
-        yield* Effect.promise(() => arrived)
-        cancel.abort()
-        expect(yield* Effect.promise(() => called)).toBe("cancelled")
-        yield* Effect.sleep("200 millis")
-        finish!()
-        seller.behaviour = {}
-        const state = Effect.sync(
-          () => JSON.parse(readFileSync(join(folder, "tools", "reservations.json"), "utf8"))[0].state as string
-        )
-        expect(yield* eventually(state, (now) => now !== "signed")).toBe("spent")
-        const calls = seller.calls.length
-        expect((yield* pay(client, ref, own)).body).toMatchObject({
-          structuredContent: { sum: own.a + own.b },
-          receipt: { status: "settled" }
-        })
-        expect(seller.calls.length).toBe(calls)
-        expect(yield* state).toBe("settled")
-      }).pipe(Effect.scoped)
+        .catch(() => "cancelled")
+      yield* Effect.promise(() => arrived)
+      cancel.abort()
+      expect(yield* Effect.promise(() => called)).toBe("cancelled")
+      yield* Effect.sleep("200 millis")
+      finish!()
+      seller.behaviour = {}
+      const state = Effect.sync(
+        () => JSON.parse(readFileSync(join(folder, "tools", "reservations.json"), "utf8"))[0].state as string
+      )
+      expect(yield* eventually(state, (now) => now !== "signed")).toBe("spent")
+      const calls = seller.calls.length
+      expect((yield* pay(client, ref, own)).body).toMatchObject({
+        structuredContent: { sum: own.a + own.b },
+        receipt: { status: "settled" }
+      })
+      expect(seller.calls.length).toBe(calls)
+      expect(yield* state).toBe("settled")
+    }).pipe(Effect.scoped)
   )
 })

@@ -20,14 +20,14 @@ const decided = (policy: unknown, more: Partial<PolicyQuestion> = {}) =>
     return `${outcome} by ${rule}`
   })
 
-it.effect("a policy without rules allows, or what it says otherwise", () =>
+it.effect("a policy without rules allows unless its default says otherwise", () =>
   Effect.gen(function* () {
     expect(yield* decided({})).toBe("allow by otherwise")
     expect(yield* decided({ otherwise: "deny" })).toBe("deny by otherwise")
   })
 )
 
-it.effect("the first rule that fits decides, and a rule fits when all that it names fits", () =>
+it.effect("the first rule whose conditions all match decides", () =>
   Effect.gen(function* () {
     const policy = {
       rules: [
@@ -51,7 +51,7 @@ it.effect("the first rule that fits decides, and a rule fits when all that it na
   })
 )
 
-it.effect("rules name recipients, assets and exact origins", () =>
+it.effect("policy rules match recipients, assets and exact origins", () =>
   Effect.gen(function* () {
     const only = (rule: object) => ({ rules: [{ name: "only", outcome: "allow", ...rule }], otherwise: "deny" })
     expect(yield* decided(only({ recipients: ["GSELLER"] }))).toBe("allow by only")
@@ -64,7 +64,7 @@ it.effect("rules name recipients, assets and exact origins", () =>
   })
 )
 
-it.effect("a rule that is misspelt, or has no name, ends the start", () =>
+it.effect("a misspelt or unnamed policy rule fails the start", () =>
   Effect.gen(function* () {
     for (const rule of [{ name: "x", recipient: ["G"] }, { outcome: "allow" }, { name: "x", outcome: "ask" }])
       expect((yield* Effect.flip(decided({ rules: [rule] })))._tag).toBe("SettingsRefused")

@@ -1,5 +1,5 @@
-// What was paid for and answered is delivered, whatever the seller says of its receipt and however it ends its stream:
-// the ledger proves the payment. Content whose payment nothing proves yet is kept and delivered once it is resolved.
+// Paid content is delivered whatever the seller's receipt says and however the seller ends its stream: the ledger
+// proves the payment. Content whose payment is not yet proven is stored and delivered once it is resolved.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
@@ -16,7 +16,7 @@ const args = () => ({ a: ++fresh, b: 110_000 })
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content that was paid for", (it) => {
   it.effect(
-    "is delivered by an HTTP seller whatever its receipt, and the receipt says what did not fit [S214, S215, S216]",
+    "paid HTTP content is delivered despite a false receipt, and mismatches are reported [S214, S215, S216]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying } = yield* PayWorld
@@ -36,7 +36,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
   )
 
   it.effect(
-    "is delivered by an MCP seller whatever its receipt, over a stream that stays open after the result [S214, S215]",
+    "a paid MCP result is delivered despite a false receipt or open stream [S214, S215]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -63,45 +63,43 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
     240_000
   )
 
-  it.effect(
-    "is not the error that a seller answers in its place when it calls the settlement failed [S104, S232]",
-    () =>
-      Effect.gen(function* () {
-        const { agent, facilitator, paying } = yield* PayWorld
-        const { ref, seller } = yield* HttpWorld
-        const client = yield* paying([enabled])
-        const before = yield* facilitator.balance(agent.publicKey())
-        for (const [status, receipt, code] of [
-          [402, { success: false, transaction: "", network: "ledger:testnet", errorReason: "settlement_pending" }],
-          [402, undefined, "PAYMENT_REQUIRED"],
-          [409, { success: false, transaction: "", network: "ledger:testnet", errorReason: "settlement_pending" }],
-          [
-            400,
-            { success: false, transaction: "", network: "ledger:testnet", errorReason: "rejected" },
-            "PAYMENT_REJECTED"
-          ]
-        ] as const) {
-          const own = { query: query() }
-          const received = seller.received.length
-          seller.behaviour = {
-            paid: ({ headers: { "payment-response": _, ...headers } }) => ({
-              status,
-              headers: receipt === undefined ? headers : { ...headers, "payment-response": encode(receipt) },
-              body: "{}"
-            })
-          }
-          const failed = yield* fetched(client, ref, own)
-          expect([status, failed.body["code"]]).toEqual([status, code ?? "SETTLEMENT_UNKNOWN"])
-          seller.behaviour = {}
-          const { body } = yield* fetched(client, ref, own)
-          expect(body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
-          expect(new Set(paymentsIn(seller, received)).size).toBe(1)
+  it.effect("a seller's error for a settled payment is not delivered as content [S104, S232]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      const client = yield* paying([enabled])
+      const before = yield* facilitator.balance(agent.publicKey())
+      for (const [status, receipt, code] of [
+        [402, { success: false, transaction: "", network: "ledger:testnet", errorReason: "settlement_pending" }],
+        [402, undefined, "PAYMENT_REQUIRED"],
+        [409, { success: false, transaction: "", network: "ledger:testnet", errorReason: "settlement_pending" }],
+        [
+          400,
+          { success: false, transaction: "", network: "ledger:testnet", errorReason: "rejected" },
+          "PAYMENT_REJECTED"
+        ]
+      ] as const) {
+        const own = { query: query() }
+        const received = seller.received.length
+        seller.behaviour = {
+          paid: ({ headers: { "payment-response": _, ...headers } }) => ({
+            status,
+            headers: receipt === undefined ? headers : { ...headers, "payment-response": encode(receipt) },
+            body: "{}"
+          })
         }
-        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * 4n)
-      }).pipe(Effect.scoped)
+        const failed = yield* fetched(client, ref, own)
+        expect([status, failed.body["code"]]).toEqual([status, code ?? "SETTLEMENT_UNKNOWN"])
+        seller.behaviour = {}
+        const { body } = yield* fetched(client, ref, own)
+        expect(body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
+        expect(new Set(paymentsIn(seller, received)).size).toBe(1)
+      }
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * 4n)
+    }).pipe(Effect.scoped)
   )
 
-  it.effect("in JSON is read to its end, though the seller never ends its answer [S214, S238]", () =>
+  it.effect("a JSON result is complete at its end, even if the response stays open [S214, S238]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -118,7 +116,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
   )
 
   it.effect(
-    "before anything proves the payment is kept, and delivered without asking the seller once it is proven [S104, S232]",
+    "unproven content is stored and delivered after proof without a second request [S104, S232]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -157,7 +155,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
     240_000
   )
 
-  it.effect("whose caller hung up waits for the same call, which pays nothing [S104, S212]", () =>
+  it.effect("after its caller hangs up, a payment answers the repeated call [S104, S212]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, toolsUrl } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -185,7 +183,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
       )
       cancel.abort()
       yield* Effect.promise(() => asked)
-      // The server has heard of it when it has answered something that came later.
+      // The server has received it once it has answered a later message.
       yield* Effect.promise(() => client.ping())
       answer!()
       const again = yield* connectHttp(url, agentKey.split(":")[1])

@@ -1,5 +1,5 @@
 // Sellers of both eras of MCP over HTTP: with `initialize` and a session, and of revision 2026-07-28 alone, by the
-// official SDK's servers and by the x402 extension's own result; and where a seller's PaymentRequired may stand.
+// official SDK's servers and by the x402 extension's own result; and where a seller's PaymentRequired may appear.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -12,7 +12,7 @@ const args = () => ({ a: ++fresh, b: 390_000 })
 const revision = "2026-07-28"
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller", (it) => {
-  it.effect("with sessions is sent the negotiated revision on each request after initialization", () =>
+  it.effect("a seller with sessions gets the negotiated revision on each request", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       seller.behaviour = {}
@@ -31,7 +31,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of revision 2026-07-28 alone is paid", () =>
+  it.effect("a seller of revision 2026-07-28 alone is paid", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld
       seller.behaviour = { isStateless: true }
@@ -53,7 +53,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of revision 2026-07-28 whose answer was lost is sent the same payment again", () =>
+  it.effect("a 2026-07-28 seller that lost its response is sent the same payment", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld
       const client = yield* paying()
@@ -69,7 +69,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of the x402 extension asks for payment by a result of its type, and is paid", () =>
+  it.effect("a seller of the x402 extension requests payment by its result type", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying()
@@ -108,7 +108,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of neither era is refused, and not called", () =>
+  it.effect("a seller of neither era is refused and not called", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying()
@@ -128,7 +128,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     }).pipe(Effect.scoped)
   )
 
-  it.effect("may state its terms in either copy alone, in either era", () =>
+  it.effect("a seller may state its terms in either copy, in either era", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying()

@@ -1,6 +1,6 @@
-// Sellers that misuse the wire itself: connections that never end, are cut, or turn into something else, headers that
-// stand twice, other versions and other addresses in between. Before a payment nothing is signed; after it nothing is
-// signed twice, and what one call may cost bounds what is lost.
+// Sellers that misuse the wire itself: connections that never end, are cut, or turn into something else, duplicate
+// headers, other versions and other addresses in between. Before a payment nothing is signed; after it nothing is
+// signed twice, and the price of one call bounds the loss.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
@@ -20,7 +20,7 @@ const says =
   (socket: Duplex): void =>
     void socket.end(lines.join("\r\n"))
 
-/** The same bytes again and again, for as long as somebody listens. */
+/** The same bytes again and again, as long as the connection is read. */
 const without =
   (begin: string, again: string) =>
   (socket: Duplex): void => {
@@ -62,7 +62,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
   "an HTTP seller that misuses the wire",
   (it) => {
     it.effect(
-      "before it is paid gets nothing signed, whatever it does with the connection [S209, S228, S238]",
+      "an HTTP seller that abuses the connection before payment gets nothing signed [S209, S228, S238]",
       () =>
         Effect.gen(function* () {
           const { paying } = yield* PayWorld
@@ -95,7 +95,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
       240_000
     )
 
-    it.effect("that offers one price to two recipients, or under two schemes' names, is not paid [S210, S227]", () =>
+    it.effect("an HTTP seller offering one price to two recipients is not paid [S210, S227]", () =>
       Effect.gen(function* () {
         const { paying } = yield* PayWorld
         const { ref, seller } = yield* HttpWorld
@@ -116,7 +116,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
     )
 
     it.effect(
-      "and hangs holds up neither discovery nor another seller, however many agents wait for it [S238]",
+      "a hanging HTTP seller delays neither discovery nor other sellers [S238]",
       () =>
         Effect.gen(function* () {
           const { paying, ref: tool, seller: other } = yield* PayWorld
@@ -144,7 +144,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
     )
 
     it.effect(
-      "after it is paid gets no second signature, and the same call sends the same payment [S213, S229, S232]",
+      "an HTTP seller that misbehaves after payment gets no second signature [S213, S229, S232]",
       () =>
         Effect.gen(function* () {
           const { agent, facilitator, paying } = yield* PayWorld
@@ -185,7 +185,8 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
             expect({ what, signed: new Set(paymentsIn(seller, received)).size }).toEqual({ what, signed: 1 })
             const spent = Effect.map(facilitator.balance(agent.publicKey()), (now) => before - now)
             expect(yield* eventually(spent, (units) => units > 0n)).toBe(httpAmount)
-            // Honest again, it delivers what was bought; one of the first version cannot tell that it has the payment.
+            // Once honest again, it delivers what was bought; a seller of the first version cannot tell that it has the
+            // payment.
             const isFirst = behaviour.version === 1
             seller.behaviour = isFirst ? { version: 1 } : {}
             const { body } = yield* fetched(client, ref, own)
@@ -232,7 +233,7 @@ const answersAnother: NonNullable<Behaviour["wire"]> = (message, response) => {
   return true
 }
 
-/** A list of tools that goes on and on. */
+/** An endless list of tools. */
 const toolsWithoutEnd: NonNullable<Behaviour["wire"]> = (message, response) => {
   if (message["method"] !== "tools/list") return false
   response
@@ -253,7 +254,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an MCP s
   const args = () => ({ a: ++fresh, b: 90_000 })
 
   it.effect(
-    "before it is paid gets nothing signed, and holds nobody up for longer than the cap [S209, S234, S238]",
+    "an MCP seller that streams endlessly gets nothing signed and is capped [S209, S234, S238]",
     () =>
       Effect.gen(function* () {
         const { paying, ref, seller } = yield* PayWorld
@@ -281,7 +282,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an MCP s
   )
 
   it.effect(
-    "after it is paid and answers with a redirect or with rubbish has one payment, which went nowhere else [S213, S232]",
+    "an MCP seller answering with redirects or garbage has one payment [S213, S232]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld

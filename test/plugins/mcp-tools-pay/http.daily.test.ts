@@ -8,7 +8,7 @@ import { PayWorld } from "./payWorld.ts"
 
 const base64 = (text: string) => Buffer.from(text).toString("base64")
 
-/** What asks for payment below, and breaks whoever follows it down. */
+/** The path that requests payment below, and breaks any client that follows redirects. */
 const deep = "[".repeat(30_000) + "]".repeat(30_000)
 const deepChallenge = (seller: HttpSeller): string =>
   JSON.stringify({
@@ -18,54 +18,49 @@ const deepChallenge = (seller: HttpSeller): string =>
   }).replace('"here"', deep)
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid HTTP resource", (it) => {
-  it.effect(
-    "is requested once without and once with payment, and comes with a receipt that the ledger has [S213]",
-    () =>
-      Effect.gen(function* () {
-        const { agent, facilitator, paying } = yield* PayWorld
-        const { ref, seller } = yield* HttpWorld
-        seller.behaviour = {}
-        const client = yield* paying([enabled])
-        const before = [
-          yield* facilitator.balance(agent.publicKey()),
-          yield* facilitator.balance(seller.payTo)
-        ] as const
-        const [received, own] = [seller.received.length, query()]
-        const { body, isError } = yield* fetched(client, ref, { query: own, headers: { "Accept-Language": "lv" } })
-        expect({ isError, body }).toEqual({
-          isError: false,
-          body: {
-            status: 200,
-            contentType: "application/json",
-            json: { celsius: 17, at: `${seller.origin}/weather?city=${own.city}` },
-            receipt: {
-              paymentIdentifier: expect.stringMatching(/^pay_[0-9a-f]{32}$/),
-              ref,
-              versionHash: expect.stringMatching(/^[0-9a-f]{64}$/),
-              network: "ledger:testnet",
-              scheme: "exact",
-              asset: seller.terms()["asset"],
-              payTo: seller.payTo,
-              authorizedAmount: "3000",
-              settledAmount: "3000",
-              transaction: seller.settlements.at(-1)!["transaction"],
-              status: "settled",
-              source: "seller"
-            }
+  it.effect("a paid HTTP resource is requested once without and once with payment [S213]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      seller.behaviour = {}
+      const client = yield* paying([enabled])
+      const before = [yield* facilitator.balance(agent.publicKey()), yield* facilitator.balance(seller.payTo)] as const
+      const [received, own] = [seller.received.length, query()]
+      const { body, isError } = yield* fetched(client, ref, { query: own, headers: { "Accept-Language": "lv" } })
+      expect({ isError, body }).toEqual({
+        isError: false,
+        body: {
+          status: 200,
+          contentType: "application/json",
+          json: { celsius: 17, at: `${seller.origin}/weather?city=${own.city}` },
+          receipt: {
+            paymentIdentifier: expect.stringMatching(/^pay_[0-9a-f]{32}$/),
+            ref,
+            versionHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+            network: "ledger:testnet",
+            scheme: "exact",
+            asset: seller.terms()["asset"],
+            payTo: seller.payTo,
+            authorizedAmount: "3000",
+            settledAmount: "3000",
+            transaction: seller.settlements.at(-1)!["transaction"],
+            status: "settled",
+            source: "seller"
           }
-        })
-        const requests = seller.received.slice(received)
-        expect(requests.map(({ method, path, payment }) => [method, path, payment !== undefined])).toEqual([
-          ["GET", `/weather?city=${own.city}`, false],
-          ["GET", `/weather?city=${own.city}`, true]
-        ])
-        expect(requests.map(({ headers }) => headers["accept-language"])).toEqual(["lv", "lv"])
-        expect(before[0] - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
-        expect((yield* facilitator.balance(seller.payTo)) - before[1]).toBe(httpAmount)
-      }).pipe(Effect.scoped)
+        }
+      })
+      const requests = seller.received.slice(received)
+      expect(requests.map(({ method, path, payment }) => [method, path, payment !== undefined])).toEqual([
+        ["GET", `/weather?city=${own.city}`, false],
+        ["GET", `/weather?city=${own.city}`, true]
+      ])
+      expect(requests.map(({ headers }) => headers["accept-language"])).toEqual(["lv", "lv"])
+      expect(before[0] - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
+      expect((yield* facilitator.balance(seller.payTo)) - before[1]).toBe(httpAmount)
+    }).pipe(Effect.scoped)
   )
 
-  it.effect("is paid by a body, along a dynamic route, and at a seller of the first version", () =>
+  it.effect("payment covers bodies, dynamic routes and sellers of the first version", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -90,7 +85,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is not to be had where the operator has not enabled it", () =>
+  it.effect("HTTP resources are refused unless the operator enables them", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref } = yield* HttpWorld
@@ -104,7 +99,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that asks for nothing costs nothing, also when its words ask for money in a 200", () =>
+  it.effect("a resource without a 402 costs nothing, whatever its 200 says", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -119,7 +114,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid 
 })
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before an HTTP seller is paid", (it) => {
-  it.effect("an object that a client has turned into a string is refused: nobody is asked and nothing is paid", () =>
+  it.effect("an object that a client stringified is refused without request or payment", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref: tool, seller: mcp } = yield* PayWorld
       const { seller } = yield* HttpWorld
@@ -143,14 +138,14 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a body of null and no body are two invocations, each with its own payment", () =>
+  it.effect("a null body and no body are two invocations with separate payments", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { seller } = yield* HttpWorld
       seller.behaviour = {}
       const client = yield* paying([enabled])
       const companies = { ref: refOf(seller, "/companies"), query: query() }
-      // Two identical calls at once are one purchase; these are two.
+      // Two identical concurrent calls are one purchase; these are two.
       const both = yield* Effect.all(
         [{ json: null }, {}].map((body) => call(client, "x402_fetch_resource", { ...companies, ...body })),
         { concurrency: "unbounded" }
@@ -172,7 +167,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before 
     ["extra", (terms) => ({ ...terms, extra: { ...terms["extra"], memoRequired: true } })]
   ]
 
-  it.effect("every term is held against the pinned version, word for word [S210, S227]", () =>
+  it.effect("every term is verified literally against the pinned listing version [S210, S227]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -203,7 +198,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("two copies of its terms that differ, an unreadable one and a redirect are refused [S209, S228]", () =>
+  it.effect("conflicting terms, unreadable terms and redirects are refused [S209, S228]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -224,7 +219,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("an amount in any other spelling is another amount, and a hundred options hide none [S210, S227]", () =>
+  it.effect("an amount in another spelling is refused, even among a hundred options [S210, S227]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -283,7 +278,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("bombs are refused by name: deep, many, long, compressed, with something behind them [S209, S238]", () =>
+  it.effect("deep, long, compressed or trailing bodies are refused with their names [S209, S238]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -324,7 +319,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("an answer that never ends is cut off [S238]", () =>
+  it.effect("an endless response is cut off [S238]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -337,7 +332,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("what an agent gives changes neither headers that pay or frame, nor the path, nor the method [S252]", () =>
+  it.effect("agent arguments cannot change payment headers, framing, path or method [S252]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -370,7 +365,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
   const once = `budget.max_per_day=${httpAmount}`
 
   it.effect(
-    "and asks again, lies, redirects, or answers too much gets no second signature [S213, S215, S229]",
+    "an HTTP seller that lies or requests payment again gets one signature [S213, S215, S229]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying } = yield* PayWorld
@@ -390,7 +385,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
         }
         const lies: ReadonlyArray<readonly [code: string, paid: (reply: HttpReply, settled: Json) => HttpReply]> = [
           ["PAYMENT_REQUIRED", asksAgain],
-          // The ledger has the payment, whatever is said of it: what came is delivered.
+          // The ledger has the payment, whatever the receipt says: the content is delivered.
           ["settled: transaction", (_, settled) => said(settled, { transaction: replayed })],
           ["settled: payer", (_, settled) => said(settled, { payer: seller.payTo })],
           ["settled: success", (_, settled) => said(settled, { success: false, errorReason: "invalid_ledger_auth" })],
@@ -420,7 +415,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
     240_000
   )
 
-  it.effect("and hangs is asked again with the same payment, and delivers what was bought [S104, S232]", () =>
+  it.effect("a hanging HTTP seller is sent the same payment again and delivers [S104, S232]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -438,7 +433,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
     }).pipe(Effect.scoped)
   )
 
-  it.effect("does not get more than the budget from calls made at once [S211, S217]", () =>
+  it.effect("concurrent calls of an HTTP seller never exceed the budget [S211, S217]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -458,7 +453,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is paid once by identical calls made at once, which all hear of that one payment [S211, S212, S232]", () =>
+  it.effect("identical concurrent HTTP calls share one payment and its result [S211, S212, S232]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld
@@ -485,7 +480,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an HTTP
     }).pipe(Effect.scoped)
   )
 
-  it.effect("may write what it likes to the agent: it comes as data, beside a receipt of our own [S214, S221]", () =>
+  it.effect("seller text reaches the agent as data beside the facilitator's receipt [S214, S221]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld

@@ -1,7 +1,7 @@
 // A paid HTTP resource on this machine: without a payment it answers 402 and its terms, with one it verifies, settles
-// and answers. Every answer has a hook, so that the same seller can be a crook; it speaks either version of the
-// protocol. Hooks and record are for agents' requests: the catalog, which looks at origins when it likes, always finds
-// an honest seller.
+// and responds. Every response has a hook, so that the same seller can be dishonest; it implements either version of
+// the protocol. Hooks and the record apply to agents' requests: the catalog, which probes origins at any time, always
+// finds an honest seller.
 import { Effect } from "effect"
 import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"

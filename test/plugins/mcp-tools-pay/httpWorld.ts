@@ -8,7 +8,7 @@ import { httpAmount, type HttpSeller, startHttpSeller } from "./httpSeller.ts"
 import { PayWorld } from "./payWorld.ts"
 
 export const enabled = "http_payments.enabled=true"
-/** A seller's lie is looked into for a moment only. */
+/** The seller's false claim is checked only briefly. */
 export const soon = "network_security.confirm_timeout_ms=300"
 
 let fresh = 0

@@ -1,4 +1,4 @@
-// The order in which a payment comes to be: the budget knows of it before anybody is asked to sign.
+// The order of a payment: the budget reserves it before the signer is asked.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer } from "effect"
@@ -10,7 +10,7 @@ import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuil
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 
-it.effect("nothing is signed before the authorization stands in the budget's store [S102, S211]", () =>
+it.effect("nothing is signed before the budget's store holds the authorization [S102, S211]", () =>
   Effect.gen(function* () {
     const happened: Array<string> = []
     const services = Layer.mergeAll(

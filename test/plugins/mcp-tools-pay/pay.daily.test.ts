@@ -19,7 +19,7 @@ const args = () => ({ a: ++fresh, b: 1_000 })
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying for an agent", (it) => {
   it.effect(
-    "calls once without and once with payment, and returns the content unchanged with a receipt [S201, S203, S204, S208, S212, S213, S214, S215, S216, S220]",
+    "a paid tool is called twice and returns its content and a receipt [S201, S203, S204, S208, S212, S213, S214, S215, S216, S220]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller, versionHash } = yield* PayWorld
@@ -81,7 +81,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
       }).pipe(Effect.scoped)
   )
 
-  it.effect("delivers what was paid for, whatever its keys are called [S214]", () =>
+  it.effect("paid content is delivered with any member names [S214]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const odd =
@@ -105,7 +105,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
     }).pipe(Effect.scoped)
   )
 
-  it.effect("spells the receipt's network as the operator's first dialect does [S216]", () =>
+  it.effect("the receipt spells the network in the operator's first dialect [S216]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       seller.behaviour = {}
@@ -117,7 +117,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
   )
 
   it.effect(
-    "works over stdin and stdout with a seed from the environment, which is nowhere to be seen [S249, S252]",
+    "payment works over stdio with an environment seed that is never shown [S249, S252]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, ref, seller } = yield* PayWorld
@@ -170,7 +170,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
   )
 
   it.effect(
-    "has no payment tool without a signer, and takes no start in which money is at hand for strangers [S201, S246, S248, S249, S250, S251]",
+    "without a signer there is no payment tool; open access with money is refused [S201, S246, S248, S249, S250, S251]",
     () =>
       Effect.gen(function* () {
         const { facilitator } = yield* PayWorld
@@ -201,7 +201,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
   })
 
   it.effect(
-    "refuses another version, another scheme, network or asset without asking the seller [S202, S205, S206, S219, S226]",
+    "unsupported versions, schemes, networks and assets are refused without a request [S202, S205, S206, S219, S226]",
     () =>
       Effect.gen(function* () {
         const { paying, seller } = yield* PayWorld
@@ -235,7 +235,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
       }).pipe(Effect.scoped)
   )
 
-  it.effect("refuses what a call may not cost: by the agent, the operator, or the asset [S217, S218, S230]", () =>
+  it.effect("a call above the agent's, operator's or asset's limit is refused [S217, S218, S230]", () =>
     Effect.gen(function* () {
       for (const more of [{ maxAtomicAmount: "1999" }, { maxAtomicAmount: "0" }]) {
         expect(yield* refusedBefore(more)).toMatchObject({ code: "BUDGET_EXCEEDED", calls: [] })
@@ -255,7 +255,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
     }).pipe(Effect.scoped)
   )
 
-  it.effect("refuses a seller on a private address and over plain HTTP [S207, S236, S237]", () =>
+  it.effect("a seller on a private address or over plain HTTP is refused [S207, S236, S237]", () =>
     Effect.gen(function* () {
       expect(yield* refusedBefore({}, ["allow_insecure_local=false"])).toMatchObject({
         code: "UNTRUSTED_REDIRECT",
@@ -265,7 +265,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
   )
 
   it.effect(
-    "holds everything the seller asks for against the catalog [S209, S210, S227]",
+    "all of the seller's terms are verified against the catalog [S209, S210, S227]",
     () =>
       Effect.gen(function* () {
         const { paying, ref, seller } = yield* PayWorld
@@ -332,7 +332,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
     240_000
   )
 
-  it.effect("refuses copies of the seller's terms that differ or cannot be read [S209, S234]", () =>
+  it.effect("differing or unreadable copies of the seller's terms are refused [S209, S234]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying()
@@ -359,7 +359,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
     }).pipe(Effect.scoped)
   )
 
-  it.effect("passes on what a tool returned that asked for nothing, and pays nothing [S204, S208]", () =>
+  it.effect("an unpaid tool's result is returned and costs nothing [S204, S208]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld
       const client = yield* paying()
@@ -382,7 +382,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("before a
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("the budget", (it) => {
   it.effect(
-    "is held over parallel calls, for a session and over all sessions of an agent, and not of another [S211, S217]",
+    "the budget holds over parallel calls, per session and per agent [S211, S217]",
     () =>
       Effect.gen(function* () {
         const { seller, ref, toolsUrl } = yield* PayWorld
@@ -412,7 +412,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("the budg
   )
 
   it.effect(
-    "comes back when the ledger would refuse the payment: nothing has left the process [S215, S231]",
+    "a reservation returns when the ledger would refuse the payment [S215, S231]",
     () =>
       Effect.gen(function* () {
         const { facilitator, ref, seller } = yield* PayWorld

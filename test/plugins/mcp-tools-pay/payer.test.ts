@@ -67,7 +67,7 @@ const signerAt = (
     },
     (variable) => (variable === "TOOLS_SIGNER_TOKEN" ? Option.some(Redacted.make("a-token")) : Option.none())
   )
-  // The settings refuse plain HTTP; here it stands in them all the same, to see that nobody is asked over it.
+  // The settings refuse plain HTTP; it is set here to see that no signer is asked over it.
   const config = Layer.effect(
     ToolsConfig,
     Effect.map(ToolsConfig, (values) => ({ ...values, signer: { ...values.signer, externalUrl: url } }))
@@ -81,7 +81,7 @@ const signerAt = (
 }
 
 describe("what a signer gives back", () => {
-  it.effect("is the payment that was asked for with the payer's own signature, or it is refused [S222, S250]", () =>
+  it.effect("a signer's response must be the requested payment with the payer's signature [S222, S250]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const payload = payloadWith(crypto)
@@ -105,7 +105,7 @@ describe("what a signer gives back", () => {
 })
 
 describe("an external signer", () => {
-  it.effect("is asked for its address once, and to sign the entry, over HTTPS with its token [S222, S250, S323]", () =>
+  it.effect("an external signer is asked for its address once, over HTTPS [S222, S250, S323]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const payload = payloadWith(crypto)
@@ -130,33 +130,31 @@ describe("an external signer", () => {
     }).pipe(Effect.provide(platform))
   )
 
-  it.effect(
-    "that refuses, or answers with something else, has not signed; over plain HTTP it is not asked [S222, S231]",
-    () =>
-      Effect.gen(function* () {
-        const sign = (payer: Payer["Service"]) =>
-          Effect.flip(
-            payer.sign({ entryXdr: unsigned.toXdr(), payload: new Uint8Array(32), around: () => new Uint8Array() })
-          )
-        for (const answer of [{ status: 403, json: {} }, { json: {} }, { json: { signedAuthEntryXdr: "***" } }]) {
-          expect((yield* sign((yield* signerAt("https://signer.example", () => answer)).payer)).code).toBe(
-            "PAYMENT_REJECTED"
-          )
-        }
-        expect(
-          (yield* Effect.flip(
-            (yield* signerAt("https://signer.example", () => ({ json: { address: "G" } }))).payer.address
-          )).code
-        ).toBe("PAYMENT_REJECTED")
-        const plain = yield* signerAt("http://signer.example", () => ({ json: { address: agent.publicKey() } }))
-        expect((yield* Effect.flip(plain.payer.address)).code).toBe("UNTRUSTED_REDIRECT")
-        expect(plain.asked).toEqual([])
-      })
+  it.effect("an external signer's refusal or wrong response gives no signature [S222, S231]", () =>
+    Effect.gen(function* () {
+      const sign = (payer: Payer["Service"]) =>
+        Effect.flip(
+          payer.sign({ entryXdr: unsigned.toXdr(), payload: new Uint8Array(32), around: () => new Uint8Array() })
+        )
+      for (const answer of [{ status: 403, json: {} }, { json: {} }, { json: { signedAuthEntryXdr: "***" } }]) {
+        expect((yield* sign((yield* signerAt("https://signer.example", () => answer)).payer)).code).toBe(
+          "PAYMENT_REJECTED"
+        )
+      }
+      expect(
+        (yield* Effect.flip(
+          (yield* signerAt("https://signer.example", () => ({ json: { address: "G" } }))).payer.address
+        )).code
+      ).toBe("PAYMENT_REJECTED")
+      const plain = yield* signerAt("http://signer.example", () => ({ json: { address: agent.publicKey() } }))
+      expect((yield* Effect.flip(plain.payer.address)).code).toBe("UNTRUSTED_REDIRECT")
+      expect(plain.asked).toEqual([])
+    })
   )
 })
 
 describe("a keystore", () => {
-  it.effect("opens with its own key, in hex or base64, and gives the seed [S251]", () =>
+  it.effect("a keystore opens with its key, in hex or base64, giving the seed [S251]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const { file, key } = sealed(agent.secret())
@@ -167,35 +165,33 @@ describe("a keystore", () => {
     }).pipe(Effect.provide(platform))
   )
 
-  it.effect(
-    "that was altered, is missing, or is opened with another key opens to nothing, and no refusal quotes it [S251, S252]",
-    () =>
-      Effect.gen(function* () {
-        const crypto = yield* Crypto
-        const { file, key } = sealed(agent.secret())
-        const refused = (path: string, key: string) => Effect.flip(openKeystore(crypto, path, Redacted.make(key)))
-        const errors = [
-          yield* refused(file, "0".repeat(64)),
-          yield* refused(`${file}.none`, key),
-          yield* refused(file, key.slice(2))
-        ]
-        const text = readFileSync(file, "utf8")
-        for (const member of ["nonce", "sealed", "tag"]) {
-          const altered = JSON.parse(text)
-          const bytes = Buffer.from(altered[member], "base64")
-          bytes[0]! ^= 1
-          writeFileSync(file, JSON.stringify({ ...altered, [member]: bytes.toString("base64") }))
-          errors.push(yield* refused(file, key))
-        }
-        writeFileSync(file, text.replace("aes-256-gcm", "aes-256-cbc"))
+  it.effect("an altered, missing or wrongly keyed keystore is refused without quoting it [S251, S252]", () =>
+    Effect.gen(function* () {
+      const crypto = yield* Crypto
+      const { file, key } = sealed(agent.secret())
+      const refused = (path: string, key: string) => Effect.flip(openKeystore(crypto, path, Redacted.make(key)))
+      const errors = [
+        yield* refused(file, "0".repeat(64)),
+        yield* refused(`${file}.none`, key),
+        yield* refused(file, key.slice(2))
+      ]
+      const text = readFileSync(file, "utf8")
+      for (const member of ["nonce", "sealed", "tag"]) {
+        const altered = JSON.parse(text)
+        const bytes = Buffer.from(altered[member], "base64")
+        bytes[0]! ^= 1
+        writeFileSync(file, JSON.stringify({ ...altered, [member]: bytes.toString("base64") }))
         errors.push(yield* refused(file, key))
-        for (const error of errors) {
-          expect(error._tag).toBe("SettingsRefused")
-          expect(JSON.stringify(error)).not.toContain(key)
-        }
-        expect((yield* Effect.flip(readSeed("x", Redacted.make(`${agent.secret()}A`)))).message).not.toContain(
-          agent.secret()
-        )
-      }).pipe(Effect.provide(platform))
+      }
+      writeFileSync(file, text.replace("aes-256-gcm", "aes-256-cbc"))
+      errors.push(yield* refused(file, key))
+      for (const error of errors) {
+        expect(error._tag).toBe("SettingsRefused")
+        expect(JSON.stringify(error)).not.toContain(key)
+      }
+      expect((yield* Effect.flip(readSeed("x", Redacted.make(`${agent.secret()}A`)))).message).not.toContain(
+        agent.secret()
+      )
+    }).pipe(Effect.provide(platform))
   )
 })

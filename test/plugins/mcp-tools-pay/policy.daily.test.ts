@@ -89,7 +89,7 @@ const connectModern = (url: string, answer: (message: string) => object) =>
   )
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy", (it) => {
-  it.effect("refuses what its rule refuses before anything is signed, and says which rule [S217]", () =>
+  it.effect("a payment refused by a rule names the rule and signs nothing [S217]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld
       seller.behaviour = {}
@@ -102,7 +102,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is explained without asking the seller or paying [S217]", () =>
+  it.effect("a policy decision is explained without contacting the seller or paying [S217]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller, versionHash } = yield* PayWorld
       seller.behaviour = {}
@@ -122,7 +122,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("asks the person behind the client, who is told what is paid and to whom", () =>
+  it.effect("the person behind the client is asked, with amount and recipient", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
@@ -154,7 +154,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("asks one question for all calls of an invocation, and its answer is theirs", () =>
+  it.effect("concurrent calls of one invocation share one question and its answer", () =>
     Effect.gen(function* () {
       const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
@@ -184,7 +184,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("leaves a question that its person dismissed to an operator, and does not ask again", () =>
+  it.effect("a dismissed question goes to an operator and is not repeated", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
@@ -210,7 +210,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("shows what the agent wrote as shortened data that closes no quotation and hides nothing", () =>
+  it.effect("agent text is shown to the person shortened and safely quoted", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
@@ -226,7 +226,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("asks the person behind a client without sessions too, whose answer is good for one payment", () =>
+  it.effect("a person is asked without sessions, and the answer covers one payment", () =>
     Effect.gen(function* () {
       const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
@@ -267,7 +267,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("holds a payment for an operator, whose approval lets one payment pass and is not good for another", () =>
+  it.effect("an operator's approval lets exactly one held payment pass", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld
       seller.behaviour = {}
@@ -285,7 +285,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       ])
       expect(yield* operator.decide(id, "approved")).toBe(true)
       expect(yield* operator.decide(id, "denied")).toBe(false)
-      // Of two at once only one is let pass, and never another call.
+      // Of two concurrent calls only one passes, and never another call.
       expect((yield* pay(client, ref, args())).body["code"]).toBe("PAYMENT_REJECTED")
       const both = yield* Effect.all([pay(client, ref, own), pay(client, ref, own)], { concurrency: "unbounded" })
       const paid = both.flatMap(({ body }) => body["receipt"]?.paymentIdentifier ?? [])
@@ -298,7 +298,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
-  it.effect("lets an operator decide over HTTP, by an operator's key and by no agent's", () =>
+  it.effect("an operator decides over HTTP with an operator key, not an agent's", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
@@ -332,14 +332,14 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       expect(yield* ask(`/approvals/${id}`, operator, yes)).toEqual([200, { id, state: "approved" }])
       expect((yield* ask(`/approvals/${id}`, operator, yes))[0]).toBe(404)
       expect((yield* pay(client, ref, own)).body["receipt"]?.status).toBe("settled")
-      // Where no operator has a key, nobody is one.
+      // Without operator keys there is no operator.
       const keyless = yield* toolsUrl([asking])
       const refused = yield* Effect.promise(() => fetch(`${keyless}/approvals`, { headers: bearer }))
       expect(refused.status).toBe(403)
     }).pipe(Effect.scoped)
   )
 
-  it.effect("lets a refusal stand, and lets an agent pay so many times a minute and no more", () =>
+  it.effect("a refusal is final, and an agent's payments per minute are limited", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       seller.behaviour = {}

@@ -47,7 +47,7 @@ const refusalOf = (departure: Departure) =>
   )
 
 const without: ReadonlyArray<readonly [what: string, departure: Departure, sentence: RegExp]> = [
-  ["a transport that tells agents apart", { set: ["transport=stdio"] }, /transport must be http/],
+  ["a transport that identifies agents", { set: ["transport=stdio"] }, /transport must be http/],
   ["agents with keys", { environment: { TOOLS_API_KEYS: " , " } }, /no agent has a key; list .* TOOLS_API_KEYS/],
   ["a signer", { set: ["signer.mode=none"] }, /signer\.mode is none; set external or encrypted-key/],
   ["a budget in postgres", { set: ["budget.store=file"] }, /budget\.store must be postgres/],
@@ -60,7 +60,7 @@ const without: ReadonlyArray<readonly [what: string, departure: Departure, sente
 
 describe("a tool server on pubnet", () => {
   for (const [what, departure, sentence] of without)
-    it.effect(`is refused without ${what}, and says that alone [S284]`, () =>
+    it.effect(`pubnet payment is refused without ${what}, the only error reported [S284]`, () =>
       Effect.gen(function* () {
         const said = yield* refusalOf(departure)
         expect(said).toMatch(sentence)
@@ -69,14 +69,14 @@ describe("a tool server on pubnet", () => {
       })
     )
 
-  it.effect("is enabled by name, and beside no other network [S284]", () =>
+  it.effect("pubnet must be enabled by name and as the only network [S284]", () =>
     Effect.gen(function* () {
       const both = yield* refusalOf({ set: ["networks.ledger:testnet.enabled=true"] })
       expect(both).toMatch(/networks\.ledger:pubnet: one process serves/)
     })
   )
 
-  it.effect("is refused with all that is missing at once [S284]", () =>
+  it.effect("pubnet refusal lists everything that is missing [S284]", () =>
     Effect.gen(function* () {
       const said = yield* refusalOf({
         set: ["transport=stdio", "signer.mode=none", "budget.store=memory"],

@@ -18,7 +18,7 @@ import { call, connectHttp } from "../mcp-tools/support.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a question", (it) => {
-  it.effect("is asked once though the seller declares its listing again meanwhile", () =>
+  it.effect("the person is asked once though the seller redeclares its listing meanwhile", () =>
     Effect.gen(function* () {
       const { paying, ref, toolsUrl } = yield* PayWorld
       const rule = { name: "dear", above: 1_999, outcome: "approve" }
@@ -84,7 +84,7 @@ const facts = (shared: unknown) =>
     expect(asked()).toBe(1)
     for (const at of [0, 1]) yield* verify(at)
     expect(asked()).toBe(1)
-    // It came to no payment, and the identical call goes on with the same approval.
+    // It led to no payment, and the identical call continues with the same approval.
     yield* giveBack
     yield* verify(0)
     yield* verify(1)
@@ -94,14 +94,14 @@ const facts = (shared: unknown) =>
     expect(asked()).toBe(2)
   }).pipe(Effect.scoped)
 
-it.live("is asked once when a call comes while the approved one is at its seller", () =>
+it.live("a second call during the approved payment does not ask again", () =>
   Effect.provide(facts(undefined), NodeServices.layer)
 )
 
 describeDatabases(
   "a question in",
   (database) => {
-    it.live("is asked once when a call comes at either process while the approved one is at its seller", () =>
+    it.live("two processes ask once while the approved call is at its seller", () =>
       Effect.gen(function* () {
         yield* facts(yield* Effect.context<SqlClient.SqlClient>())
       }).pipe(Effect.provide(Layer.merge(database, NodeServices.layer)))

@@ -15,7 +15,7 @@ const endOf = (reader: ReturnType<typeof toJsonEnd>, text: string, size: number)
 }
 
 describe("an answer of a seller", () => {
-  it("ends with the event that answers the request, however it is cut and whatever comes before it", () => {
+  it("an event stream ends at the response's event, however it is split", () => {
     const streams: ReadonlyArray<readonly [string, string]> = [
       ["alone", `data: ${answer}`],
       ["with a name, an id and a comment", `: hello\nevent: message\nid: 7\ndata: ${answer}`],
@@ -35,7 +35,7 @@ describe("an answer of a seller", () => {
       }
   })
 
-  it("does not end with half a result, a result in text, or somebody else's", () => {
+  it("a partial, textual or foreign result does not end the stream", () => {
     for (const stream of [
       `data: ${answer.slice(0, -1)}\n\n: still here\n\n`,
       `data: ${JSON.stringify({ id: 3, result: { text: answer } })}\n\n`,
@@ -46,7 +46,7 @@ describe("an answer of a seller", () => {
       expect(endOf(toRpcAnswer(4)(events), stream, 5)).toBe(-1)
   })
 
-  it("in JSON ends where its brackets close, and one that says its length is read by that", () => {
+  it("a JSON response ends at its closing bracket or its declared length", () => {
     expect(endOf(toJsonEnd(json), `${answer}   `, 1)).toBe(bytes(answer).length)
     expect(endOf(toJsonEnd(json), answer.slice(0, -1), 1)).toBe(-1)
     expect(toJsonEnd({ ...json, headers: { ...json.headers, "content-length": "9" } })).toBe(undefined)

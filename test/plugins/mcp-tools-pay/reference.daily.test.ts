@@ -29,7 +29,7 @@ const twins = (text: string): ReadonlyArray<string> => {
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a reference of the agent's own", (it) => {
   it.effect(
-    "is answered with the listing's, and neither passes a rule nor leads to its own address [S200, S207, S217]",
+    "a forged reference gets the listing's own, passes no rule and leads nowhere [S200, S207, S217]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -68,7 +68,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a refer
     240_000
   )
 
-  it.effect("of a route leads to the listing, whose parameters are given apart [S200]", () =>
+  it.effect("a route's reference leads to its listing, with parameters separate [S200]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { seller } = yield* HttpWorld
@@ -81,7 +81,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a refer
     }).pipe(Effect.scoped)
   )
 
-  it.effect("finds an approval given back when the seller asks for something else [S217]", () =>
+  it.effect("an approval is returned when the seller's terms have changed [S217]", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       const url = yield* toolsUrl(["policy.otherwise=approve"], undefined, {

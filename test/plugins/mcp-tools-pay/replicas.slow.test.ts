@@ -82,7 +82,7 @@ class Replicas extends Context.Service<Replicas, { readonly urls: readonly [stri
       const opened = yield* (yield* DatabaseSource).open
       if (opened.kind !== "server") return yield* Effect.die(new Error("replicas need a server"))
       const database = Redacted.value(opened.url)
-      // Started at once, so that they also migrate one database at once.
+      // Started concurrently, so that they also migrate one database concurrently.
       const urls = yield* Effect.all([startReplica(database), startReplica(database)], { concurrency: 2 })
       return { urls }
     })
@@ -93,7 +93,7 @@ class Replicas extends Context.Service<Replicas, { readonly urls: readonly [stri
 const both = (key: string) =>
   Effect.flatMap(Replicas, ({ urls }) => Effect.all([connectHttp(urls[0], key), connectHttp(urls[1], key)]))
 
-/** The same or different calls, spread over both, all at once. */
+/** The same or different calls, spread over both, all concurrently. */
 const spread = (clients: ReadonlyArray<Client>, ref: string, count: number, argsOf: () => Json) =>
   Effect.all(
     Array.from({ length: count }, (_, i) => pay(clients[i % clients.length]!, ref, argsOf())),
@@ -119,7 +119,7 @@ layer(Replicas.layer, {
   })
 
   onServer(
-    "share one budget: of calls that race at both at once no more are paid than it covers [S211, S217, S303]",
+    "two replicas share one budget, so racing calls never exceed it [S211, S217, S303]",
     () =>
       Effect.gen(function* () {
         const { ref } = yield* PayWorld
@@ -136,7 +136,7 @@ layer(Replicas.layer, {
   )
 
   onServer(
-    "honour an approval once: asked for at one, granted at the other, taken by one call of two at once",
+    "two replicas honor an approval once for concurrent calls",
     () =>
       Effect.gen(function* () {
         const { ref } = yield* PayWorld
@@ -167,7 +167,7 @@ layer(Replicas.layer, {
   )
 
   onServer(
-    "pay once for one call that is made at both at once [S212, S232]",
+    "two replicas pay once for the same concurrent call [S212, S232]",
     () =>
       Effect.gen(function* () {
         const { ref, seller } = yield* PayWorld

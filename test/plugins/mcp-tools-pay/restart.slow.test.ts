@@ -46,7 +46,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
     const onServer = it.effect.skipIf(!databaseKinds.includes("postgres"))
 
     it.effect(
-      "is finished by the process that starts again on its folder, over MCP and HTTP, and nothing in it can be cashed",
+      "an interrupted payment is finished after a restart, and leaves nothing cashable",
       () =>
         Effect.gen(function* () {
           const { agent, facilitator, ref } = yield* PayWorld
@@ -67,7 +67,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           )
           yield* paidAndKilled(first, ref, own)
           shop.behaviour = {}
-          // A copy of the folder holds no signature that anybody could settle.
+          // A copy of the folder holds no signature that could be settled.
           const files = [
             "reservations.json",
             ...readdirSync(join(state, "tools", "payments")).map((f) => `payments/${f}`)
@@ -134,7 +134,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
     )
 
     it.effect(
-      "before it was settled is made a second time only once it is dead, and the receipt names the first",
+      "a payment unsettled at a crash is repeated only once it expired",
       () =>
         Effect.gen(function* () {
           const { agent, facilitator, ref, seller } = yield* PayWorld

@@ -33,7 +33,7 @@ export interface Behaviour {
   isStreamOpen?: boolean
   /** Changes the JSON text of an answer to a payment, in the era without sessions. */
   text?: (text: string) => string
-  /** Answers a message by itself; false leaves it to the server. */
+  /** Answers a message itself; false leaves it to the server. */
   wire?: ((message: Json, response: ServerResponse, request: IncomingMessage) => boolean) | undefined
 }
 

@@ -1,4 +1,4 @@
-// The example sellers against a buyer who sends one payment several times: one payment buys one thing.
+// The example sellers against a buyer that sends one payment several times: one payment buys one thing.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
@@ -90,7 +90,7 @@ const startedHttp = Effect.gen(function* () {
 })
 
 layer(SellerWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an example's seller", (it) => {
-  it.effect("of an MCP tool gives a lost answer again for its payment, and nothing else for it", () =>
+  it.effect("an MCP example seller repeats a lost response only for its payment", () =>
     Effect.gen(function* () {
       const { facilitator, payTo, signed } = yield* SellerWorld
       const call = yield* startedMcp
@@ -110,7 +110,7 @@ layer(SellerWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an ex
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of an MCP tool sells one call for a payment that is sent with several at once", () =>
+  it.effect("an MCP example seller sells one call for a payment sent concurrently", () =>
     Effect.gen(function* () {
       const { facilitator, payTo, signed } = yield* SellerWorld
       const call = yield* startedMcp
@@ -125,7 +125,7 @@ layer(SellerWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an ex
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of a page sells one page for a payment that is sent for several at once", () =>
+  it.effect("a web example seller sells one page for a payment sent concurrently", () =>
     Effect.gen(function* () {
       const { facilitator, payTo, signed } = yield* SellerWorld
       const page = yield* startedHttp

@@ -32,7 +32,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("where a 
     })
   })
 
-  it.effect("is not the embedded database: postgres wants a server [S303]", () =>
+  it.effect("payment storage refuses the embedded database and requires a PostgreSQL server [S303]", () =>
     Effect.gen(function* () {
       expect(yield* Effect.flip(started("pglite"))).toMatchObject({ _tag: "SettingsRefused", path: "budget.store" })
     }).pipe(Effect.scoped)
@@ -52,12 +52,12 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("where a 
   )
 
   it.effect(
-    "is open to an operator, who sees what is held and decides it [S104]",
+    "the budget store lets an operator list and decide held payments [S104]",
     () =>
       Effect.gen(function* () {
         const { paying, ref, seller } = yield* PayWorld
         const folder = mkdtempSync(join(tmpdir(), "tollkeeper-budget-"))
-        // Nothing reaches the ledger, so that the hold is still one when the operator looks.
+        // Nothing reaches the ledger, so the reservation is still held when the operator lists it.
         seller.behaviour = {
           settle: () =>
             Promise.resolve({
@@ -97,7 +97,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("where a 
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a symbolic name", (it) => {
   it.effect(
-    "is never connected to by itself, and leads where the operator says [S207]",
+    "a symbolic name is connected to only where the operator maps it [S207]",
     () =>
       Effect.gen(function* () {
         const { facilitator, paying, seller } = yield* PayWorld

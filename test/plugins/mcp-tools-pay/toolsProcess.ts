@@ -14,7 +14,7 @@ export const readyMillisMax = 120_000
 
 export interface Server {
   readonly url: string
-  /** Ends it at once, as a machine does that loses its power. */
+  /** Kills it immediately, as a power loss does. */
   readonly kill: Effect.Effect<void>
 }
 

@@ -4,7 +4,7 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Calls } from "../../../plugins/mcp-tools/server/Calls.ts"
 
-it.effect("a stop waits for a call that ends in time, and gives it its own answer [S182]", () =>
+it.effect("a stop waits for a call that ends in time and returns its result [S182]", () =>
   Effect.gen(function* () {
     const { isBusy, run, stopped, within } = yield* Calls
     const answer = run(within("one", Effect.delay(Effect.succeed("found"), "2 seconds"), "cut"))
@@ -17,11 +17,11 @@ it.effect("a stop waits for a call that ends in time, and gives it its own answe
   }).pipe(Effect.provide(Calls.layer))
 )
 
-it.effect("a call that does not end is told to come again, and the process stops within five seconds [S182]", () =>
+it.effect("an endless call gets a retryable error, and the process stops within five seconds [S182]", () =>
   Effect.gen(function* () {
     const { isBusy, run, stopped, within } = yield* Calls
     const answer = run(within("one", Effect.never, "cut"))
-    // Neither a call that nobody can end keeps it.
+    // A call that cannot be interrupted does not delay it either.
     void run(Effect.uninterruptible(Effect.delay(Effect.void, "30 seconds"))).catch(() => undefined)
     const stop = yield* Effect.forkChild(stopped)
     yield* TestClock.adjust("5 seconds")

@@ -9,13 +9,13 @@ describe("references", () => {
     { type: "http", url: "https://weather.example/v1/:city", toolName: "" },
     { type: "mcp", url: "https://tools.example/mcp", toolName: "add" },
     { type: "mcp", url: "mcp://calculator", toolName: "Größe \u{1f30d}" }
-  ])("carry the identity of $url there and back, behind the prefix v1. [S193]", (identity) => {
+  ])("a reference carries the identity of $url both ways, with prefix v1. [S193]", (identity) => {
     const ref = encodeReference(identity)
     expect(ref).toMatch(/^v1\.[A-Za-z0-9_-]+$/)
     expect(decodeReference(ref)).toEqual(identity)
   })
 
-  it("are one for one identity: another spelling of the same content is none [S199]", () => {
+  it("one identity has exactly one reference spelling [S199]", () => {
     expect(decodeReference(encode({ t: "http", u: "https://a.example/" }))).toBeDefined()
     for (const other of [
       '{"u":"https://a.example/","t":"http"}',
@@ -43,7 +43,7 @@ describe("references", () => {
     ["an MCP resource without a tool", encode({ t: "mcp", u: "https://a.example/" })],
     ["a URL that is too long", encode({ t: "http", u: `https://a.example/${"a".repeat(2_048)}` })],
     ["a tool's name that is too long", encode({ n: "a".repeat(257), t: "mcp", u: "https://a.example/" })]
-  ])("are not made of %s [S199]", (_, text) => {
+  ])("no reference is made of %s [S199]", (_, text) => {
     expect(decodeReference(text)).toBeUndefined()
   })
 })

@@ -17,7 +17,7 @@ const mayBeTriedAgain: Readonly<Record<ToolErrorCode, boolean>> = {
   UPSTREAM_PROTOCOL_ERROR: false
 }
 
-it("says of every code whether the call may be tried again, in a shape of version 1 [S223–S234, S330]", () => {
+it("each error code says whether a call may be retried, in version 1 [S223–S234, S330]", () => {
   const codes = Object.keys(mayBeTriedAgain) as ReadonlyArray<ToolErrorCode>
   for (const code of codes) {
     expect(toolErrorBody(toolError(code, "why"))).toEqual({
@@ -30,7 +30,7 @@ it("says of every code whether the call may be tried again, in a shape of versio
   }
 })
 
-it("references begin with their version, and faults carry theirs [S309]", () => {
+it("references and errors carry their version [S309]", () => {
   expect(encodeReference({ type: "http", url: "https://a.example/x", toolName: "" })).toMatch(/^v1\.[A-Za-z0-9_-]+$/)
   expect(toolErrorBody(toolError("NO_RESULTS", "none"))["schemaVersion"]).toBe(1)
 })

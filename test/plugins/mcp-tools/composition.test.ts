@@ -19,7 +19,7 @@ import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { payingSet } from "../mcp-tools-pay/payWorld.ts"
 import { askRaw, type Json, listedResource, pageOf, substituteJson, startTools } from "./support.ts"
 
-it.effect("the tool server builds neither database nor ledger, and paying adds the ledger's RPC alone [S6]", () =>
+it.effect("the tool server needs no database or ledger; paying adds RPC alone [S6]", () =>
   Effect.gen(function* () {
     const catalogue = makeCatalogue({ tree: {}, secret: () => Option.none() })
     const idsOf = (profile: ReadonlyArray<string>) =>
@@ -37,7 +37,7 @@ it.effect("the tool server builds neither database nor ledger, and paying adds t
   })
 )
 
-it.effect("a signer that no plugin pays with is refused, by the name of the plugin that would [S249]", () =>
+it.effect("a signer without a paying plugin is refused with that plugin's name [S249]", () =>
   Effect.gen(function* () {
     const facilitatorUrl = yield* substituteJson(pageOf(listedResource()))
     const refused = yield* Effect.flip(
@@ -55,7 +55,7 @@ it.effect("a signer that no plugin pays with is refused, by the name of the plug
   }).pipe(Effect.scoped)
 )
 
-it.effect("without a signer the plugin that pays brings no tool [S201]", () =>
+it.effect("without a signer the paying plugin adds no tool [S201]", () =>
   Effect.gen(function* () {
     const facilitatorUrl = yield* substituteJson(pageOf(listedResource()))
     const set = payingSet({ ledgerUrl: "http://127.0.0.1:1024" })
@@ -89,7 +89,7 @@ const filledStdin = (lines: ReadonlyArray<string>) =>
 const request = (id: number, method: string, params: unknown = {}) =>
   JSON.stringify({ jsonrpc: "2.0", id, method, params })
 
-it.effect("stdin is read once every plugin stands, so the first list holds the tools of all of them [S181]", () =>
+it.effect("stdin is read after all plugins start, so tools/list is complete [S181]", () =>
   Effect.gen(function* () {
     const stdin = yield* filledStdin([
       request(1, "initialize", {
@@ -109,7 +109,7 @@ it.effect("stdin is read once every plugin stands, so the first list holds the t
       migrations: "none",
       layer: Layer.effectDiscard(
         Effect.gen(function* () {
-          // Whoever would read already has every chance to.
+          // A reader would already have had every chance to read.
           for (let turn = 0; turn < 100; turn++) yield* Effect.yieldNow
           readWhileBuilding.push(stdin.isRead())
           yield* (yield* Tools).register({

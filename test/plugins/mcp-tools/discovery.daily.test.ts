@@ -59,7 +59,7 @@ class World extends Context.Service<
 }
 
 layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools in front of a facilitator", (it) => {
-  it.effect("list and search what it lists, every resource as discovery serves it [S5, S188, S189, S190, S191]", () =>
+  it.effect("discovery tools list and search every resource as discovery serves it [S5, S188, S189, S190, S191]", () =>
     Effect.gen(function* () {
       const { facilitator, toolsUrl } = yield* World
       const client = yield* connectHttp(toolsUrl)
@@ -81,7 +81,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
     }).pipe(Effect.scoped)
   )
 
-  it.effect("page through it by the facilitator's cursor [S188, S190]", () =>
+  it.effect("discovery tools page by the facilitator's cursor [S188, S190]", () =>
     Effect.gen(function* () {
       const client = yield* connectHttp((yield* World).toolsUrl)
       const first = yield* call(client, search, { limit: 1 })
@@ -95,7 +95,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
   )
 
   it.effect(
-    "wrap each resource with reference, version, provenance, status and warnings [S193, S194, S195, S196, S197]",
+    "discovery tools wrap resources with reference, version, provenance, status and warnings [S193, S194, S195, S196, S197]",
     () =>
       Effect.gen(function* () {
         const client = yield* connectHttp((yield* World).toolsUrl)
@@ -113,7 +113,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
       }).pipe(Effect.scoped)
   )
 
-  it.effect("answer NO_RESULTS when nothing fits, and when a reference names nothing [S192, S199, S225]", () =>
+  it.effect("discovery tools answer NO_RESULTS for no match or an unknown reference [S192, S199, S225]", () =>
     Effect.gen(function* () {
       const client = yield* connectHttp((yield* World).toolsUrl)
       for (const args of [
@@ -130,7 +130,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
     }).pipe(Effect.scoped)
   )
 
-  it.effect("return the current version as stale, with a warning, when another was expected [S101, S198]", () =>
+  it.effect("discovery tools return the current version with a warning if another was expected [S101, S198]", () =>
     Effect.gen(function* () {
       const { relist, toolsUrl } = yield* World
       const client = yield* connectHttp(toolsUrl)
@@ -153,38 +153,36 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "speak over stdin and stdout as a process of their own, which opens no database and ends with its input [S3, S6, S181, S187]",
-    () =>
-      Effect.gen(function* () {
-        const { facilitator } = yield* World
-        const folder = mkdtempSync(join(tmpdir(), "tollkeeper-stdio-"))
-        yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
-        const printed = (...more: ReadonlyArray<string>): Json => {
-          const words = ["tools", "--print-config", "--state", join(folder, "state"), ...more]
-          const args = ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.ts"), ...words]
-          return JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })).mcpServers.tollkeeper
-        }
-        // Started as a client would, by what the program itself prints for one.
-        const { args, command } = printed("--set", `facilitator.base_url=${facilitator.url}`)
-        expect(printed("--set", "transport=http", "--port", "4600")).toEqual({
-          type: "streamable-http",
-          url: "http://127.0.0.1:4600/mcp"
-        })
-        const transport = new StdioClientTransport({ command, args, stderr: "pipe" })
-        const client = new Client({ name: "agent", version: "1.0.0" })
-        const errors: Array<Error> = []
-        client.onerror = (error) => void errors.push(error)
-        yield* Effect.promise(() => client.connect(transport))
-        const { body } = yield* call(client, search)
-        expect(body["resources"]).toHaveLength(2)
-        expect((yield* Effect.promise(() => client.listTools())).tools).toHaveLength(2)
-        const { _process: program } = transport as unknown as { readonly _process: ChildProcess }
-        yield* Effect.promise(() => client.close())
-        // The client kills a process that has not ended by itself.
-        expect(program.signalCode).toBe(null)
-        expect(errors).toEqual([])
-        expect(existsSync(join(folder, "state", "database"))).toBe(false)
-      }).pipe(Effect.scoped)
+  it.effect("the stdio tool server opens no database and ends with its input [S3, S6, S181, S187]", () =>
+    Effect.gen(function* () {
+      const { facilitator } = yield* World
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-stdio-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
+      const printed = (...more: ReadonlyArray<string>): Json => {
+        const words = ["tools", "--print-config", "--state", join(folder, "state"), ...more]
+        const args = ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.ts"), ...words]
+        return JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })).mcpServers.tollkeeper
+      }
+      // Started as a client would, by what the program itself prints for one.
+      const { args, command } = printed("--set", `facilitator.base_url=${facilitator.url}`)
+      expect(printed("--set", "transport=http", "--port", "4600")).toEqual({
+        type: "streamable-http",
+        url: "http://127.0.0.1:4600/mcp"
+      })
+      const transport = new StdioClientTransport({ command, args, stderr: "pipe" })
+      const client = new Client({ name: "agent", version: "1.0.0" })
+      const errors: Array<Error> = []
+      client.onerror = (error) => void errors.push(error)
+      yield* Effect.promise(() => client.connect(transport))
+      const { body } = yield* call(client, search)
+      expect(body["resources"]).toHaveLength(2)
+      expect((yield* Effect.promise(() => client.listTools())).tools).toHaveLength(2)
+      const { _process: program } = transport as unknown as { readonly _process: ChildProcess }
+      yield* Effect.promise(() => client.close())
+      // The client kills a process that has not exited.
+      expect(program.signalCode).toBe(null)
+      expect(errors).toEqual([])
+      expect(existsSync(join(folder, "state", "database"))).toBe(false)
+    }).pipe(Effect.scoped)
   )
 })

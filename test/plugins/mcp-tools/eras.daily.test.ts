@@ -32,7 +32,7 @@ const connectModern = (url: string) =>
     (client) => Effect.promise(() => client.close())
   )
 
-it.live("a client of 2026-07-28 lists and calls without a session, and one of 2025-11-25 with one, on one /mcp", () =>
+it.live("one /mcp endpoint serves both stateless and session clients", () =>
   Effect.gen(function* () {
     const url = yield* start(["http.sessions_max=1"])
     const modern = yield* connectModern(url)
@@ -47,7 +47,7 @@ it.live("a client of 2026-07-28 lists and calls without a session, and one of 20
   }).pipe(Effect.scoped)
 )
 
-it.live("the server is discovered, and its list is the same each time, with how long it holds", () =>
+it.live("server discovery and the tools list are stable and state their lifetime", () =>
   Effect.gen(function* () {
     const url = yield* start()
     const discovered = yield* askRaw(url, "server/discover")
@@ -62,7 +62,7 @@ it.live("the server is discovered, and its list is the same each time, with how 
   }).pipe(Effect.scoped)
 )
 
-it.live("a fault is a result, and headers that contradict the message are refused", () =>
+it.live("a tool error is a result, and contradicting headers are refused", () =>
   Effect.gen(function* () {
     const url = yield* start()
     const wrong = yield* askRaw(url, "tools/call", { name: search, arguments: { limit: 0 } })
@@ -72,7 +72,7 @@ it.live("a fault is a result, and headers that contradict the message are refuse
   }).pipe(Effect.scoped)
 )
 
-it.live("the door is the same without a session: a key, a Host that is ours, no page that nobody invited [S246]", () =>
+it.live("stateless calls pass the same key, Host and Origin checks [S246]", () =>
   Effect.gen(function* () {
     const keyed = yield* start([], { TOOLS_API_KEYS: key })
     expect((yield* askRaw(keyed, "tools/list")).status).toBe(401)
@@ -82,7 +82,7 @@ it.live("the door is the same without a session: a key, a Host that is ours, no 
   }).pipe(Effect.scoped)
 )
 
-it.live("a call without a session that is under way when the process stops is answered [S182]", () =>
+it.live("a stateless call under way at shutdown is answered [S182]", () =>
   Effect.gen(function* () {
     let answer = () => {}
     const asked = new Promise<void>((resolve) => {
@@ -109,7 +109,7 @@ it.live("a call without a session that is under way when the process stops is an
   }).pipe(Effect.scoped)
 )
 
-it.live("a call goes on in the trace that its metadata names, up to the facilitator, in either era", () =>
+it.live("a call continues its metadata's trace up to the facilitator, in either era", () =>
   Effect.gen(function* () {
     const traceId = "0af7651916cd43dd8448eb211c80319c"
     const seen: Array<unknown> = []

@@ -9,7 +9,7 @@ const ref = encodeReference({ type: "http", url: "https://weather.example/v1", t
 
 const errorOf = Effect.fnUntraced(function* (facilitatorUrl: string, set: ReadonlyArray<string> = []) {
   const client = yield* connectHttp(yield* startTools({ facilitatorUrl, set }))
-  // A client that has read the list holds every answer to the listed schema, faults included.
+  // A client that has read the list validates every response against the listed schema, errors included.
   yield* Effect.promise(() => client.listTools())
   const { body, isError } = yield* call(client, search)
   expect(isError).toBe(true)
@@ -23,7 +23,7 @@ const errorOf = Effect.fnUntraced(function* (facilitatorUrl: string, set: Readon
 })
 
 describe("a facilitator that does not behave", () => {
-  it.effect("is an UPSTREAM_PROTOCOL_ERROR when its answer is no page [S223, S234]", () =>
+  it.effect("a facilitator response that is no page is an UPSTREAM_PROTOCOL_ERROR [S223, S234]", () =>
     Effect.gen(function* () {
       for (const body of [
         {},
@@ -37,7 +37,7 @@ describe("a facilitator that does not behave", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is an UPSTREAM_PROTOCOL_ERROR when its answer is too long or nested too deeply [S238]", () =>
+  it.effect("a too long or too deep facilitator response is an UPSTREAM_PROTOCOL_ERROR [S238]", () =>
     Effect.gen(function* () {
       const long = yield* substituteJson(pageOf(listedResource({ description: "x".repeat(70_000) })))
       expect(yield* errorOf(long, ["network_security.max_response_bytes=65536"])).toMatchObject({
@@ -51,7 +51,7 @@ describe("a facilitator that does not behave", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is an UPSTREAM_TIMEOUT that may be retried when it is silent, away or overloaded [S233, S238]", () =>
+  it.live("a silent, unreachable or overloaded facilitator is a retryable UPSTREAM_TIMEOUT [S233, S238]", () =>
     Effect.gen(function* () {
       const silent = yield* substitute(() => undefined)
       expect(yield* errorOf(silent, ["network_security.timeout_ms=200"])).toMatchObject({
@@ -70,7 +70,7 @@ describe("a facilitator that does not behave", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is an UNTRUSTED_REDIRECT when it points to another origin or round in circles [S228, S238]", () =>
+  it.effect("a redirect to another origin or in a loop is an UNTRUSTED_REDIRECT [S228, S238]", () =>
     Effect.gen(function* () {
       const elsewhere = yield* substituteJson(pageOf(listedResource()))
       const away = yield* substitute((_, response) =>
@@ -84,7 +84,7 @@ describe("a facilitator that does not behave", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is asked over so many connections and no more [S238]", () =>
+  it.effect("connections to the facilitator are limited [S238]", () =>
     Effect.gen(function* () {
       let [open, most] = [0, 0]
       const slow = yield* substitute((_, response) => {
@@ -106,7 +106,7 @@ describe("a facilitator that does not behave", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("on a private address or by plain HTTP is refused unless the operator says so [S236, S237]", () =>
+  it.effect("a private or plain HTTP facilitator is refused unless configured [S236, S237]", () =>
     Effect.gen(function* () {
       const local = yield* substituteJson(pageOf(listedResource()))
       const plain = yield* Effect.flip(startTools({ facilitatorUrl: local, set: ["facilitator.allow_insecure=false"] }))
@@ -121,46 +121,44 @@ describe("a facilitator that does not behave", () => {
 })
 
 describe("what an agent asks wrongly", () => {
-  it.effect(
-    "is INVALID_ARGUMENT: an unknown tool, an unknown argument, a malformed reference, one out of range [S199, S224, S252]",
-    () =>
-      Effect.gen(function* () {
-        const client = yield* connectHttp(
-          yield* startTools({ facilitatorUrl: yield* substituteJson(pageOf(listedResource())) })
-        )
-        const wrong: ReadonlyArray<readonly [string, Record<string, unknown>]> = [
-          [search, { secret: "SABC" }],
-          [search, { limit: 0 }],
-          [search, { limit: 201 }],
-          [search, { limit: "20" }],
-          [search, { query: "x".repeat(513) }],
-          [search, { type: "ftp" }],
-          [get, {}],
-          [get, { ref: "https://weather.example/v1" }],
-          [get, { ref: `${ref}A` }],
-          [get, { ref, secretKey: "S" }]
-        ]
-        for (const [name, args] of wrong) {
-          const { body, isError } = yield* call(client, name, args)
-          expect({ name, args, isError, ...body }).toMatchObject({
-            isError: true,
-            schemaVersion: 1,
-            code: "INVALID_ARGUMENT",
-            retryable: false
-          })
-        }
-        // MCP has an error of the protocol for a tool that there is not; the fault is its data.
-        const unknown = yield* Effect.promise(() =>
-          client.callTool({ name: "x402_pay_everything" }).catch((error: unknown) => error)
-        )
-        expect(unknown).toMatchObject({
-          code: -32602,
-          data: { schemaVersion: 1, code: "INVALID_ARGUMENT", details: { tools: [search, get] } }
+  it.effect("unknown tools and malformed arguments are INVALID_ARGUMENT [S199, S224, S252]", () =>
+    Effect.gen(function* () {
+      const client = yield* connectHttp(
+        yield* startTools({ facilitatorUrl: yield* substituteJson(pageOf(listedResource())) })
+      )
+      const wrong: ReadonlyArray<readonly [string, Record<string, unknown>]> = [
+        [search, { secret: "SABC" }],
+        [search, { limit: 0 }],
+        [search, { limit: 201 }],
+        [search, { limit: "20" }],
+        [search, { query: "x".repeat(513) }],
+        [search, { type: "ftp" }],
+        [get, {}],
+        [get, { ref: "https://weather.example/v1" }],
+        [get, { ref: `${ref}A` }],
+        [get, { ref, secretKey: "S" }]
+      ]
+      for (const [name, args] of wrong) {
+        const { body, isError } = yield* call(client, name, args)
+        expect({ name, args, isError, ...body }).toMatchObject({
+          isError: true,
+          schemaVersion: 1,
+          code: "INVALID_ARGUMENT",
+          retryable: false
         })
-      }).pipe(Effect.scoped)
+      }
+      // MCP has a protocol error for an unknown tool; the tool error is its data.
+      const unknown = yield* Effect.promise(() =>
+        client.callTool({ name: "x402_pay_everything" }).catch((error: unknown) => error)
+      )
+      expect(unknown).toMatchObject({
+        code: -32602,
+        data: { schemaVersion: 1, code: "INVALID_ARGUMENT", details: { tools: [search, get] } }
+      })
+    }).pipe(Effect.scoped)
   )
 
-  it.effect("is INVALID_ARGUMENT with the facilitator's words when its filters do not fit [S224]", () =>
+  it.effect("filters that the facilitator refuses are INVALID_ARGUMENT with its message [S224]", () =>
     Effect.gen(function* () {
       const facilitatorUrl = yield* substituteJson({ error: "invalid_cursor", details: ["cursor: not ours"] }, 400)
       const client = yield* connectHttp(yield* startTools({ facilitatorUrl }))
@@ -172,31 +170,29 @@ describe("what an agent asks wrongly", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "reaches nothing but the facilitator's discovery: a reference is asked for there, whatever it names [S5, S200]",
-    () =>
-      Effect.gen(function* () {
-        const asked: Array<string> = []
-        const facilitatorUrl = yield* substitute((request, response) => {
-          asked.push(`${request.method} ${request.url?.split("?")[0]}`)
-          response.writeHead(404, { "content-type": "application/json" }).end('{"error":"not_found"}')
-        })
-        let reached = 0
-        const victim = yield* substitute((_, response) => {
-          reached += 1
-          response.end()
-        })
-        const client = yield* connectHttp(yield* startTools({ facilitatorUrl, set: ["allow_insecure_local=true"] }))
-        const own = encodeReference({ type: "http", url: `${victim}/admin`, toolName: "" })
-        expect((yield* call(client, get, { ref: own })).body["code"]).toBe("NO_RESULTS")
-        expect(reached).toBe(0)
-        expect(asked).toEqual(["GET /discovery/resource"])
-      }).pipe(Effect.scoped)
+  it.effect("any reference is requested only from the facilitator's discovery [S5, S200]", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const facilitatorUrl = yield* substitute((request, response) => {
+        asked.push(`${request.method} ${request.url?.split("?")[0]}`)
+        response.writeHead(404, { "content-type": "application/json" }).end('{"error":"not_found"}')
+      })
+      let reached = 0
+      const victim = yield* substitute((_, response) => {
+        reached += 1
+        response.end()
+      })
+      const client = yield* connectHttp(yield* startTools({ facilitatorUrl, set: ["allow_insecure_local=true"] }))
+      const own = encodeReference({ type: "http", url: `${victim}/admin`, toolName: "" })
+      expect((yield* call(client, get, { ref: own })).body["code"]).toBe("NO_RESULTS")
+      expect(reached).toBe(0)
+      expect(asked).toEqual(["GET /discovery/resource"])
+    }).pipe(Effect.scoped)
   )
 })
 
 describe("the seller's words", () => {
-  it.effect("pass through unchanged, hostile or not, with warnings beside them [S191, S197, S221]", () =>
+  it.effect("seller text passes through unchanged, with warnings beside it [S191, S197, S221]", () =>
     Effect.gen(function* () {
       const hostile = listedResource({
         description:
@@ -218,7 +214,7 @@ describe("the seller's words", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("come with a warning when an mcp:// name is no address that can be connected to [S197]", () =>
+  it.effect("an mcp:// name without a connectable address carries a warning [S197]", () =>
     Effect.gen(function* () {
       const symbolic = listedResource({ type: "mcp", resource: "mcp://calculator", toolName: "add" })
       const facilitatorUrl = yield* substituteJson(pageOf(symbolic))

@@ -24,7 +24,7 @@ describe("a line that is too long", () => {
       (lines) => [...lines]
     )
 
-  it.effect("is refused under its id, wherever the id stands, and the next line is read", () =>
+  it.effect("an overlong line is refused under its id, and the next is read", () =>
     Effect.gen(function* () {
       const params = { arguments: { text: `${long} "id":99}` } }
       for (const [message, id] of [
@@ -46,7 +46,7 @@ const call = (id: number) => ({ jsonrpc: "2.0" as const, id, method: "tools/call
 const result = (id: number) => ({ jsonrpc: "2.0" as const, id, result: {} })
 
 describe("the answers to a batch", () => {
-  it("are one array, without those that were cancelled", () => {
+  it("responses of a batch form one array without the cancelled ones", () => {
     const batches = new Batches()
     batches.begin([call(1), call(2), call(3)])
     expect(batches.answer(result(9))).toEqual(result(9))
@@ -57,7 +57,7 @@ describe("the answers to a batch", () => {
     expect(batches.cancel(4)).toBeUndefined()
   })
 
-  it.effect("are written over stdio in the revision that has batches, and in no other", () =>
+  it.effect("batch responses use arrays over stdio only in revisions with batches", () =>
     Effect.gen(function* () {
       const written: Array<unknown> = []
       const transport = new StdioTransport(async (line) => void written.push(JSON.parse(line)))

@@ -28,7 +28,7 @@ describe("findStringified", () => {
     [{ rows: [{}, "{}"] }, "arguments.rows.1"],
     [{ shaped: "{}" }, "arguments.shaped"],
     ['{"filter":{}}', "arguments"]
-  ])("finds the string that holds an object in %j", (value, member) => {
+  ])("findStringified finds the stringified object in %j", (value, member) => {
     expect(found(value)).toBe(member)
   })
 
@@ -73,14 +73,14 @@ describe("a tool", () => {
     })
   )
 
-  it.effect("takes every other value as it is, null and a plain string included", () =>
+  it.effect("a tool accepts every other value unchanged, null and plain strings included", () =>
     Effect.gen(function* () {
       for (const input of [{ json: null }, { json: "Riga" }, { json: "[unclosed" }, { text: '{"a":1}' }, {}])
         expect(yield* tool.run(input, caller)).toEqual({ result: input })
     })
   )
 
-  it.effect("reports each fault of its arguments with its place as one entry", () =>
+  it.effect("each invalid argument is reported as one entry with its path", () =>
     Effect.gen(function* () {
       const refused = yield* Effect.flip(tool.run({ text: 1, args: 2, more: 3 }, caller))
       if (!("code" in refused)) throw new Error("an input is asked for")
@@ -93,7 +93,7 @@ describe("a tool", () => {
     })
   )
 
-  it("names a type for every member, those that may be anything included", () => {
+  it("every schema member names a type, unconstrained ones included", () => {
     const anything = { type: ["object", "array", "string", "number", "boolean", "null"], description: "Anything." }
     expect(tool.inputSchema).toMatchObject({ properties: { json: anything, args: { type: "object" } } })
     expect(tool.outputSchema).toMatchObject({ properties: { result: {}, code: { type: "string" } } })

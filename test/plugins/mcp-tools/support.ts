@@ -1,6 +1,5 @@
-// What the tests of the agent tools share: a whole tool server in this process, as the shipped profile starts it,
-// clients of the official SDK over each transport, and servers that stand where a facilitator would and answer as a
-// test wants.
+// Shared by the tests of the agent tools: a whole tool server in this process, as the shipped profile starts it,
+// clients of the official SDK over each transport, and stub facilitators that respond as a test wants.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
@@ -22,11 +21,11 @@ export interface ToolsOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Its state; absent: a folder of its own that goes with it. */
   readonly stateFolder?: string | undefined
-  /** Default: one that nobody may open. */
+  /** Default: one that must not be opened. */
   readonly database?: Layer.Layer<DatabaseSource> | undefined
 }
 
-/** A database that ends the process when anybody opens it. */
+/** A database that ends the process when it is opened. */
 const noDatabase = Layer.succeed(DatabaseSource, { open: Effect.die(new Error("the tool server opened a database")) })
 
 /** Starts a tool server over HTTP; succeeds with its address. A start that is refused fails. */

@@ -46,7 +46,7 @@ const key = "0123456789abcdef"
 const headers = { authorization: `Bearer ${key}` }
 
 describe("the tools", () => {
-  it.effect("are listed in 1,500 tokens, paying ones included, each member typed and described", () =>
+  it.effect("the tools list fits 1,500 tokens with every member described", () =>
     Effect.gen(function* () {
       const { body } = yield* askRaw(yield* paying, "tools/list", {}, { headers })
       const { tools } = body["result"]
@@ -67,7 +67,7 @@ describe("the tools", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("find five results in 1,200 tokens when asked for the short form, and say them once otherwise", () =>
+  it.effect("five short results fit 1,200 tokens, full results appear once", () =>
     Effect.gen(function* () {
       const client = yield* connectHttp(yield* paying, key)
       const short = yield* call(client, "x402_search_resources", { query: "weather", detail: "short" })
@@ -87,7 +87,7 @@ describe("the tools", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("give a client of a revision without structured results the whole as text", () =>
+  it.effect("clients without structured results get the whole result as text", () =>
     Effect.gen(function* () {
       const url = yield* startTools({ facilitatorUrl: yield* substituteJson(pageOf(...listings)) })
       const post = (body: Json, session?: string) =>

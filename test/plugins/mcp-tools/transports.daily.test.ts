@@ -80,48 +80,46 @@ const start = (set: ReadonlyArray<string> = [], environment: Record<string, stri
 const dataOf = (text: string): Json => JSON.parse(/^data: (.*)$/m.exec(text)![1]!)
 
 describe("Streamable HTTP", () => {
-  it.effect(
-    "serves the official client: two tools, both for reading, and no payment tool without a signer [S182, S201, S248]",
-    () =>
-      Effect.gen(function* () {
-        const client = yield* connectHttp(yield* start())
-        const { tools } = yield* Effect.promise(() => client.listTools())
-        expect(
-          tools.map(({ annotations, inputSchema, name }) => [
-            name,
-            annotations?.readOnlyHint,
-            inputSchema.type,
-            inputSchema["additionalProperties"]
-          ])
-        ).toEqual([
-          ["x402_search_resources", true, "object", false],
-          ["x402_get_resource", true, "object", false]
+  it.effect("Streamable HTTP serves the official client two read-only tools without a signer [S182, S201, S248]", () =>
+    Effect.gen(function* () {
+      const client = yield* connectHttp(yield* start())
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      expect(
+        tools.map(({ annotations, inputSchema, name }) => [
+          name,
+          annotations?.readOnlyHint,
+          inputSchema.type,
+          inputSchema["additionalProperties"]
         ])
-        expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual([
-          "query",
-          "type",
-          "network",
-          "scheme",
-          "payTo",
-          "asset",
-          "extensions",
-          "limit",
-          "cursor",
-          "detail"
-        ])
-        // A fault is held to the same schema as a result, so no member is required.
-        expect(
-          tools.map(({ outputSchema }) => [Object.keys(outputSchema!.properties!), outputSchema!.required])
-        ).toEqual([
+      ).toEqual([
+        ["x402_search_resources", true, "object", false],
+        ["x402_get_resource", true, "object", false]
+      ])
+      expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual([
+        "query",
+        "type",
+        "network",
+        "scheme",
+        "payTo",
+        "asset",
+        "extensions",
+        "limit",
+        "cursor",
+        "detail"
+      ])
+      // An error must match the same schema as a result, so no member is required.
+      expect(tools.map(({ outputSchema }) => [Object.keys(outputSchema!.properties!), outputSchema!.required])).toEqual(
+        [
           [["x402Version", "resources", "lines", "partialResults", "nearestOnly", "pagination", "code"], undefined],
           [["x402Version", "resource", "wrapper", "code"], undefined]
-        ])
-        expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])
-        expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
-      }).pipe(Effect.scoped)
+        ]
+      )
+      expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])
+      expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
+    }).pipe(Effect.scoped)
   )
 
-  it.effect("needs an initialization and then its session, which DELETE ends [S182, S183]", () =>
+  it.effect("Streamable HTTP requires initialization and its session, which DELETE ends [S182, S183]", () =>
     Effect.gen(function* () {
       const url = yield* start()
       expect((yield* send(url, "/mcp", { body: listTools })).status).toBe(400)
@@ -138,7 +136,7 @@ describe("Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gives a session to nobody but the key that opened it [S183]", () =>
+  it.effect("a session accepts only the key that opened it [S183]", () =>
     Effect.gen(function* () {
       const url = yield* start([], keys)
       const { session } = yield* begin(url, { key })
@@ -147,7 +145,7 @@ describe("Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("holds so many sessions in all and of one caller, and forgets the idle ones [S183, S238]", () =>
+  it.effect("sessions are limited in total and per caller, and idle ones expire [S183, S238]", () =>
     Effect.gen(function* () {
       const few = yield* start(["http.sessions_max=1"], keys)
       const first = yield* begin(few, { key })
@@ -164,7 +162,7 @@ describe("Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("locks no caller out: one session more ends its own oldest idle one, and nobody else's [S183]", () =>
+  it.effect("a further session ends the caller's own oldest idle one [S183]", () =>
     Effect.gen(function* () {
       const url = yield* start(["http.sessions_per_caller_max=2"], keys)
       const uses = (session: string, as: string) =>
@@ -183,7 +181,7 @@ describe("Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends no session for another while a call on it is under way [S183]", () =>
+  it.effect("a session with a call under way is not evicted [S183]", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<() => void>()
       const facilitatorUrl = yield* substitute((_, response) => {
@@ -207,7 +205,7 @@ describe("Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends a session that was never used after a minute [S183]", () =>
+  it.effect("an unused session ends after a minute [S183]", () =>
     Effect.gen(function* () {
       const url = yield* start()
       const [unused, used] = [(yield* begin(url)).session, (yield* begin(url)).session]
@@ -218,7 +216,7 @@ describe("Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("refuses what is no message, too long, compressed or nested too deeply [S238]", () =>
+  it.effect("invalid, overlong, compressed or deeply nested messages are refused [S238]", () =>
     Effect.gen(function* () {
       const url = yield* start()
       const { session } = yield* begin(url)
@@ -245,7 +243,7 @@ const errorIn = ({ status, text }: { readonly status: number; readonly text: str
 }
 
 describe("a batch", () => {
-  it.effect("is refused where the negotiated revision has none, and an empty one everywhere [S182]", () =>
+  it.effect("a batch is refused in revisions without batches, and when empty [S182]", () =>
     Effect.gen(function* () {
       const url = yield* start()
       const old = yield* beginAs(url, "2025-03-26")
@@ -268,7 +266,7 @@ describe("a batch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("counts as many messages as it has [S238]", () =>
+  it.effect("a batch counts as its number of messages [S238]", () =>
     Effect.gen(function* () {
       const url = yield* start(["http.calls_per_second=5"])
       const session = yield* beginAs(url, "2025-03-26")
@@ -284,7 +282,7 @@ describe("a batch", () => {
 })
 
 describe("an error of the protocol", () => {
-  it.effect("has the protocol's code, and the id of the message where it has one", () =>
+  it.effect("a protocol error carries its code and the message's id", () =>
     Effect.gen(function* () {
       const url = yield* start()
       const { session } = yield* begin(url)
@@ -305,7 +303,7 @@ describe("an error of the protocol", () => {
       expect(errorIn(yield* send(url, "/mcp", { session: "0".repeat(32), body: ping(3) }))).toEqual([404, -32001, null])
       const unknown = yield* send(url, "/mcp", { session, body: { jsonrpc: "2.0", id: 4, method: "tools/none" } })
       expect(dataOf(unknown.text)).toMatchObject({ id: 4, error: { code: -32601 } })
-      // A notification is not answered, whatever becomes of it.
+      // A notification gets no response, whatever its outcome.
       const refused = `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":${deep}}}`
       expect((yield* send(url, "/mcp", { session, body: refused })).status).toBe(202)
     }).pipe(Effect.scoped)
@@ -313,7 +311,7 @@ describe("an error of the protocol", () => {
 })
 
 describe("a cancelled call", () => {
-  it.live("ends its stream, and the stream of a batch with the last of its calls", () =>
+  it.live("a canceled call ends its stream, a batch's with its last call", () =>
     Effect.gen(function* () {
       const asked: Array<() => void> = []
       const facilitatorUrl = yield* substitute((_, response) => {
@@ -351,14 +349,14 @@ describe("a cancelled call", () => {
       for (const answer of asked) answer()
       const { text } = yield* Fiber.join(two)
       expect(text.match(/"id":\d/g)).toEqual(['"id":7'])
-      // The session goes on.
+      // The session continues.
       expect((yield* send(url, "/mcp", { session, body: ping(8) })).text).toContain('"id":8')
     }).pipe(Effect.scoped)
   )
 })
 
 describe("SSE", () => {
-  it.live("serves clients that predate Streamable HTTP, over /sse and /messages [S184]", () =>
+  it.live("SSE serves older clients over /sse and /messages [S184]", () =>
     Effect.gen(function* () {
       const client = yield* connectSse(yield* start())
       const { tools } = yield* Effect.promise(() => client.listTools())
@@ -367,7 +365,7 @@ describe("SSE", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("knows no session that it did not open [S184]", () =>
+  it.effect("SSE rejects a session that it did not open [S184]", () =>
     Effect.gen(function* () {
       const url = yield* start()
       const { session } = yield* begin(url)
@@ -377,7 +375,7 @@ describe("SSE", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("ends the session with its stream [S184]", () =>
+  it.live("closing the SSE stream ends the session [S184]", () =>
     Effect.gen(function* () {
       const url = yield* start(["http.sessions_per_caller_max=1"])
       const open = Effect.promise(
@@ -399,7 +397,7 @@ describe("SSE", () => {
 })
 
 describe("a stop", () => {
-  it.live("ends quiet streams at once instead of waiting for them [S182, S184]", () =>
+  it.live("a stop ends quiet streams immediately [S182, S184]", () =>
     Effect.gen(function* () {
       let begun = 0
       const stopped = yield* Effect.scoped(
@@ -433,9 +431,9 @@ describe("a stop", () => {
 })
 
 describe("a stop of the listener", () => {
-  // The clock stands still, so a stop that waits for its limit never ends. A client whose first stream is given up
+  // The clock does not advance, so a stop that waits for its limit never ends. A client whose first stream is abandoned
   // before it is sent leaves such a connection behind.
-  it.effect("waits for no connection on which nothing was asked [S182]", () =>
+  it.effect("stopping the listener waits for no idle connection [S182]", () =>
     Effect.gen(function* () {
       const ended = yield* Effect.scoped(
         Effect.gen(function* () {
@@ -453,8 +451,8 @@ describe("a stop of the listener", () => {
   )
 })
 
-describe("who is let in", () => {
-  it.effect("is everybody without keys, and with keys only who sends one, in the header alone [S246, S247]", () =>
+describe("access control", () => {
+  it.effect("access is open without keys; with keys it requires the header [S246, S247]", () =>
     Effect.gen(function* () {
       const url = yield* start([], keys)
       const paths: ReadonlyArray<readonly [string, string]> = [
@@ -479,7 +477,7 @@ describe("who is let in", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("takes its keys from the variable that http.api_keys_env names [S247, S304]", () =>
+  it.effect("keys are read from the variable that http.api_keys_env names [S247, S304]", () =>
     Effect.gen(function* () {
       const url = yield* start(["http.api_keys_env=AGENT_KEYS"], { AGENT_KEYS: key, FACILITATOR_API_KEYS: otherKey })
       expect((yield* begin(url, { key })).status).toBe(200)
@@ -487,7 +485,7 @@ describe("who is let in", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is no web page, and nobody who was told another name for this machine [S246]", () =>
+  it.effect("a foreign page or Host name for this machine is refused [S246]", () =>
     Effect.gen(function* () {
       const url = yield* start(['http.allowed_origins=["https://inspector.example"]'])
       expect((yield* begin(url, { headers: { host: "evil.example" } })).status).toBe(403)
@@ -504,7 +502,7 @@ describe("who is let in", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are checked by Host and Origin wherever it binds, with keys and without [S246]", () =>
+  it.effect("Host and Origin are checked on any bind address, with or without keys [S246]", () =>
     Effect.gen(function* () {
       const origin = "http://evil.example"
       for (const environment of [{}, keys]) {
@@ -523,7 +521,7 @@ describe("who is let in", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is slowed down who asks too often, and told when to come again [S238]", () =>
+  it.effect("a caller above the rate limit gets 429 with Retry-After [S238]", () =>
     Effect.gen(function* () {
       const url = yield* start(["http.calls_per_second=1"])
       const statuses: Array<number> = []
@@ -535,50 +533,46 @@ describe("who is let in", () => {
 })
 
 describe("health", () => {
-  it.effect(
-    "says what works without a key: discovery, payments, networks in the house's spelling [S185, S186, S303, S322]",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* start([], keys)
-        const healthz = yield* send(url, "/healthz", { method: "GET" })
-        expect([healthz.status, JSON.parse(healthz.text)]).toEqual([
-          200,
-          { status: "ok", discovery: "ready", payments: "disabled", networks: ["ledger:testnet"] }
-        ])
-        const readyz = yield* send(url, "/readyz", { method: "GET" })
-        expect([readyz.status, JSON.parse(readyz.text)]).toEqual([200, { ready: true }])
-        const stellar = yield* start(["wire.dialects=[stellar, ledger]"])
-        expect(JSON.parse((yield* send(stellar, "/healthz", { method: "GET" })).text)["networks"]).toEqual([
-          "stellar:testnet"
-        ])
-      }).pipe(Effect.scoped)
+  it.effect("health reports discovery, payments and networks without a key [S185, S186, S303, S322]", () =>
+    Effect.gen(function* () {
+      const url = yield* start([], keys)
+      const healthz = yield* send(url, "/healthz", { method: "GET" })
+      expect([healthz.status, JSON.parse(healthz.text)]).toEqual([
+        200,
+        { status: "ok", discovery: "ready", payments: "disabled", networks: ["ledger:testnet"] }
+      ])
+      const readyz = yield* send(url, "/readyz", { method: "GET" })
+      expect([readyz.status, JSON.parse(readyz.text)]).toEqual([200, { ready: true }])
+      const stellar = yield* start(["wire.dialects=[stellar, ledger]"])
+      expect(JSON.parse((yield* send(stellar, "/healthz", { method: "GET" })).text)["networks"]).toEqual([
+        "stellar:testnet"
+      ])
+    }).pipe(Effect.scoped)
   )
 
-  it.effect(
-    "is not ready while discovery does not answer, and asks it no more than once a second [S185, S186, S322]",
-    () =>
-      Effect.gen(function* () {
-        let asked = 0
-        const facilitatorUrl = yield* substitute((_, response) => {
-          asked += 1
-          response.writeHead(503).end()
+  it.effect("health is not ready without discovery, probed at most once a second [S185, S186, S322]", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const facilitatorUrl = yield* substitute((_, response) => {
+        asked += 1
+        response.writeHead(503).end()
+      })
+      const url = yield* startTools({ facilitatorUrl })
+      for (let round = 0; round < 3; round++) {
+        const readyz = yield* send(url, "/readyz", { method: "GET" })
+        expect([readyz.status, JSON.parse(readyz.text)["ready"]]).toEqual([503, false])
+        expect(JSON.parse((yield* send(url, "/healthz", { method: "GET" })).text)).toMatchObject({
+          status: "ok",
+          discovery: "unavailable"
         })
-        const url = yield* startTools({ facilitatorUrl })
-        for (let round = 0; round < 3; round++) {
-          const readyz = yield* send(url, "/readyz", { method: "GET" })
-          expect([readyz.status, JSON.parse(readyz.text)["ready"]]).toEqual([503, false])
-          expect(JSON.parse((yield* send(url, "/healthz", { method: "GET" })).text)).toMatchObject({
-            status: "ok",
-            discovery: "unavailable"
-          })
-        }
-        expect(asked).toBe(1)
-      }).pipe(Effect.scoped)
+      }
+      expect(asked).toBe(1)
+    }).pipe(Effect.scoped)
   )
 })
 
 describe("a start", () => {
-  it.effect("is refused for an unknown network, for a base_url that is none, and beside a facilitator [S3]", () =>
+  it.effect("the start is refused for an unknown network or invalid base_url [S3]", () =>
     Effect.gen(function* () {
       const refusedWith = (set: string) => Effect.flip(start([set]))
       expect(yield* refusedWith("networks.ledger:moon.enabled=true")).toMatchObject({ _tag: "SettingsRefused" })
@@ -586,7 +580,7 @@ describe("a start", () => {
       expect(
         yield* refusedWith('network_security.resolved_mcp_endpoints={"https://a.example": "https://b.example"}')
       ).toMatchObject({ _tag: "SettingsRefused" })
-      expect(yield* refusedWith("signer.mode=somebody")).toMatchObject({ _tag: "SettingsRefused", path: "signer.mode" })
+      expect(yield* refusedWith("signer.mode=unknown")).toMatchObject({ _tag: "SettingsRefused", path: "signer.mode" })
     }).pipe(Effect.scoped)
   )
 })

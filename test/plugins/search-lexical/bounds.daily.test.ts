@@ -1,5 +1,5 @@
-// What the dearest queries cost that anybody may send: statements are counted, for the processor's time is not to be
-// told from a test.
+// The cost of the most expensive queries that a caller may send: statements are counted, since CPU time is not
+// measurable in a test.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -29,7 +29,7 @@ const letters = (at: number): string => String.fromCharCode(97 + (at % 26), 97 +
 
 /** 512 characters at most, each of them as dear as its author could make it. */
 const dear: Readonly<Record<string, string>> = {
-  "73 words that nobody has": Array.from({ length: 73 }, (_, at) => `q${letters(at)}xzy`).join(" "),
+  "73 words in no listing": Array.from({ length: 73 }, (_, at) => `q${letters(at)}xzy`).join(" "),
   "words with a slip": words
     .flatMap((word) => [2, 3, 4, 5].map((at) => `${word.slice(0, at)}${word[at + 1]}${word[at]}${word.slice(at + 2)}`))
     .join(" ")
@@ -59,14 +59,14 @@ const indexed = Effect.gen(function* () {
     Effect.all({
       reader: Effect.service(QueryReader),
       feedback: Effect.service(Feedback),
-      lent: Effect.service(Search)
+      related: Effect.service(Search)
     }),
     Layer.merge(QueryReader.layer, Feedback.layer).pipe(Layer.provideMerge(registry))
   )
   return { sql, store, ...parts }
 })
 
-/** As the branch searches: what is read of a query, what it is lent, and the ranking. */
+/** Searches as the branch does: reads the query, expands it, and ranks. */
 const statementsMax = 12
 const termsMax = 16
 const alikeAskedMax = 8
@@ -74,9 +74,9 @@ const alikeAskedMax = 8
 describeDatabases(
   "a query that is made to be dear",
   (layer) => {
-    it.effect("costs a dozen statements at most when it is new, and two when it is known [S117]", () =>
+    it.effect("the most expensive query costs a dozen statements new, two cached [S117]", () =>
       Effect.gen(function* () {
-        const { feedback, lent: expanded, reader, sql, store } = yield* indexed
+        const { feedback, related: expanded, reader, sql, store } = yield* indexed
         let asked = 0
         let all = 0
         yield* expanded.registerSimilarTerms((word) => {

@@ -9,7 +9,7 @@ const large = { documents: 100_000, origins: 20_000 }
 const held = (origins: number, documents = origins) => ({ documents, origins })
 
 describe("the evidence of a word", () => {
-  it("is none for the medium, in a catalog that hardly uses the word", () => {
+  it("a word that names the medium is no evidence", () => {
     for (const word of ["api", "APIs".toLowerCase(), "endpoints", "service", "tools", "json", "http", "paid"]) {
       expect(isMedium(held(1), small, commonShareOf(word)), word).toBe(true)
       expect(priorEvidence(word), word).toBe(0)
@@ -20,27 +20,27 @@ describe("the evidence of a word", () => {
     }
   })
 
-  it("is learned from the catalog where many origins use a word", () => {
+  it("a word used by many origins becomes evidence", () => {
     expect(isMedium(held(3_000), large)).toBe(true)
     expect(isMedium(held(200), large)).toBe(false)
   })
 
-  it("counts origins and not the listings of one", () => {
+  it("evidence counts origins, not listings of one", () => {
     expect(isMedium(held(1, 30_000), large)).toBe(false)
     expect(evidenceOf(held(3_000, 30_000), large)).toBeLessThan(0.1 * evidenceOf(held(1, 30_000), large))
     expect(evidenceOf(held(1), large)).toBe(fullEvidence(large))
   })
 
-  it("is full in a catalog of one trade, as long as that is small", () => {
+  it("a small catalog of one trade keeps full evidence", () => {
     expect(isMedium(held(20), small)).toBe(false)
   })
 
-  it("counts documents where origins were not counted yet", () => {
+  it("evidence counts documents until origins have been counted", () => {
     const uncounted = { documents: 100_000, origins: 0 }
     expect(evidenceOf(held(0, 10), uncounted)).toBeGreaterThan(evidenceOf(held(0, 1_000), uncounted))
   })
 
-  it("is the same for both numbers of a noun", () => {
+  it("singular and plural of a noun have the same evidence", () => {
     expect(["services", "queries", "status", "news", "gas"].map(singularOf)).toEqual([
       "service",
       "query",
@@ -74,7 +74,7 @@ describe("an agent's frame", () => {
     ["ich brauche eine API für Wetter bitte", "Wetter"],
     ["мне нужен сервис чтобы найти погоду", "погоду"],
     ["東京の天気を教えてください", "東京の天気"]
-  ])("says nothing in %j", (framed, question) => {
+  ])("an agent's framing contributes nothing in %j", (framed, question) => {
     const asked = new Set(discriminativeTerms(framed))
     for (const word of discriminativeTerms(question)) expect(asked.has(word), word).toBe(true)
     for (const word of ["necesito", "brauche", "bitte", "нужен", "教え", "くだ"]) expect(asked.has(word)).toBe(false)

@@ -73,7 +73,7 @@ const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english
 describeDatabases(
   "the lexical ranking",
   onOneDatabase((it) => {
-    it.effect("finds by stems, splits identifiers, joins compounds and ranks a name above prose [S129]", () =>
+    it.effect("lexical search stems, splits identifiers, joins compounds and ranks names first [S129]", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed(few)
         expect((yield* ids("forecasting the weather"))[0]).toBe(1)
@@ -85,7 +85,7 @@ describeDatabases(
       })
     )
 
-    it.effect("ranks words that stand side by side, as in the query, above the same words apart", () =>
+    it.effect("adjacent words in query order rank above the same words apart", () =>
       Effect.gen(function* () {
         const { ids, search } = yield* indexed([
           named(1, "First", "The header of letters for every block."),
@@ -100,7 +100,7 @@ describeDatabases(
       })
     )
 
-    it.effect("gains a stuffed resource nothing over an honest one", () =>
+    it.effect("a keyword-stuffed resource gains nothing over an honest one", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed(few)
         const found = yield* ids("weather forecast")
@@ -108,7 +108,7 @@ describeDatabases(
       })
     )
 
-    it.effect("helps with slips and with partial words, and says nothing to words nobody has", () =>
+    it.effect("typos and partial words are matched; words in no listing match nothing", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed(few)
         expect((yield* ids("wether forcast"))[0]).toBe(1)
@@ -120,7 +120,7 @@ describeDatabases(
       })
     )
 
-    it.effect("looks for no word that names the medium, unless the query has no other", () =>
+    it.effect("a word that names the medium is searched only when alone", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([...few, named(20, "Endpoint", "An API tool."), ...crowdOf(20)])
         expect(yield* ids("museums API endpoint")).toEqual([2])
@@ -128,56 +128,52 @@ describeDatabases(
       })
     )
 
-    it.effect(
-      "looks for what a phrase is about only where no listing holds its word, or some listing is about it",
-      () =>
-        Effect.gen(function* () {
-          const { ids, reader, store } = yield* indexed([...few, named(20, "Snow", "Depth of snow."), ...crowdOf(20)])
-          const state = yield* store.answering
-          expect(yield* ids("snow")).toEqual([20])
-          expect((yield* ids("snowstorm"))[0]).toBe(1)
-          const massOf = (query: string) => Effect.map(reader.read(query, state), ({ mass }) => mass)
-          const [explained, unexplained, unknown] = [
-            yield* massOf("snowstorm"),
-            yield* massOf("horoscope"),
-            yield* massOf("qwzxv")
-          ]
-          expect(unexplained).toBe(unknown)
-          expect(explained).toBeLessThan(unknown)
-        })
-    )
-
-    it.effect(
-      "marks what holds a rare word of a long question itself, and nothing that a slip or a common word finds",
-      () =>
-        Effect.gen(function* () {
-          const others = Array.from({ length: 30 }, (_, at) => named(100 + at, "Weather Desk", "Weather of a city."))
-          const one = named(99, "Fairs", "The fair of 1851.")
-          const { reader, search, sql, store } = yield* indexed([...few, ...others, one])
-          const state = yield* store.answering
-          const marked = Effect.fnUntraced(function* (query: string) {
-            const hits = yield* withEvidence(sql, state, yield* reader.read(query, state), yield* search(query, 50))
-            return hits.filter(({ isEvident }) => isEvident === true).map(({ id }) => Number(id))
-          })
-          expect(yield* marked("do my neighbours really enjoy old museums on sundays")).toEqual([2])
-          expect(yield* marked("do my neighbours really enjoy what came after 1851")).toEqual([])
-          expect(yield* marked("museuns")).toEqual([])
-          expect(yield* marked("what about the weather for my neighbours")).toEqual([])
-        })
-    )
-
-    it.effect("marks nothing among a few documents, where every word is rare", () =>
+    it.effect("a phrase's topic is searched only where its word is insufficient", () =>
       Effect.gen(function* () {
-        const { reader, store } = yield* indexed(few)
-        const { discriminative: telling } = yield* reader.read(
-          "do my neighbours really enjoy old museums",
-          yield* store.answering
-        )
-        expect(telling).toBeUndefined()
+        const { ids, reader, store } = yield* indexed([...few, named(20, "Snow", "Depth of snow."), ...crowdOf(20)])
+        const state = yield* store.answering
+        expect(yield* ids("snow")).toEqual([20])
+        expect((yield* ids("snowstorm"))[0]).toBe(1)
+        const massOf = (query: string) => Effect.map(reader.read(query, state), ({ mass }) => mass)
+        const [explained, unexplained, unknown] = [
+          yield* massOf("snowstorm"),
+          yield* massOf("horoscope"),
+          yield* massOf("qwzxv")
+        ]
+        expect(unexplained).toBe(unknown)
+        expect(explained).toBeLessThan(unknown)
       })
     )
 
-    it.effect("holds a word that nobody has against a document no more than the rarest word that there is", () =>
+    it.effect("a rare word of a long question marks its holders, typos do not", () =>
+      Effect.gen(function* () {
+        const others = Array.from({ length: 30 }, (_, at) => named(100 + at, "Weather Desk", "Weather of a city."))
+        const one = named(99, "Fairs", "The fair of 1851.")
+        const { reader, search, sql, store } = yield* indexed([...few, ...others, one])
+        const state = yield* store.answering
+        const marked = Effect.fnUntraced(function* (query: string) {
+          const hits = yield* withEvidence(sql, state, yield* reader.read(query, state), yield* search(query, 50))
+          return hits.filter(({ isEvident }) => isEvident === true).map(({ id }) => Number(id))
+        })
+        expect(yield* marked("do my neighbours really enjoy old museums on sundays")).toEqual([2])
+        expect(yield* marked("do my neighbours really enjoy what came after 1851")).toEqual([])
+        expect(yield* marked("museuns")).toEqual([])
+        expect(yield* marked("what about the weather for my neighbours")).toEqual([])
+      })
+    )
+
+    it.effect("among few documents no term is discriminative", () =>
+      Effect.gen(function* () {
+        const { reader, store } = yield* indexed(few)
+        const { discriminative: discriminative } = yield* reader.read(
+          "do my neighbours really enjoy old museums",
+          yield* store.answering
+        )
+        expect(discriminative).toBeUndefined()
+      })
+    )
+
+    it.effect("an unseen word's weight is capped at the maximum idf", () =>
       Effect.gen(function* () {
         const { search } = yield* indexed([named(1, "Weather", "Of any city.")])
         const [hit] = yield* search("weather tomorrow morning")
@@ -186,7 +182,7 @@ describeDatabases(
       })
     )
 
-    it.effect("looks for what was meant by four unknown words of a query, and by none of three letters", () =>
+    it.effect("at most four unknown words per query are corrected, none of three letters", () =>
       Effect.gen(function* () {
         const names = ["astrology", "botany", "chemistry", "dentistry", "economics", "farming"]
         const { ids, reader, store } = yield* indexed(names.map((name, at) => named(at + 1, name)))
@@ -202,7 +198,7 @@ describeDatabases(
       })
     )
 
-    it.effect("finds by letters and digits apart, and scripts without blanks by pairs", () =>
+    it.effect("letters match apart from digits, unspaced scripts by pairs", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([
           named(1, "pdf2text"),
@@ -218,7 +214,7 @@ describeDatabases(
       })
     )
 
-    it.effect("finds words with and without the marks of their letters", () =>
+    it.effect("words match with and without diacritics", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([...few, named(7, "Übersetzer", "Straßennamen, pronóstico y prévisions météo.")])
         for (const query of ["ubersetzer", "ÜBERSETZER", "strassennamen", "pronostico", "prevision meteo", "Météo"])
@@ -226,7 +222,7 @@ describeDatabases(
       })
     )
 
-    it.effect("finds Russian words by their stems in an English index, and English ones beside them", () =>
+    it.effect("an English index also stems Russian words", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([
           ...few,
@@ -237,7 +233,7 @@ describeDatabases(
       })
     )
 
-    it.effect("stems listings as the languages that they are written in, and queries as each of those", () =>
+    it.effect("listings are stemmed by their languages, queries by each of those", () =>
       Effect.gen(function* () {
         const { ids, search, store } = yield* indexed([
           ...few,
@@ -269,7 +265,7 @@ describeDatabases(
       })
     )
 
-    it.effect("reads an English catalog in English alone", () =>
+    it.effect("an English catalog is read in English alone", () =>
       Effect.gen(function* () {
         const { ids, store } = yield* indexed([
           ...few,
@@ -282,7 +278,7 @@ describeDatabases(
       })
     )
 
-    it.effect("finds words that were written as one by its two parts, where documents hold both", () =>
+    it.effect("a joined word is found by its two parts where documents have both", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([
           named(1, "Wetterdienst", "Wetter und Vorhersage"),
@@ -297,12 +293,12 @@ describeDatabases(
       })
     )
 
-    it.effect("reads a query once where all of it was known, and anew when the statistics are", () =>
+    it.effect("a query interpretation is cached when complete and expires with the statistics", () =>
       Effect.gen(function* () {
         const { reader, store, words } = yield* indexed(few)
         const state = yield* store.answering
         const read = reader.read("wether forecast", state)
-        // As long as nobody says which words are alike, the next reading may say more.
+        // Without a provider of similar terms, the next reading may find more.
         yield* read
         expect(yield* read).not.toBe(yield* read)
         yield* words.registerSimilarTerms(() => Effect.succeed([]))
@@ -319,7 +315,7 @@ describeDatabases(
       }).pipe(Effect.scoped)
     )
 
-    it.effect("takes a word that is spelt right for no other that looks like it, and for its own forms", () =>
+    it.effect("a correctly spelled word matches only itself and its own forms", () =>
       Effect.gen(function* () {
         const { ids, words } = yield* indexed([
           named(101, "Layer", "Map layers."),
@@ -339,7 +335,7 @@ describeDatabases(
       })
     )
 
-    it.effect("keeps what an earlier look found where the last look has more than it ranks [S117]", () =>
+    it.effect("a refined search keeps earlier hits when the last one is truncated [S117]", () =>
       Effect.gen(function* () {
         const crowd = Array.from({ length: 2_050 }, (_, at) => named(at + 1, `Shop ${at}`, "Parcels in the city."))
         const rare = [3_001, 3_002].map((id) => named(id, "Zebra", "Stripes."))
@@ -348,7 +344,7 @@ describeDatabases(
       })
     )
 
-    it.effect("finds by lent words among the few that pass a filter, as without one", () =>
+    it.effect("expansion terms match under a narrow filter as without one", () =>
       Effect.gen(function* () {
         const other = Array.from({ length: 60 }, (_, at) => named(at + 100, `Ledger ${at}`, `Bookkeeping series ${at}`))
         const { reader, sql, store } = yield* indexed([
@@ -366,7 +362,7 @@ describeDatabases(
       })
     )
 
-    it.effect("lends a query the telling words of what answers it best, and keeps its own words above them", () =>
+    it.effect("query expansion adds its best hits' discriminative terms, ranked below the query's", () =>
       Effect.gen(function* () {
         const other = Array.from({ length: 60 }, (_, at) => named(at + 100, `Ledger ${at}`, `Bookkeeping series ${at}`))
         const { reader, sql, store } = yield* indexed([
@@ -386,7 +382,7 @@ describeDatabases(
           return hits.map(({ id }) => Number(id))
         })
         const hits = yield* found(0, "weather")
-        // Who holds the word that was asked for comes before who holds only what is lent.
+        // A holder of the query's own word ranks before one with expansion terms only.
         expect(hits.slice(0, 3).toSorted()).toEqual([1, 2, 4])
         expect(hits[3]).toBe(3)
         expect(hits).toHaveLength(4)
@@ -394,7 +390,7 @@ describeDatabases(
       })
     )
 
-    it.effect("finds by words that mean about the same, behind the word itself, where somebody lends them", () =>
+    it.effect("similar terms match behind the word itself where a provider supplies them", () =>
       Effect.gen(function* () {
         const { ids, words } = yield* indexed([
           named(1, "Parcel", "Where it is, for any carrier."),
@@ -410,23 +406,23 @@ describeDatabases(
           sachet: ["parcel"],
           crate: ["crates", "barrel", "basket", "casket", "drum", "hamper", "keg"]
         }
-        const lent = words.registerSimilarTerms((word, least) =>
+        const registered = words.registerSimilarTerms((word, least) =>
           Effect.succeed((means[word] ?? []).map((one, at) => ({ word: one, likeness: least + 0.1 - at / 100 })))
         )
         expect(yield* ids("package carrier")).toEqual([2, 4, 1])
         const found = yield* Effect.scoped(
-          Effect.andThen(lent, Effect.all([ids("package"), ids("sachet"), ids("package parcel"), ids("crate")]))
+          Effect.andThen(registered, Effect.all([ids("package"), ids("sachet"), ids("package parcel"), ids("crate")]))
         )
         // What holds the word gains nothing by holding its like, and loses by its length.
         expect(found[0].slice(0, 4)).toEqual([2, 4, 3, 1])
         expect(found[1].slice(0, 2)).toEqual([1, 4])
         expect(found[2].slice(0, 3).toSorted()).toEqual([1, 2, 4])
-        // Six words stand for one, besides its own forms.
+        // Six terms expand one word, besides its own forms.
         expect(found[3].toSorted((a, b) => a - b)).toEqual([9, 10, 11, 12, 13, 14, 15])
       })
     )
 
-    it.effect("never lets an older version replace a newer one, and forgets words that are gone", () =>
+    it.effect("an older version never replaces a newer one, and removed words are deleted", () =>
       Effect.gen(function* () {
         const { ids, sql, store } = yield* indexed([{ ...named(1, "Astrology"), version: 2 }])
         yield* store.write([{ ...named(1, "Geology"), version: 1 }])
@@ -440,7 +436,7 @@ describeDatabases(
       })
     )
 
-    it.effect("answers in the old language until the new index is complete, and keeps both in step meanwhile", () =>
+    it.effect("the old language's index answers until the new one is complete", () =>
       Effect.gen(function* () {
         const { sql } = yield* indexed(few, "english")
         const before = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("english"))
@@ -449,7 +445,7 @@ describeDatabases(
           sql<{ language: string }>`select distinct language from search_lexical_documents order by 1`,
           (rows) => rows.map(({ language }) => language)
         )
-        // Whoever hears of a change writes it into both.
+        // Each change is written into both.
         yield* before.write([{ ...few[0]!, version: 2 }, named(7, "Astrology")])
         expect(yield* languages).toEqual(["english", "simple"])
         yield* store.retire
@@ -478,7 +474,7 @@ describeDatabases(
       })
     )
 
-    it.effect("widens its look when a filter leaves too few, and then misses nothing", () =>
+    it.effect("search widens when a filter leaves too few candidates and misses nothing", () =>
       Effect.gen(function* () {
         const many = Array.from({ length: 1_500 }, (_, at) =>
           named(at + 1, `Service ${at}`, at % 3 === 0 ? "common data feed" : "common feed", [])
@@ -498,38 +494,36 @@ describeDatabases(
       })
     )
 
-    it.effect(
-      "ranks all that passes rare filters, where the words are so common that no candidate would be one of it",
-      () =>
-        Effect.gen(function* () {
-          const crowd = Array.from({ length: 3_000 }, (_, at) =>
-            named(at + 1, "Weather city data", "Weather data of a city.")
-          )
-          const rare = [
-            named(9_001, "Weather", "Data of a city."),
-            named(9_002, "Tides", "City tides."),
-            named(9_003, "Maps")
-          ]
-          const { reader, sql, store } = yield* indexed([...crowd, ...rare])
-          const state = yield* store.answering
-          const read = yield* reader.read("weather data of a city", state)
-          const ids = rare.map(({ id }) => id)
-          const condition = (id: string) => sql`${sql.literal(id)} > 9000`
-          const ranked = yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: ids })
-          expect(ranked.map(({ id }) => Number(id))).toEqual([9_001, 9_002])
-          expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
-          // One statement, which reads them by their ids and nothing of the crowd.
-          const plan = scanAll(read.terms)
-          const inspect: RankLookup = { plan, filters: "after", documentsMax: 2_000, among: ids }
-          const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, read: inspect }).compile()
-          const explained = yield* sql.unsafe<Record<string, string>>(`explain ${statement}`, [...values]).unprepared
-          const text = explained.map((row) => Object.values(row)[0]).join("\n")
-          expect(text).toContain("id = ANY")
-          expect(text).not.toContain("search_lexical_documents_gin")
-        })
+    it.effect("rare filters rank every match even if the words are common", () =>
+      Effect.gen(function* () {
+        const crowd = Array.from({ length: 3_000 }, (_, at) =>
+          named(at + 1, "Weather city data", "Weather data of a city.")
+        )
+        const rare = [
+          named(9_001, "Weather", "Data of a city."),
+          named(9_002, "Tides", "City tides."),
+          named(9_003, "Maps")
+        ]
+        const { reader, sql, store } = yield* indexed([...crowd, ...rare])
+        const state = yield* store.answering
+        const read = yield* reader.read("weather data of a city", state)
+        const ids = rare.map(({ id }) => id)
+        const condition = (id: string) => sql`${sql.literal(id)} > 9000`
+        const ranked = yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: ids })
+        expect(ranked.map(({ id }) => Number(id))).toEqual([9_001, 9_002])
+        expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
+        // One statement, which reads them by their ids and nothing of the crowd.
+        const plan = scanAll(read.terms)
+        const inspect: RankLookup = { plan, filters: "after", documentsMax: 2_000, among: ids }
+        const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, read: inspect }).compile()
+        const explained = yield* sql.unsafe<Record<string, string>>(`explain ${statement}`, [...values]).unprepared
+        const text = explained.map((row) => Object.values(row)[0]).join("\n")
+        expect(text).toContain("id = ANY")
+        expect(text).not.toContain("search_lexical_documents_gin")
+      })
     )
 
-    it.effect("looks among many that pass at what holds the rarer words first, and at all where that is little", () =>
+    it.effect("many filtered candidates are searched by rarer words first", () =>
       Effect.gen(function* () {
         const prose = (at: number) => named(at + 1, `Service ${at}`, "Common series.")
         const { reader, sql, store } = yield* indexed([
@@ -553,7 +547,7 @@ describeDatabases(
       })
     )
 
-    it.effect("takes few statements for many queries, and each value's type says nothing", () =>
+    it.effect("many queries need few statements, without types for each value", () =>
       Effect.gen(function* () {
         const { reader, sql, store } = yield* indexed([...few, ...crowdOf(40)])
         const state = yield* store.answering
@@ -580,7 +574,7 @@ describeDatabases(
       })
     )
 
-    it.effect("reads what few hold by the index of words alone, and what many hold until there is enough", () =>
+    it.effect("rare words are read from the word index, common ones until sufficient", () =>
       Effect.gen(function* () {
         const { reader, sql, store } = yield* indexed([...crowdOf(2_000), named(9_001, "Tides")])
         const state = yield* store.answering
@@ -595,7 +589,7 @@ describeDatabases(
       })
     )
 
-    it.effect("looks words up by themselves, however many lexemes there are", () =>
+    it.effect("terms are looked up individually, however many lexemes exist", () =>
       Effect.gen(function* () {
         const { sql } = yield* indexed(crowdOf(2_000))
         yield* sql`vacuum analyze search_lexical_terms`.unprepared
@@ -608,7 +602,7 @@ describeDatabases(
       })
     )
 
-    it.effect("is read from the GIN indexes and not from the table", () =>
+    it.effect("search reads the GIN indexes and not the table", () =>
       Effect.gen(function* () {
         const words = Array.from(
           { length: 400 },

@@ -9,23 +9,23 @@ describe("a phrase of a query", () => {
     ["which memecoins are new", "token"],
     ["clone my voice", "synthesis"],
     ["minutes of the meeting", "transcription"]
-  ])("of %j is about %s", (query, word) => {
+  ])("the phrase in %j is about %s", (query, word) => {
     expect(relatedWords(query)).toContain(word)
   })
 
-  it("is found whole, in its order and with a word or so between its own", () => {
+  it("a phrase is matched whole, in order, allowing a word between", () => {
     expect(relatedWords("clone that old dusty voice")).not.toContain("synthesis")
     expect(relatedWords("the voice of a clone army")).toContain("synthesis")
     expect(relatedWords("clone a repository")).toEqual([])
   })
 
-  it("takes each word for one phrase, the longest", () => {
+  it("each word belongs to one phrase, the longest", () => {
     const covered = relationsOf("scan product with a scan code").flatMap(({ covers }) => covers)
     expect(covered.filter((word) => word === "product")).toHaveLength(1)
     expect(relationsOf("scan product")).toHaveLength(1)
   })
 
-  it("is bounded however much is asked", () => {
+  it("phrase matching is bounded for any query length", () => {
     expect(
       relationsOf("weather bike pdf sms song law tax job hotel invoice crop regex".repeat(20)).length
     ).toBeLessThan(7)

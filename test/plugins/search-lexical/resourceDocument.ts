@@ -1,4 +1,4 @@
-// A resource as the catalog hands it to an index, with whatever a test wants different.
+// A resource as the catalog passes it to an index, with the fields that a test overrides.
 import { Option } from "effect"
 import type { ResourceDocument } from "../../../plugins/catalog/contract.ts"
 

@@ -19,7 +19,7 @@ describe("the words of a query", () => {
     ["東京の天気", "weather"],
     ["英語に翻訳", "translation"],
     ["駐車場を探す", "parking"]
-  ])("%j are in English %s", (query, word) => {
+  ])("%j translates to English %s", (query, word) => {
     expect(english(query)).toContain(word)
   })
 
@@ -29,38 +29,38 @@ describe("the words of a query", () => {
     "is this song mine",
     "rent a horoscope program",
     "email events"
-  ])("%j are English already", (query) => {
+  ])("%j needs no translation", (query) => {
     expect(english(query)).toEqual([])
   })
 
-  it("that English has too are Spanish beside other Spanish", () => {
+  it("a word shared with English is Spanish beside Spanish words", () => {
     expect(english("vino")).toEqual([])
     expect(english("vino para la cena")).toContain("wine")
   })
 
-  it("belong to one entry each, the longest phrase first", () => {
+  it("each word belongs to one entry, longest phrase first", () => {
     expect(english("mensajes de texto")).toEqual(["sms", "text", "message"])
     expect(english("電気自動車")).toContain("charging")
     expect(english("電気自動車")).not.toContain("vehicle")
   })
 
-  it("in Japanese are no parts of other words", () => {
+  it("a Japanese word does not match inside other words", () => {
     expect(english("家")).toContain("house")
     expect(english("家来衆")).toEqual([])
     expect(english("バスケット")).not.toContain("bus")
     expect(english("次のバス")).toContain("bus")
   })
 
-  it("in Japanese cover the pairs of characters between two of them", () => {
+  it("a Japanese word covers the character pairs between two of them", () => {
     expect(covered("中古車の相場")).toEqual(expect.arrayContaining(["中古", "古車", "相場"]))
     expect(covered("中古車の相場")).not.toContain("車の")
   })
 
-  it("are bounded however much is asked", () => {
+  it("translation is bounded for any query length", () => {
     expect(translationsOf("погода рецепт отель банк музыка закон ".repeat(20)).length).toBeLessThan(13)
   })
 
-  it("are left without small words in their language alone", () => {
+  it("small words are dropped in their own language alone", () => {
     expect(queryWords("el precio de la luz", "english").words).toEqual(["precio", "luz"])
     expect(queryWords("музыка для сна", "english").words).toEqual(["музыка", "сна"])
     expect(queryWords("from the el train", "english").words).toContain("el")
@@ -68,7 +68,7 @@ describe("the words of a query", () => {
 })
 
 describe("the lexicon", () => {
-  it("has English and three languages in each line", () => {
+  it("the lexicon has English and three languages on each line", () => {
     for (const line of lexicon.trim().split("\n")) {
       const parts = line.split(" > ")
       expect(parts, line).toHaveLength(4)

@@ -15,7 +15,7 @@ import {
 import { resourceDocument } from "./resourceDocument.ts"
 
 describe("words", () => {
-  it("splits identifiers of every kind", () => {
+  it("identifiers of every kind are split into words", () => {
     expect(wordsOf("getLedgerEntry lookup_transaction_receipt HTTPServer v2Price").words).toEqual([
       "get",
       "ledger",
@@ -30,12 +30,12 @@ describe("words", () => {
     ])
   })
 
-  it("keeps the vowel signs of a word, and takes no picture for one", () => {
+  it("vowel signs stay in their word, pictographs are no words", () => {
     expect(wordsOf("टमाटर का भाव").words).toEqual(["टमाटर", "का", "भाव"])
     expect(wordsOf("☁️ weather ❤️").words).toEqual(["weather"])
   })
 
-  it("keeps a compound of two in one piece beside its parts", () => {
+  it("a compound of two words is kept whole beside its parts", () => {
     expect(wordsOf("e-mail and linkedIn")).toEqual({
       words: ["e", "mail", "and", "linked", "in"],
       joined: ["email", "linkedin"]
@@ -43,26 +43,26 @@ describe("words", () => {
     expect(wordsOf("pay-as-you-go").joined).toEqual([])
   })
 
-  it("takes the marks off Latin letters and leaves those of other scripts", () => {
+  it("diacritics are removed from Latin letters only", () => {
     expect(wordsOf("Übersetzer ŁÓDŹ Straße pronóstico Đà smørrebrød").words).toEqual(
       "ubersetzer lodz strasse pronostico da smorrebrod".split(" ")
     )
     expect(wordsOf("ёлка йод άλφα 한국어 が").words).toEqual("ёлка йод άλφα 한국 국어 が".split(" "))
   })
 
-  it("drops what is too long to be a word and cuts what is too long to be read", () => {
+  it("overlong words are dropped and overlong texts are truncated", () => {
     expect(wordsOf(`ok ${"x".repeat(41)}`).words).toEqual(["ok"])
     expect(wordsOf("word ".repeat(10_000)).words.length).toBeLessThanOrEqual(1_639)
   })
 
-  it("counts a repeated word a bounded number of times", () => {
+  it("a repeated word counts a bounded number of times", () => {
     expect(boundedText(["weather weather Weather", "weather rain"], { timesMax: 2, wordsMax: 10 })).toBe(
       "weather weather rain"
     )
     expect(boundedText(["a b c d e"], { timesMax: 1, wordsMax: 3 })).toBe("a b c")
   })
 
-  it("names a URL by its host without the top level and its path without versions", () => {
+  it("a URL's words are its host without top-level domain and its path", () => {
     expect(urlNames("https://www.api.Weather-Co.com:8443/v1/forecast/{cityName}?x=1")).toEqual([
       "api",
       "Weather-Co",
@@ -74,7 +74,7 @@ describe("words", () => {
     expect(urlNames("https://a.example/%zz")).toEqual(["a", "%zz"])
   })
 
-  it("leaves framing out of an English query unless there is nothing else", () => {
+  it("English framing is dropped unless the query has nothing else", () => {
     expect(queryWords("I need to find weather data", "english").words).toEqual(["i", "to", "weather", "data"])
     expect(queryWords("A list of companies", "english").words).toEqual(["a", "companies"])
     expect(queryWords("sanctions list", "english").words).toEqual(["sanctions", "list"])
@@ -83,7 +83,7 @@ describe("words", () => {
     expect(queryWords("find weather", "simple").words).toEqual(["find", "weather"])
   })
 
-  it("tells slips of the finger from other words", () => {
+  it("typos are told apart from other words", () => {
     expect(isMistyped("wether", "weather")).toBe(true)
     expect(isMistyped("trnaslate", "translate")).toBe(true)
     expect(isMistyped("weather", "leather")).toBe(false)
@@ -95,7 +95,7 @@ describe("words", () => {
 })
 
 describe("a resource's text", () => {
-  it("has names of parameters and what they say, examples apart, and no payment terms", () => {
+  it("a resource's text has parameter names and descriptions, no payment terms", () => {
     const text = documentText(
       resourceDocument({
         serviceName: "CityWeather",
@@ -133,7 +133,7 @@ describe("a resource's text", () => {
     })
   })
 
-  it("stays bounded whatever a stranger declares", () => {
+  it("a resource's text is bounded for any declaration", () => {
     const deep = (depth: number): unknown => (depth === 0 ? "x" : { [`key${depth}`]: deep(depth - 1) })
     const wide = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`name${at}`, "value"]))
     const text = documentText(
@@ -156,14 +156,14 @@ describe("candidates", () => {
     weight: 1
   })
 
-  it("are everything that matches while that fits the budget", () => {
+  it("all matches are candidates while they fit the budget", () => {
     expect(planCandidates([term("a", 100), term("b", 50)], 100_000, 300)).toEqual({
       ...scanAll([term("b", 50), term("a", 100)]),
       complete: true
     })
   })
 
-  it("come from rare words first, then pairs of common ones, then names", () => {
+  it("candidates come from rare words first, then pairs, then names", () => {
     // As many match as hold the rare word, both common ones at three times by chance, and the one that names few.
     expect(planCandidates([term("rare", 40), term("x", 2_000), term("y", 1_000)], 100_000, 300)).toEqual({
       complete: false,
@@ -176,7 +176,7 @@ describe("candidates", () => {
     })
   })
 
-  it("are never none: a single common word looks where it names a resource", () => {
+  it("a single common word still has candidates by resource name", () => {
     expect(planCandidates([term("data", 50_000)], 100_000, 300)).toEqual({
       conditions: [{ where: "naming", tsquery: "'data'" }],
       complete: false,
@@ -185,7 +185,7 @@ describe("candidates", () => {
   })
 })
 
-it("reads codes and signs of money as what they are codes of, and no other letters", () => {
+it("codes and currency signs are read as the words they denote", () => {
   expect(currencyWords("usd to eur")).toEqual(["dollar", "euro", "currency"])
   for (const query of ["€ to $", "EURUSD", "eur usd rate", "$/€"])
     expect(currencyWords(query).toSorted(), query).toEqual(["currency", "dollar", "euro"])

@@ -11,7 +11,7 @@ describeDatabases(
   "the vectors of words",
   (layer) => {
     it.layer(layer)((it) => {
-      it.effect("of no resource need no table, and those of one do", () =>
+      it.effect("word vectors load their table only once there is a resource", () =>
         Effect.gen(function* () {
           const vectors = yield* WordVectors
           yield* vectors.write([])

@@ -23,7 +23,7 @@ const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>
   return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Record<string, unknown>
 }
 
-/** A server that answers as it is told, and what it was asked. */
+/** A server that responds as configured, and the requests it received. */
 const startEndpoint = Effect.fnUntraced(function* (answer: Answering) {
   const asked: Array<Asked> = []
   const server = createServer((request, response) => {
@@ -59,7 +59,7 @@ const embed = (request: Partial<EmbeddingRequest> & Pick<EmbeddingRequest, "url"
   )
 
 describe("an embeddings endpoint", () => {
-  it.live("is asked for all texts at once, and its vectors come in the order of the texts, of length 1", () =>
+  it.live("all texts are embedded in one request, in order, normalized to length 1", () =>
     Effect.gen(function* () {
       const endpoint = yield* startEndpoint(
         said([
@@ -79,7 +79,7 @@ describe("an embeddings endpoint", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is believed only as far as its answer checks", () =>
+  it.live("an embeddings response is accepted only after validation", () =>
     Effect.gen(function* () {
       const errors: Array<readonly [unknown, string]> = [
         [[{ index: 0, embedding: [1, "1"] }], "a vector holds what is not a number"],
@@ -100,7 +100,7 @@ describe("an embeddings endpoint", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is told apart from its texts: some refusals may be theirs", () =>
+  it.live("provider errors are separated from errors caused by the texts", () =>
     Effect.gen(function* () {
       for (const status of [400, 413, 422, 401, 500]) {
         const endpoint = yield* startEndpoint((_, response) => void response.writeHead(status).end("why"))
@@ -112,7 +112,7 @@ describe("an embeddings endpoint", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("that sends elsewhere is not followed: nobody else hears the key", () =>
+  it.live("a provider's redirect is not followed, so its key stays private", () =>
     Effect.gen(function* () {
       const other = yield* startEndpoint(said([{ index: 0, embedding: [1, 2] }]))
       const { url } = yield* startEndpoint((_, response) => void response.writeHead(307, { location: other.url }).end())
@@ -121,7 +121,7 @@ describe("an embeddings endpoint", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("that does not answer, or is none, is said to be so, without the key", () =>
+  it.live("an unreachable or invalid provider is reported without the key", () =>
     Effect.gen(function* () {
       const silent = yield* startEndpoint(() => {})
       const late = yield* Effect.flip(embed({ url: silent.url, timeoutMillis: 50 }))
@@ -134,7 +134,7 @@ describe("an embeddings endpoint", () => {
     }).pipe(Effect.scoped)
   )
 
-  it("gives vectors that are finite and of its length alone", () => {
+  it("only finite vectors of the configured length are accepted", () => {
     expect(checkVector([3, 4], 2)).toEqual(Float32Array.of(0.6, 0.8))
     expect(checkVector([1e200, 1e200], 2)).toBe("a vector holds what is not a number")
     expect(checkVector([1, Number.NaN], 2)).toBe("a vector holds what is not a number")

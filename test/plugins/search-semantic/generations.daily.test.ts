@@ -1,4 +1,4 @@
-// The generations and their queue on a real database: which one answers, and who holds a job.
+// The generations and their queue on a real database: which one answers, and which worker holds a job.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -32,7 +32,7 @@ const activeModel = (generations: Generations["Service"]) =>
 describeDatabases(
   "generations of embeddings",
   (layer) => {
-    it.effect("move from one to the next in one step, and never to one that was given up meanwhile [S105, S319]", () =>
+    it.effect("generations switch in one step, never to an abandoned one [S105, S319]", () =>
       Effect.gen(function* () {
         const generations = yield* made
         const one = yield* generations.begin(meaning("one"), "1", "scan")
@@ -53,7 +53,7 @@ describeDatabases(
           "two retired",
           "one retired"
         ])
-        // Whatever the program believes, the database has no room for a second.
+        // Whatever the program assumes, the database has no room for a second.
         const sql = yield* SqlClient.SqlClient
         const second = yield* Effect.flip(
           sql`update search_semantic_generations set status = 'active' where model = 'two'`
@@ -69,7 +69,7 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("hand each job to one holder, to another when it is late, and then no more to the first", () =>
+    it.effect("a job has one holder; a late one loses it to the next", () =>
       Effect.gen(function* () {
         const generations = yield* made
         const { id } = yield* generations.begin(meaning("one"), "1", "scan")
@@ -87,7 +87,7 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("keep a job whose resource changed while it was embedded", () =>
+    it.effect("a job stays queued if its resource changed during embedding", () =>
       Effect.gen(function* () {
         const generations = yield* made
         const { id } = yield* generations.begin(meaning("one"), "1", "scan")
@@ -99,30 +99,28 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect(
-      "wait longer after each failure, try what failed alone, and set aside only what is itself the reason",
-      () =>
-        Effect.gen(function* () {
-          const generations = yield* made
-          const { id } = yield* generations.begin(meaning("one"), "1", "scan")
-          yield* generations.enqueue(id, [1n, 2n])
-          const options = { counts: true, attemptsMax: 2 }
-          yield* generations.fail(yield* generations.lease(2, 10_000), "no", options)
-          expect(yield* generations.lease(2, 10_000)).toEqual([])
-          yield* TestClock.adjust("1001 millis")
-          const alone = yield* generations.lease(2, 10_000)
-          expect(alone.map(({ attempts }) => attempts)).toEqual([1])
-          yield* generations.fail(alone, "no", { ...options, counts: false })
-          expect(yield* generations.counts(id)).toEqual({ due: 2, dead: 0 })
-          const other = yield* generations.lease(2, 10_000)
-          yield* generations.fail(other, "no", options)
-          expect(yield* generations.counts(id)).toEqual({ due: 1, dead: 1 })
-          yield* generations.enqueue(
-            id,
-            other.map((job) => job.id)
-          )
-          expect(yield* generations.counts(id)).toEqual({ due: 2, dead: 0 })
-        }).pipe(Effect.provide(layer))
+    it.effect("failed jobs back off, retry alone, and only the cause is set aside", () =>
+      Effect.gen(function* () {
+        const generations = yield* made
+        const { id } = yield* generations.begin(meaning("one"), "1", "scan")
+        yield* generations.enqueue(id, [1n, 2n])
+        const options = { counts: true, attemptsMax: 2 }
+        yield* generations.fail(yield* generations.lease(2, 10_000), "no", options)
+        expect(yield* generations.lease(2, 10_000)).toEqual([])
+        yield* TestClock.adjust("1001 millis")
+        const alone = yield* generations.lease(2, 10_000)
+        expect(alone.map(({ attempts }) => attempts)).toEqual([1])
+        yield* generations.fail(alone, "no", { ...options, counts: false })
+        expect(yield* generations.counts(id)).toEqual({ due: 2, dead: 0 })
+        const other = yield* generations.lease(2, 10_000)
+        yield* generations.fail(other, "no", options)
+        expect(yield* generations.counts(id)).toEqual({ due: 1, dead: 1 })
+        yield* generations.enqueue(
+          id,
+          other.map((job) => job.id)
+        )
+        expect(yield* generations.counts(id)).toEqual({ due: 2, dead: 0 })
+      }).pipe(Effect.provide(layer))
     )
   },
   ["kernel", "search-semantic"]

@@ -1,4 +1,4 @@
-// How often and how far the nearest are looked for, and that no look loses what an earlier one found.
+// How often and how far nearest vectors are searched, and that no search loses what an earlier one found.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import type { Hit } from "../../../plugins/catalog/contract.ts"
@@ -24,13 +24,13 @@ const ids = (
 
 const many = Array.from({ length: 20 }, (_, at) => at + 1)
 
-it("keeps what a look found where the exact ranking holds no more than it may", async () => {
+it("a refined search keeps earlier hits when the exact ranking is full", async () => {
   expect(await ids([2], [3, 5])).toEqual([2, 3, 5])
   expect(await ids([1, 2, 4, 6], [2, 3, 5])).toEqual([1, 2, 3, 4, 5, 6])
   expect(await ids([2, 7], [3, 5, 6], { limit: 3 })).toEqual([2, 3, 5])
 })
 
-it("ranks those that are known to pass a filter, and looks at nothing else", async () => {
+it("known matches of a filter are ranked without any other search", async () => {
   const known = (filtered: boolean) =>
     Effect.runPromise(
       refineSearch(
@@ -43,12 +43,12 @@ it("ranks those that are known to pass a filter, and looks at nothing else", asy
   expect(await known(false)).toEqual(many.map(hit))
 })
 
-it("ranks exactly what a filter leaves only where the nearest hold too few of it", async () => {
+it("a filter's matches are ranked exactly only if the nearest hold too few", async () => {
   expect(await ids(many, [30])).toEqual(many)
   expect(await ids([2], [30], { filtered: false })).toEqual([2])
 })
 
-it("looks under a filter twice as far as its share of the first look would take, and everywhere where it is little", async () => {
+it("a filtered search looks twice its share, and everywhere for rare filters", async () => {
   const reads = (found: number, filtered: boolean) => {
     const asked: Array<number> = []
     const reading = refineSearch(

@@ -14,7 +14,7 @@ import { QueryVectors } from "../../../plugins/search-semantic/provider/QueryVec
 const request: EmbeddingRequest = { url: "", model: "one", dimension: 2, texts: ["x"], timeoutMillis: 1_000 }
 const broken = (perhapsTheTexts = false) => Effect.fail(new EmbeddingFailed({ message: "no", perhapsTheTexts }))
 
-/** Query vectors over a provider that does as told; counts how often it is asked. */
+/** Query vectors over a provider that responds as configured; counts its requests. */
 const made = Effect.fnUntraced(function* (
   answer: Effect.Effect<ReadonlyArray<Float32Array>, EmbeddingFailed>,
   entriesMax = 10
@@ -34,7 +34,7 @@ const made = Effect.fnUntraced(function* (
 })
 
 describe("a provider's answer", () => {
-  it("is believed only as a finite vector of the wanted length that is not zero [S296]", () => {
+  it("a provider's vector must be finite, nonzero and of the configured length [S296]", () => {
     expect(checkVector([3, 4], 2)).toEqual(Float32Array.of(0.6, 0.8))
     for (const lie of [[1], [1, 2, 3], [], [Number.NaN, 1], [1, Infinity], [0, 0], [1e200, 1e200]])
       expect(typeof checkVector(lie, 2)).toBe("string")
@@ -42,7 +42,7 @@ describe("a provider's answer", () => {
 })
 
 describe("query vectors", () => {
-  it.effect("are asked for once by many at once and then kept, the oldest going first", () =>
+  it.effect("concurrent requests for one query share one embedding, then cached", () =>
     Effect.gen(function* () {
       const { asked, vector } = yield* made(Effect.delay(Effect.succeed([Float32Array.of(1, 0)]), "10 millis"), 2)
       const many = yield* Effect.forkChild(
@@ -67,7 +67,7 @@ describe("query vectors", () => {
     })
   )
 
-  it.effect("arrive for the others when the search that asked first gives up", () =>
+  it.effect("waiters get their vector when the first search is canceled", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const { asked, vector } = yield* made(Effect.as(Deferred.await(gate), [Float32Array.of(1, 0)]))
@@ -80,29 +80,27 @@ describe("query vectors", () => {
     })
   )
 
-  it.effect(
-    "leave a failing provider alone, let one request try, and forgive it at once when that succeeds [S128, S296]",
-    () =>
-      Effect.gen(function* () {
-        let isBroken = true
-        const { asked, breaker, vector } = yield* made(
-          Effect.suspend(() => (isBroken ? broken() : Effect.succeed([Float32Array.of(1, 0)])))
-        )
-        for (const key of ["a", "b", "c", "d"]) yield* Effect.flip(vector(key, request))
-        expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([2, true, "no"])
-        yield* TestClock.adjust("1 second")
-        yield* Effect.flip(vector("e", request))
-        yield* Effect.flip(vector("f", request))
-        expect(asked()).toBe(3)
-        yield* TestClock.adjust("1 second")
-        isBroken = false
-        yield* vector("g", request)
-        yield* vector("h", request)
-        expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([5, false, undefined])
-      })
+  it.effect("a failing provider's circuit opens, probes once and closes on success [S128, S296]", () =>
+    Effect.gen(function* () {
+      let isBroken = true
+      const { asked, breaker, vector } = yield* made(
+        Effect.suspend(() => (isBroken ? broken() : Effect.succeed([Float32Array.of(1, 0)])))
+      )
+      for (const key of ["a", "b", "c", "d"]) yield* Effect.flip(vector(key, request))
+      expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([2, true, "no"])
+      yield* TestClock.adjust("1 second")
+      yield* Effect.flip(vector("e", request))
+      yield* Effect.flip(vector("f", request))
+      expect(asked()).toBe(3)
+      yield* TestClock.adjust("1 second")
+      isBroken = false
+      yield* vector("g", request)
+      yield* vector("h", request)
+      expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([5, false, undefined])
+    })
   )
 
-  it.effect("cost a search that has another answer 300 ms of a slow provider once, and then nothing [S128, S296]", () =>
+  it.effect("a slow provider delays search once by 300 ms, then not again [S128, S296]", () =>
     Effect.gen(function* () {
       let takes = 60_000
       const { asked, breaker, vector } = yield* made(
@@ -143,7 +141,7 @@ describe("query vectors", () => {
     })
   )
 
-  it.effect("do not give a provider up for texts that it cannot embed", () =>
+  it.effect("texts that cannot be embedded do not open the circuit", () =>
     Effect.gen(function* () {
       const { asked, breaker, vector } = yield* made(broken(true))
       for (const key of ["a", "b", "c", "d"]) yield* Effect.flip(vector(key, request))

@@ -10,7 +10,7 @@ import { eventually } from "../../support/eventually.ts"
 
 describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
   it(
-    "sets aside what cannot be embedded, after its attempts, and gets on with the rest",
+    "a text that cannot be embedded is set aside after its attempts",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -49,7 +49,7 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
               ({ json }) => json.resources.map(({ name }: { name: string }) => name) as ReadonlyArray<string>
             )
             yield* eventually(Effect.map(found, (names) => names.join() === "resource-0"))
-            // What is kept of searches ends when vectors are stored, in whatever index they lie.
+            // Cached rankings expire when vectors are stored, in whatever index they are.
             const stored = Effect.map(
               facilitator.sql<{ stored: bigint }>`select stored from search_semantic_generations`,
               ([row]) => row!.stored

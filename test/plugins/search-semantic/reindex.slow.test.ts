@@ -48,7 +48,7 @@ const statuses = (facilitator: Facilitator) =>
 
 describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", () => {
   it(
-    "is embedded beside the old one, changes over whole, and no request sees an empty or a mixed index [S319]",
+    "a new model is embedded beside the old one and switches atomically [S319]",
     () =>
       Effect.runPromise(
         Effect.scoped(

@@ -1,4 +1,4 @@
-// Replicas with search by a model over one database: the first has the ledger, the others are told where it is.
+// Replicas with search by a model over one database: the first has the ledger, the others get its address.
 import { Keypair } from "@stellar/stellar-sdk"
 import type { Layer } from "effect"
 import type { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"

@@ -1,4 +1,4 @@
-// What operators read of search: status, generations, conversion; and that none of it is open to everybody.
+// What operators read of search: status, generations, conversion; none of it is public.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
@@ -12,7 +12,7 @@ const key = "0123456789abcdef"
 
 describe.each(databaseKinds)("reports on search on %s", (database) => {
   it(
-    "tell the state of the index, every generation, and which searches led to payments " + "[S168–S177, S321]",
+    "search reports show the index state, every generation and conversions [S168–S177, S321]",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -107,7 +107,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               (yield* read("generations")).json.items.map(({ model, status }: any) => `${model} ${status}`).sort()
             ).toEqual(["before retired", "one active"])
 
-            // Each branch by itself: a fused answer is there as soon as one of them has it.
+            // Each branch separately: a fused answer is there as soon as one of them has it.
             let asked = 0
             for (const parameters of ["weather", "weather&mode=lexical", "weather&mode=semantic"])
               yield* eventually(
@@ -132,7 +132,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               settled_impressions: "0",
               settlements_at_5: "0"
             })
-            // As the kernel tells of a settlement of the second resource shown.
+            // As the kernel reports a settlement of the second resource shown.
             for (const [type, data] of [
               ["settlement.recorded", { resourceUrl: `${shown[1]!.resource}?paid=1` }],
               ["settlement.settled", {}]

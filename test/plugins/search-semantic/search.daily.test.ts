@@ -88,7 +88,7 @@ const world = (
 
 describe.each(databaseKinds)("search on %s", (database) => {
   it(
-    "answers in every mode, with filters, without a key, and refuses what the specification refuses [S115–S123, S127, S130–S132]",
+    "search answers in every mode and refuses what the specification refuses [S115–S123, S127, S130–S132]",
     () =>
       world(database, (facilitator) =>
         Effect.gen(function* () {
@@ -103,7 +103,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
             ])
             expect(answer.json).toMatchObject({ x402Version: 2, partialResults: false, pagination: { limit: 20 } })
             for (const name of names(answer).slice(0, 8)) expect(Number(name.split("-")[1]) % 8).toBe(0)
-            // What only shares a word that everybody has is not relevant.
+            // A resource that only shares a common word is not relevant.
             expect(names(answer)).toHaveLength(15)
             for (const [filter, value, holds] of [
               ["type", "mcp", (at: number) => at % 5 === 4],
@@ -164,8 +164,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
   )
 
   it(
-    "pages through one ranking while the catalog is written, on any replica, and holds a " +
-      "cursor to its query [S124, S125, S126]",
+    "paging keeps one ranking while the catalog changes, on any replica [S124, S125, S126]",
     () =>
       world(database, (facilitator) =>
         Effect.gen(function* () {
@@ -203,7 +202,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
   )
 
   it(
-    "pages beyond its first window without repeating",
+    "search pages beyond its first window without repeating",
     () =>
       world(
         database,
@@ -222,7 +221,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
   )
 
   it(
-    "degrades to its words while the provider is away, slow or lying, and recovers [S70, S128, S129, S296]",
+    "search degrades to lexical while the provider fails, and recovers [S70, S128, S129, S296]",
     () =>
       world(
         database,
@@ -280,7 +279,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
   )
 
   it(
-    "asks one address without a key to wait, and not its own machine nor a key",
+    "search rate limits one unkeyed address, not loopback or a key",
     () =>
       world(
         database,
@@ -289,7 +288,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
             const ask = (headers: Record<string, string>) =>
               Effect.map(facilitator.ask("/discovery/search?query=weather", { headers }), ({ status }) => status)
             const away = { "x-forwarded-for": "203.0.113.7" }
-            // A second gives one token back: of so many at once some must wait, on however slow a machine.
+            // One token returns each second: of many concurrent requests some must wait, however slow the machine is.
             const many = yield* Effect.all(
               Array.from({ length: 60 }, () => ask(away)),
               { concurrency: 20 }
@@ -310,7 +309,7 @@ describe.each(databaseKinds)("search on %s", (database) => {
   )
 
   it(
-    "explains places to who has a key, and to nobody else",
+    "ranks are explained only to callers with a key",
     () =>
       world(
         database,

@@ -18,7 +18,7 @@ import { describeDatabases } from "../../support/databases.ts"
 
 const dimension = 48
 const count = 2_600
-/** Each index is asked itself here: whose generation it is tells only who chooses one. */
+/** Each index is queried directly here: only generation selection needs to know whose generation it is. */
 const place: VectorPosition = { generation: 1n, dimension, method: "scan" }
 
 /** Vectors around forty directions, the same in every run. */
@@ -89,44 +89,44 @@ describeDatabases(
         }).pipe(Effect.provide(layer))
     )
 
-    it.effect.skipIf(kind !== "pglite")(
-      "are the nearest of those that pass, whatever order the filter's plan leaves them in, by hnsw",
-      () =>
-        Effect.gen(function* () {
-          const { nearest, sql } = yield* filled("hnsw")
-          // A join that sorts by id, as planners choose them over a few hundred resources.
-          yield* sql`set enable_nestloop = off`.unprepared
-          yield* sql`set enable_hashjoin = off`.unprepared
-          let found = 0
-          for (let query = 0; query < 20; query++) {
-            const { vector } = vectors[query * 61]!
-            const hits = yield* nearest(
-              vector,
-              (id) => sql`${sql.literal(id)} in (select r.id from catalog_resources r where r.state = 'active')`
-            )
-            found += exactly(vector, 20).filter(({ id }) => hits.includes(id)).length
-          }
-          expect(found).toBeGreaterThanOrEqual(390)
-        }).pipe(Effect.provide(layer))
-    )
-
-    it.effect.skipIf(kind !== "pglite")("are looked for as far as is asked, for that question alone, by hnsw", () =>
+    it.effect.skipIf(kind !== "pglite")("hnsw returns the nearest that pass, in any order of the filter's plan", () =>
       Effect.gen(function* () {
-        const { index, sql } = yield* filled("hnsw")
-        // As planners choose it over more resources.
-        yield* sql`set enable_seqscan = off`.unprepared
-        yield* sql`set enable_sort = off`.unprepared
-        const { vector } = vectors[7]!
-        const hits = yield* index.nearest(place, { vector, limit: 300, filtered: false, condition: () => sql`true` })
-        expect(hits).toHaveLength(300)
-        const ids = hits.map(({ id }) => id)
-        expect(exactly(vector, 300).filter(({ id }) => ids.includes(id)).length).toBeGreaterThanOrEqual(290)
-        const [left] = yield* sql<{ far: string }>`select current_setting('hnsw.ef_search') as far`
-        expect(left!.far).toBe("40")
+        const { nearest, sql } = yield* filled("hnsw")
+        // A join that sorts by id, as planners choose them over a few hundred resources.
+        yield* sql`set enable_nestloop = off`.unprepared
+        yield* sql`set enable_hashjoin = off`.unprepared
+        let found = 0
+        for (let query = 0; query < 20; query++) {
+          const { vector } = vectors[query * 61]!
+          const hits = yield* nearest(
+            vector,
+            (id) => sql`${sql.literal(id)} in (select r.id from catalog_resources r where r.state = 'active')`
+          )
+          found += exactly(vector, 20).filter(({ id }) => hits.includes(id)).length
+        }
+        expect(found).toBeGreaterThanOrEqual(390)
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("tell how far they are above all vectors, the same under a filter that leaves few, by scan", () =>
+    it.effect.skipIf(kind !== "hnsw searches as far as one query asks, for that query alone")(
+      "are looked for as far as is asked, for that question alone, by hnsw",
+      () =>
+        Effect.gen(function* () {
+          const { index, sql } = yield* filled("hnsw")
+          // As planners choose it over more resources.
+          yield* sql`set enable_seqscan = off`.unprepared
+          yield* sql`set enable_sort = off`.unprepared
+          const { vector } = vectors[7]!
+          const hits = yield* index.nearest(place, { vector, limit: 300, filtered: false, condition: () => sql`true` })
+          expect(hits).toHaveLength(300)
+          const ids = hits.map(({ id }) => id)
+          expect(exactly(vector, 300).filter(({ id }) => ids.includes(id)).length).toBeGreaterThanOrEqual(290)
+          const [left] = yield* sql<{ far: string }>`select current_setting('hnsw.ef_search') as far`
+          expect(left!.far).toBe("40")
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("a scan reports similarity above all vectors, also under a narrow filter", () =>
       Effect.gen(function* () {
         const { index, sql } = yield* filled("scan")
         const { id, vector } = vectors[7]!
@@ -150,7 +150,7 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("are those that are remembered as visible, and under a filter those that pass it, by scan", () =>
+    it.effect("a scan ranks cached visible resources, and under a filter its matches", () =>
       Effect.gen(function* () {
         const { index, sql } = yield* filled("scan")
         const [{ id: first, vector }, { id: second }] = [vectors[7]!, vectors[9]!]
@@ -179,13 +179,13 @@ describeDatabases(
               .map(({ id }) => id)
               .toSorted()
           )
-          // Those that are known to pass are ranked, and nobody is asked what passes.
+          // Known matches are ranked without querying the filter.
           const among = [507n, 9n, 1_203n]
           const known = { vector, limit: 20, few: Effect.succeed(among), condition: () => sql`false` }
           expect((yield* index.nearest(place, { ...known, filtered: true })).map(({ id }) => id)).toEqual(
             exactly(vector, 20, (id) => among.includes(id)).map(({ id }) => id)
           )
-          // Everything near is hidden: two hundred resources that nobody may see.
+          // Everything near is hidden: two hundred resources that may not be shown.
           const hidden = exactly(vector, 200).map(({ id }) => id)
           const seen = yield* nearest(vector, (id) => sql`not (${sql.in(id, hidden)})`)
           expect(
@@ -195,21 +195,19 @@ describeDatabases(
         }).pipe(Effect.provide(layer))
     )
 
-    it.effect(
-      "are those of this moment where a generation begins to answer, however lately its copy was looked at [S319]",
-      () =>
-        Effect.gen(function* () {
-          const { index, nearest } = yield* filled("scan")
-          const { vector } = vectors[500]!
-          yield* (yield* made(scanIndex)).write(place, [{ id: 8_001n, vector }])
-          yield* TestClock.adjust("1 millis")
-          expect(yield* nearest(vector)).not.toContain(8_001n)
-          yield* index.warm(place)
-          expect(yield* nearest(vector)).toContain(8_001n)
-        }).pipe(Effect.provide(layer))
+    it.effect("a generation that begins to answer reads its copy anew [S319]", () =>
+      Effect.gen(function* () {
+        const { index, nearest } = yield* filled("scan")
+        const { vector } = vectors[500]!
+        yield* (yield* made(scanIndex)).write(place, [{ id: 8_001n, vector }])
+        yield* TestClock.adjust("1 millis")
+        expect(yield* nearest(vector)).not.toContain(8_001n)
+        yield* index.warm(place)
+        expect(yield* nearest(vector)).toContain(8_001n)
+      }).pipe(Effect.provide(layer))
     )
 
-    it.effect("are all read where there are more than one look takes at a time, whatever the order of their ids", () =>
+    it.effect("a scan reads all vectors across batches, in any id order", () =>
       Effect.gen(function* () {
         const { index, sql } = yield* filled("scan")
         const table = sql.literal(tableOf(place))
@@ -225,24 +223,22 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect(
-      "are read once in a database restored into another cluster, where their transactions are still to come",
-      () =>
-        Effect.gen(function* () {
-          const { index, nearest, sql } = yield* filled("scan")
-          const { vector } = vectors[500]!
-          const table = sql.literal(tableOf(place))
-          yield* sql`update ${table} set xid = '999999999999'`
-          const restored = yield* nearest(vector)
-          expect(restored[0]).toBe(501n)
-          // Nobody writes like this: what is read again would show it.
-          yield* sql`update ${table} set embedding = (select embedding from ${table} where id = 501) where id = 700`
-          yield* TestClock.adjust("1001 millis")
-          expect(yield* nearest(vector)).toEqual(restored)
-          yield* index.write(place, [{ id: 7_003n, vector }])
-          yield* TestClock.adjust("1001 millis")
-          expect((yield* nearest(vector)).slice(0, 2).sort()).toEqual([501n, 7_003n])
-        }).pipe(Effect.provide(layer))
+    it.effect("a scan reads each vector once after a restore into another cluster", () =>
+      Effect.gen(function* () {
+        const { index, nearest, sql } = yield* filled("scan")
+        const { vector } = vectors[500]!
+        const table = sql.literal(tableOf(place))
+        yield* sql`update ${table} set xid = '999999999999'`
+        const restored = yield* nearest(vector)
+        expect(restored[0]).toBe(501n)
+        // No product code writes like this: a second read would show it.
+        yield* sql`update ${table} set embedding = (select embedding from ${table} where id = 501) where id = 700`
+        yield* TestClock.adjust("1001 millis")
+        expect(yield* nearest(vector)).toEqual(restored)
+        yield* index.write(place, [{ id: 7_003n, vector }])
+        yield* TestClock.adjust("1001 millis")
+        expect((yield* nearest(vector)).slice(0, 2).sort()).toEqual([501n, 7_003n])
+      }).pipe(Effect.provide(layer))
     )
 
     // The embedded database has one connection at work at a time: a transaction that stays open would hold up

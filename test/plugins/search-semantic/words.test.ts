@@ -29,7 +29,7 @@ const slipsOf = (word: string): ReadonlyArray<string> =>
     return [head + tail.slice(1), ...others, ...swapped]
   })
 
-it("takes a word for the commonest one that a slip makes of it, as trying every slip does", () => {
+it("typo lookup returns the most common word, like trying every typo", () => {
   const random = randomFrom(7_919)
   const text = () => Array.from({ length: 4 + random.below(4) }, () => random.pick([...letters])).join("")
   const words = [...new Set(Array.from({ length: 400 }, text))]
@@ -46,7 +46,7 @@ it("takes a word for the commonest one that a slip makes of it, as trying every 
 })
 
 describe("the table of words", () => {
-  it.effect("knows what is meant without a word in common, and what it does not know", () =>
+  it.effect("word vectors match meaning without shared words, and know the unknown", () =>
     Effect.gen(function* () {
       const words = yield* table
       const resources = ["Weather forecast", "Soccer results", "Currency exchange", "Medicine interactions"].map(
@@ -67,11 +67,11 @@ describe("the table of words", () => {
     })
   )
 
-  it.effect("knows which words mean about the same, the likest first", () =>
+  it.effect("similar words are returned, most similar first", () =>
     Effect.gen(function* () {
       const words = yield* table
       const [itself, ...alike] = words.alike("photo", 0.6)
-      // A word that is known as it stands is the likest to itself; one that is guessed is not.
+      // An exact known word is the most similar to itself; a corrected one is not.
       expect(itself).toEqual({ word: "photo", likeness: 1 })
       expect(words.alike("wether", 0.6).some(({ word }) => word === "wether")).toBe(false)
       expect(words.alike("погода", 0.6).some(({ word }) => word === "погода")).toBe(false)
@@ -95,7 +95,7 @@ describe("the table of words", () => {
     })
   )
 
-  it.effect("reads words of other languages as what they are in English", () =>
+  it.effect("words of other languages are read as their English meaning", () =>
     Effect.gen(function* () {
       const words = yield* table
       const meant = (word: string) => words.guessed(word).words
@@ -116,7 +116,7 @@ describe("the table of words", () => {
     })
   )
 
-  it.effect("takes an unknown word of a query for a known one with a slip, and is less sure of it", () =>
+  it.effect("an unknown word is corrected with lower confidence", () =>
     Effect.gen(function* () {
       const words = yield* table
       for (const [typed, meant] of [
@@ -130,7 +130,7 @@ describe("the table of words", () => {
       expect(known).toBeLessThan(0.7)
       // Related words are added to a word that was written as it is known, not to a guessed one.
       expect(dot(vector, queryMeaning(words, "restaurant")!.vector)).toBeGreaterThan(0.9)
-      // Short words, words of a listing, and words that are nobody's are left as they are.
+      // Short words, words of a listing, and unknown words are left unchanged.
       expect(words.guessed("bsu").words).toEqual([])
       expect(words.inEnglish("resturant").words).toEqual([])
       expect(words.guessed("xqzzt").words).toEqual([])
@@ -138,7 +138,7 @@ describe("the table of words", () => {
     })
   )
 
-  it.effect("is read only when it is the one that the program was made with", () =>
+  it.effect("a vector table is read only if built for this program", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       for (const file of ["words.bin", "phrases.txt"]) {
@@ -157,7 +157,7 @@ describe("the table of words", () => {
     }).pipe(Effect.provide(services))
   )
 
-  it("tells vectors apart by what not all of them have in common", () => {
+  it("vectors are distinguished by what they do not all share", () => {
     const unit = (...numbers: ReadonlyArray<number>) => {
       const length = Math.hypot(...numbers)
       return Float32Array.from(numbers, (one) => one / length)

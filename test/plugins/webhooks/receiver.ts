@@ -1,5 +1,5 @@
-// A receiver of webhooks for tests: it checks each signature by the words of the specification, with the runtime's own
-// HMAC, and answers as it is told to.
+// A receiver of webhooks for tests: it verifies each signature as the specification says, with the runtime's own HMAC,
+// and responds as configured.
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { createServer } from "node:http"

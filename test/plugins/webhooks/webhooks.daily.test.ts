@@ -1,5 +1,5 @@
-// Sellers that are told how their payments ended: one that was left pending, whose receiver was down while it ended and
-// whose facilitator was started again in between.
+// Webhooks that notify sellers of how their payments ended: one payment is left pending while its receiver is down and
+// its facilitator restarts.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -51,7 +51,7 @@ const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plu
 
 describe.each(databaseKinds)("webhooks on %s", (kind) => {
   it.live(
-    "tell a seller that was left pending how it ended, its receiver being down and the facilitator started again [S326]",
+    "a pending seller is notified of the outcome after outage and restart [S326]",
     () =>
       Effect.gen(function* () {
         const ledger = yield* startLedger
@@ -78,7 +78,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
           ]
         })
         const first = yield* start
-        // Nobody was told of what was before.
+        // No receiver was notified of earlier events.
         yield* ledger.ledger.setFaults([{ drops: () => true }])
         const pending = yield* pay(first)
         expect(pending.json).toMatchObject({ success: false })
@@ -170,7 +170,7 @@ describe("webhooks", () => {
   )
 
   it.live(
-    "are replayed by an operator, and given up when their time is over, each event under one id",
+    "webhooks are replayed by an operator, and abandoned after their maximum age",
     () =>
       Effect.gen(function* () {
         const isUp = { now: true }
@@ -238,7 +238,7 @@ describe("webhooks", () => {
   )
 
   it.live(
-    "are signed by new secrets without a restart, with an overlap, and a source that leaves none is refused",
+    "webhook secrets rotate without a restart, with an overlap",
     () =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -249,7 +249,7 @@ describe("webhooks", () => {
         const [before, after] = [yield* startReceiver({ secret }), yield* startReceiver({ secret: next })]
         const facilitator = yield* start(
           [
-            // Who pays here waits for the end, however busy the machine is.
+            // A payer waits for the end here, however busy the machine is.
             "limits.settle_timeout_ms=25000",
             receivers(
               { key: "shop", url: before.url, secret_env: "ROTATED", name: "before" },
@@ -279,7 +279,7 @@ describe("webhooks", () => {
           0,
           { receiver: "before", signing: 2, added: 1, gone: 0 }
         ])
-        // The other one's source is the same file, and nobody asked for it to be read.
+        // The other one's source is the same file, and was not asked to be read.
         expect(yield* signed).toEqual([true, true, false, false])
         const moves = facilitator.sql`select move, subject, note, outcome from dashboard_moves order by id desc limit 1`
         expect(yield* moves).toEqual([
@@ -310,7 +310,7 @@ describe("webhooks", () => {
   )
 
   it.live(
-    "never go where they may not: redirected, private addresses, plain HTTP",
+    "webhooks refuse redirects, private addresses and plain HTTP",
     () =>
       Effect.gen(function* () {
         const inside = yield* startReceiver({ secret })
@@ -335,7 +335,7 @@ describe("webhooks", () => {
   )
 
   it.live(
-    "are refused at boot without a good secret, a good address or a name of their own",
+    "webhooks are refused at boot without a valid secret, URL and unique name",
     () =>
       Effect.gen(function* () {
         const one = { key: "shop", url: "https://shop.example.com/hook", secret_env: "SHOP_HOOK" }

@@ -1,5 +1,5 @@
-// The scheme by itself, without a ledger: how often a payment is decoded, whom it asks, what it gives to the
-// transaction that settles, and what it makes of a transaction that was executed.
+// The scheme alone, without a ledger: how often it decodes a payment, which services it queries, what it passes to the
+// settling transaction, and how it reads an executed transaction.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, Networks } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
@@ -28,12 +28,12 @@ const [payer, seller] = [Keypair.random(), Keypair.random().publicKey()]
 
 interface Ledger {
   simulated: number
-  looked: number
+  polls: number
   /** Envelopes that were simulated. */
   readonly envelopes: Array<string>
-  /** What a look of this moment sees, beside the 1 000 of the last one. */
+  /** The newest ledger of a fresh poll, beside the 1 000 of the last one. */
   fresh: number | undefined
-  /** The pace of the fastest clock that a client may have; 5 s unless told. */
+  /** The close interval of the fastest clock that a client may have; default 5 s. */
   fastest?: number
 }
 
@@ -58,7 +58,7 @@ const services = (ledger: Ledger) => {
     Layer.succeed(LedgerClock, {
       now: Effect.sync(() => now(1_000)),
       fresh: Effect.suspend(() => {
-        ledger.looked += 1
+        ledger.polls += 1
         return ledger.fresh === undefined
           ? Effect.fail(new LedgerUnavailable({ operation: "getLatestLedger", message: "silent" }))
           : Effect.sync(() => now(ledger.fresh!))
@@ -77,7 +77,7 @@ const services = (ledger: Ledger) => {
 }
 
 const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect<A, E, Crypto>) => {
-  const ledger: Ledger = { simulated: 0, looked: 0, envelopes: [], fresh: undefined }
+  const ledger: Ledger = { simulated: 0, polls: 0, envelopes: [], fresh: undefined }
   return Effect.flatMap(Schemes, (schemes) => use(Option.getOrThrow(schemes.find("exact")), ledger)).pipe(
     Effect.provide(services(ledger)),
     Effect.scoped
@@ -99,7 +99,7 @@ const paymentWith = (tamper: PaymentTamper = {}, amount = 10_000n) =>
   })
 
 describe("exact", () => {
-  it.effect("decodes a payment's transaction once, however often its authorization is looked up", () =>
+  it.effect("a payment's transaction is decoded once across authorization lookups", () =>
     withScheme((scheme) =>
       Effect.gen(function* () {
         const honest = yield* paymentWith()
@@ -125,7 +125,7 @@ describe("exact", () => {
     )
   )
 
-  it.effect("keeps authorizations apart by payer, nonce and expiry, and by nothing that a stranger may change", () =>
+  it.effect("authorizations differ by payer, nonce and expiry only", () =>
     withScheme((scheme) =>
       Effect.gen(function* () {
         const keyOf = (tamper: PaymentTamper) =>
@@ -143,7 +143,7 @@ describe("exact", () => {
     )
   )
 
-  it.effect("tells its own use of an authorization from another's, and from one beside further authorizations", () =>
+  it.effect("the scheme recognizes its own use of an authorization among others", () =>
     withScheme((scheme) =>
       Effect.gen(function* () {
         const promise = { payer: payer.publicKey(), payTo: seller, asset: testnetUsdc, amount: 10_000n }
@@ -164,17 +164,17 @@ describe("exact", () => {
     )
   )
 
-  it.effect("asks the ledger nothing about a payment that offline checks refuse [S74]", () =>
+  it.effect("the ledger is not queried for a payment that offline checks refuse [S74]", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const refused = yield* scheme.verify(yield* paymentWith({ amount: 1n }), "verify")
         expect(isRefusal(refused) && refused.reason).toBe("invalid_exact_ledger_payload_wrong_amount")
-        expect([ledger.simulated, ledger.looked]).toEqual([0, 0])
+        expect([ledger.simulated, ledger.polls]).toEqual([0, 0])
       })
     )
   )
 
-  it.effect("moves the amount that was accepted and no other, at either stage", () =>
+  it.effect("the accepted amount moves, at verify and at settle", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const honest = yield* paymentWith()
@@ -187,37 +187,35 @@ describe("exact", () => {
     )
   )
 
-  it.effect(
-    "takes no authorization in which a transaction could not land any more, nor one above the asset's largest payment [S265]",
-    () =>
-      withScheme((scheme, ledger) =>
-        Effect.gen(function* () {
-          const reasonOf = (tamper: PaymentTamper, amount?: bigint) =>
-            Effect.map(
-              Effect.result(Effect.flatMap(paymentWith(tamper, amount), (payment) => scheme.verify(payment, "settle"))),
-              (verified) =>
-                verified._tag === "Failure"
-                  ? verified.failure.operation
-                  : isRefusal(verified.success)
-                    ? verified.success.reason
-                    : "ok"
-            )
-          expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")
-          expect(yield* reasonOf({}, largest + 1n)).toBe("invalid_exact_ledger_payload_wrong_amount")
-          expect(ledger.simulated).toBe(0)
-          expect(yield* reasonOf({ expirationLedger: 1_002 })).toBe("simulateTransaction")
-          expect(yield* reasonOf({}, largest)).toBe("simulateTransaction")
-        })
-      )
+  it.effect("authorizations that cannot land or exceed the asset's limit are refused [S265]", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const reasonOf = (tamper: PaymentTamper, amount?: bigint) =>
+          Effect.map(
+            Effect.result(Effect.flatMap(paymentWith(tamper, amount), (payment) => scheme.verify(payment, "settle"))),
+            (verified) =>
+              verified._tag === "Failure"
+                ? verified.failure.operation
+                : isRefusal(verified.success)
+                  ? verified.success.reason
+                  : "ok"
+          )
+        expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")
+        expect(yield* reasonOf({}, largest + 1n)).toBe("invalid_exact_ledger_payload_wrong_amount")
+        expect(ledger.simulated).toBe(0)
+        expect(yield* reasonOf({ expirationLedger: 1_002 })).toBe("simulateTransaction")
+        expect(yield* reasonOf({}, largest)).toBe("simulateTransaction")
+      })
+    )
   )
 
-  it.effect("judges an expiry that seems too far by a look of this moment, and by none when nobody answers", () =>
+  it.effect("an expiry that seems too far is checked against a fresh poll", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const far = yield* paymentWith({ expiryOffset: 20 })
         ledger.fresh = 1_000
         const refused = yield* scheme.verify(far, "verify")
-        expect([isRefusal(refused) && refused.reason, ledger.looked, ledger.simulated]).toEqual([
+        expect([isRefusal(refused) && refused.reason, ledger.polls, ledger.simulated]).toEqual([
           "invalid_exact_ledger_signature_expiration_too_far",
           1,
           0
@@ -230,7 +228,7 @@ describe("exact", () => {
     )
   )
 
-  it.effect("reckons an expiry by the fastest clock that a client may have, not by the ledger's own pace", () =>
+  it.effect("expiry is computed by the fastest client clock, not the ledger's", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const far = yield* paymentWith({ expiryOffset: 20 })
@@ -243,7 +241,7 @@ describe("exact", () => {
     )
   )
 
-  it.effect("simulates the client's operation and nothing else of its envelope [S77]", () =>
+  it.effect("only the client's operation is simulated, not its envelope [S77]", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         yield* Effect.flip(scheme.verify(yield* paymentWith({ operationSource: seller, source: seller }), "verify"))
@@ -264,11 +262,11 @@ describe("exact", () => {
     )
   )
 
-  it.effect("prepares nothing that has grown too old while it waited for a channel [S80]", () =>
+  it.effect("a payment that expired while waiting for a channel is not prepared [S80]", () =>
     withScheme((scheme) =>
       Effect.gen(function* () {
         const state = { operationXdr: new Uint8Array([1]), sorobanDataXdr: new Uint8Array([2]) }
-        // The clock stands at ledger 1 000.
+        // The clock is at ledger 1 000.
         const prepare = (authorizationExpiresLedger: number) =>
           scheme.prepare({} as never, { payer: "payer", authorizationExpiresLedger, state } as never)
         expect(yield* prepare(1_002)).toBe(state)
@@ -282,7 +280,7 @@ describe("exact", () => {
     )
   )
 
-  it.effect("believes a movement by its event, and a success whose events cannot be read by its status", () =>
+  it.effect("a movement is proven by its event, unreadable events by the status", () =>
     withScheme((scheme) =>
       Effect.sync(() => {
         const promise = { payer: payer.publicKey(), payTo: seller, asset: testnetUsdc, amount: 10n }

@@ -1,6 +1,6 @@
-// Each rule of an `exact` payment, by payments that break it and nothing else that stands before it: the word of the
-// refusal, and that the same payment is judged otherwise once the rule is taken out. So no rule is covered by another,
-// and no test of one can pass without it.
+// Each rule of an `exact` payment, by payments that break it and no earlier rule: the refusal's reason, and that the
+// same payment is decided differently with the rule removed. So no rule is covered by another, and no test of one
+// passes without it.
 import { expect, layer } from "@effect/vitest"
 import { Address, Keypair, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
@@ -162,7 +162,7 @@ const breaches: ReadonlyArray<Breach> = [
   },
   {
     check: "the amount is the required one, above zero, within the asset's bound",
-    name: "nothing at all",
+    name: "nothing",
     reason: `${exact}_wrong_amount`,
     tamper: () => ({}),
     options: () => ({ amount: 0n })
@@ -312,7 +312,7 @@ const world = Layer.effect(
 )
 
 layer(world, { timeout: 240_000, excludeTestServices: true })((it) => {
-  it.effect("has a payment for every check there is", () =>
+  it.effect("every exact check has a breaching payment", () =>
     Effect.sync(() =>
       expect(new Set(breaches.map(({ check }) => check))).toEqual(new Set(checks.map(({ name }) => name)))
     )

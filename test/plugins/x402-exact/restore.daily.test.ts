@@ -14,7 +14,7 @@ const price = 10n
 const isVerified = ({ status }: { readonly status: number }) => status === 200
 
 it.live(
-  "a contract's archived balance is restored by its payment, and beyond the fee ceiling the payment is refused",
+  "a payment restores an archived contract balance within the fee ceiling",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator()

@@ -58,14 +58,15 @@ const simulated = (eventsXdr: ReadonlyArray<Uint8Array>, resourceFeeStroops = 40
 
 const reasonOf = (answer: Parameters<typeof checkSimulation>[0]) => checkSimulation(answer, promise, ceilings)?.[0]
 
-it("accepts exactly the promised transfer", () => expect(reasonOf(simulated([transfer()]))).toBeUndefined())
+it("a simulation with exactly the promised transfer is accepted", () =>
+  expect(reasonOf(simulated([transfer()]))).toBeUndefined())
 
-it("tolerates what a smart account says beside it", () => {
+it("events of a smart account beside the transfer are tolerated", () => {
   const note = event(otherAsset, [xdr.ScVal.scvSymbol("policy_checked")], xdr.ScVal.scvU32(1))
   expect(reasonOf(simulated([note, transfer(), note]))).toBeUndefined()
 })
 
-it("tells movements from what diagnostics and failed calls say of them", () => {
+it("movements are read from events, not diagnostics or failed calls", () => {
   const topics = [xdr.ScVal.scvSymbol("transfer"), address(payer), address(payTo)]
   // Garbage that claims to move tokens would be refused, were it a contract's event of a call that succeeded.
   const diagnostic = event(asset, topics.slice(0, 1), xdr.ScVal.scvVoid(), { type: xdr.ContractEventType.diagnostic })
@@ -74,7 +75,7 @@ it("tells movements from what diagnostics and failed calls say of them", () => {
   expect(reasonOf(simulated([failed]))).toBe(`${exact}_no_transfer_events`)
 })
 
-it("accepts a payment to the issuer, which burns", () => {
+it("a payment to the issuer, which burns, is accepted", () => {
   const burn = event(asset, [xdr.ScVal.scvSymbol("burn"), address(payer), xdr.ScVal.scvString("USDC:X")], i128(10_000n))
   expect(reasonOf(simulated([burn]))).toBeUndefined()
 })
@@ -89,8 +90,8 @@ it.each([
     [transfer(), transfer({ from: payTo, to: stranger, amount: 1n })],
     `${exact}_multiple_transfers`
   ],
-  ["somebody else pays", [transfer({ from: stranger })], `${exact}_event_wrong_from`],
-  ["somebody else is paid", [transfer({ to: stranger })], `${exact}_event_wrong_to`],
+  ["another account pays", [transfer({ from: stranger })], `${exact}_event_wrong_from`],
+  ["another account is paid", [transfer({ to: stranger })], `${exact}_event_wrong_to`],
   ["less is moved", [transfer({ amount: 9_999n })], `${exact}_event_wrong_amount`],
   [
     "the payer's tokens are clawed back",
@@ -110,7 +111,7 @@ it.each([
   ]
 ] as const)("refuses when %s [S76]", (_, events, reason) => expect(reasonOf(simulated(events))).toBe(reason))
 
-it("refuses a fee above the ceiling, and names both figures", () => {
+it("a fee above the ceiling is refused with both figures", () => {
   expect(reasonOf(simulated([transfer()], 200_000n))).toBeUndefined()
   const error = checkSimulation(simulated([transfer()], 200_001n), promise, ceilings)
   expect(error).toEqual([`${exact}_fee_exceeds_maximum`, "the resource fee is 200001 stroops, the ceiling 200000"])
@@ -118,7 +119,7 @@ it("refuses a fee above the ceiling, and names both figures", () => {
   expect(total?.[0]).toBe(`${exact}_fee_exceeds_maximum`)
 })
 
-it("tells a refusal by the ledger with its code and what it means [S266]", () => {
+it("a ledger refusal carries its code and its meaning [S266]", () => {
   const answer = { _tag: "Refused", latestLedger: 1, code: "HostError: Error(Contract, #10)", detail: "" } as const
   expect(checkSimulation(answer, promise, ceilings)).toEqual([
     "invalid_ledger_enforcing_simulation_failed",
@@ -128,7 +129,7 @@ it("tells a refusal by the ledger with its code and what it means [S266]", () =>
   expect(isSpent({ ...answer, code: "HostError: Error(Auth, ExistingValue)" })).toBe(true)
 })
 
-it("needs archived entries restored first", () => {
+it("archived entries must be restored first", () => {
   const answer = { _tag: "RestoreRequired", latestLedger: 1, restoreStroops: 7n } as const
   expect(checkSimulation(answer, promise, ceilings)).toEqual([
     "invalid_ledger_restore_required",
@@ -136,7 +137,7 @@ it("needs archived entries restored first", () => {
   ])
 })
 
-it("restores archived entries within the ceilings, and names the cost beyond them", () => {
+it("archived entries are restored within the ceilings, else costs are reported", () => {
   const restoring = { ...simulated([transfer()]), restoredEntries: 1 }
   expect(reasonOf(restoring)).toBeUndefined()
   const beyond = { ...restoring, resourceFeeStroops: ceilings.resourceStroopsMax + 1n }
@@ -144,7 +145,7 @@ it("restores archived entries within the ceilings, and names the cost beyond the
   expect(reasonOf({ ...beyond, restoredEntries: 0 })).toBe("invalid_exact_ledger_payload_fee_exceeds_maximum")
 })
 
-it("finds the promised transfer among those executed, and nothing else for it", () => {
+it("the promised transfer is found among executed ones, nothing else counts", () => {
   expect(movedAsPromised([{ contract: asset, from: payer, to: payTo, amount: 10_000n }], promise)).toBe(true)
   expect(movedAsPromised([{ contract: asset, from: payer, to: payTo, amount: 9_999n }], promise)).toBe(false)
   expect(movedAsPromised([{ contract: asset, from: payer, to: stranger, amount: 10_000n }], promise)).toBe(false)

@@ -1,4 +1,4 @@
-// Contract accounts as payers and as recipients, on the local ledger: the wallet's own `__check_auth` judges the
+// Contract accounts as payers and as recipients, on the local ledger: the wallet's own `__check_auth` verifies the
 // signature, in the enforcing simulation and on the ledger.
 import { expect, it } from "@effect/vitest"
 import { xdr } from "@stellar/stellar-sdk"
@@ -7,7 +7,7 @@ import { startFacilitator } from "../../support/facilitator.ts"
 import { contractUsdc, makeSmartWallet } from "../../support/smartWallet.ts"
 
 it.live(
-  "a smart wallet pays and is paid, and a signature it does not accept pays nothing [S15, S80]",
+  "a smart wallet pays and receives; a signature it rejects pays nothing [S15, S80]",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator()

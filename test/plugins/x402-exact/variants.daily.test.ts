@@ -50,7 +50,7 @@ const shareAccount = (facilitator: Facilitator, account: Keypair, other: Keypair
 
 layer(Layer.effect(World, startFacilitator()), { timeout: 240_000, excludeTestServices: true })((it) => {
   it.effect(
-    "takes credentials that name their address in what is signed",
+    "credentials that name their address in the signed payload are accepted",
     () =>
       Effect.gen(function* () {
         const { paid, payer, settled, verified } = yield* paying({ credentials: "addressV2" })
@@ -60,7 +60,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 240_000, excludeTestSe
   )
 
   it.effect(
-    "refuses delegated credentials, whoever signed [S273]",
+    "delegated credentials are refused, whichever account signed [S273]",
     () =>
       Effect.gen(function* () {
         const { paid, settled, verified } = yield* paying({ credentials: "delegates" })
@@ -74,7 +74,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 240_000, excludeTestSe
   )
 
   it.effect(
-    "settles for an account of two keys with both signatures, and for neither key alone",
+    "a two-key account settles with both signatures only",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* World
@@ -91,7 +91,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 240_000, excludeTestSe
   )
 
   it.effect(
-    "takes nothing of the client's envelope but its one operation [S81]",
+    "only the one operation of the client's envelope is used [S81]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* World
@@ -135,7 +135,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 240_000, excludeTestSe
     ["nothing", { payload: (payload: any) => ({ ...payload, payload: {} }) }]
   ] as ReadonlyArray<readonly [string, PaymentTamper]>) {
     it.effect(
-      `refuses ${name} as malformed, before it is looked at any closer [S51, S273]`,
+      `${name} is refused as malformed before any other check [S51, S273]`,
       () =>
         Effect.gen(function* () {
           const { paid, settled, verified } = yield* paying(tamper)

@@ -1,5 +1,5 @@
-// The scheme by itself, over a ledger that answers as told: what it lets out of the house at verify and at settle, whom
-// it asks, how often a payment is decoded, and what has become too old.
+// The scheme alone, over a stub ledger: what it discloses at verify and at settle, which services it queries, how often
+// it decodes a payment, and which payments have expired.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks } from "@stellar/stellar-sdk"
@@ -34,10 +34,10 @@ const refusedBy = (code: string, latestLedger = 1_000): SimulationAnswer => ({
 })
 
 interface Ledger {
-  /** The newest ledger at the last look, and at one of this moment. */
+  /** The newest ledger of the last poll, and of a fresh one. */
   now: number
   fresh: number
-  looked: number
+  polls: number
   /** The pace of the fastest clock that a client may have. */
   fastest: number
   answer: SimulationAnswer
@@ -81,7 +81,7 @@ const services = (ledger: Ledger) => {
     Layer.succeed(LedgerClock, {
       now: Effect.sync(() => time(ledger.now)),
       fresh: Effect.sync(() => {
-        ledger.looked += 1
+        ledger.polls += 1
         return time(ledger.fresh)
       })
     } as unknown as LedgerClock["Service"]),
@@ -99,7 +99,7 @@ const services = (ledger: Ledger) => {
 
 const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect<A, E, Crypto>) => {
   const answer = refusedBy("Error(Contract, #10)")
-  const ledger: Ledger = { now: 1_000, fresh: 1_000, looked: 0, fastest: 5, answer, envelopes: [] }
+  const ledger: Ledger = { now: 1_000, fresh: 1_000, polls: 0, fastest: 5, answer, envelopes: [] }
   return Effect.flatMap(Schemes, (schemes) => use(Option.getOrThrow(schemes.find("upto")), ledger)).pipe(
     Effect.provide(services(ledger)),
     Effect.scoped
@@ -148,7 +148,7 @@ const reasonOf = (verified: unknown) =>
   isRefusal(verified) ? verified.reason.replace("invalid_upto_ledger_", "") : "valid"
 
 describe("upto", () => {
-  it.effect("lets no authorization of the facilitator out at verify: it stands as the simulation's source", () =>
+  it.effect("verify simulates the facilitator as source and exposes no authorization of it", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         yield* scheme.verify(yield* paymentOf(1_000n), "verify")
@@ -160,7 +160,7 @@ describe("upto", () => {
     )
   )
 
-  it.effect("simulates what is to be settled with both signatures, and submits those bytes", () =>
+  it.effect("settle simulates with both signatures and submits those bytes", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const payment = yield* paymentOf(250n, { expirationLedger: 1_008 })
@@ -179,7 +179,7 @@ describe("upto", () => {
     )
   )
 
-  it.effect("asks the ledger nothing about a payment that offline checks refuse [S74]", () =>
+  it.effect("the ledger is not queried for a payment that offline checks refuse [S74]", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         for (const [actual, stage] of [
@@ -187,12 +187,12 @@ describe("upto", () => {
           [999n, "verify"]
         ] as const)
           expect(reasonOf(yield* scheme.verify(yield* paymentOf(actual), stage))).not.toBe("valid")
-        expect([ledger.envelopes.length, ledger.looked]).toEqual([0, 0])
+        expect([ledger.envelopes.length, ledger.polls]).toEqual([0, 0])
       })
     )
   )
 
-  it.effect("judges what seems too early or too far by a look of this moment", () =>
+  it.effect("a start or expiry out of range is checked against a fresh poll", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         ledger.answer = refusedBy("Error(Contract, #10)", 1_013)
@@ -206,12 +206,12 @@ describe("upto", () => {
           ledger.fresh = 1_013
           expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe("simulation_failed")
         }
-        expect(ledger.looked).toBe(4)
+        expect(ledger.polls).toBe(4)
       })
     )
   )
 
-  it.effect("reckons how far is too far by the fastest clock that a client may have", () =>
+  it.effect("the maximum expiry is computed by the fastest client clock", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const payment = yield* paymentOf(1n, { deadline: 1_020 })
@@ -222,7 +222,7 @@ describe("upto", () => {
     )
   )
 
-  it.effect("does not know what begins within twelve ledgers to be too early: our node may be behind the buyer's", () =>
+  it.effect("a start within twelve ledgers is not too early", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const payment = yield* paymentOf(1_000n, { validAfter: 1_012, deadline: 1_020 })
@@ -239,7 +239,7 @@ describe("upto", () => {
     )
   )
 
-  it.effect("says when the ledger calls the authorization spent, so that our own doing is looked for", () =>
+  it.effect("a spent authorization is reported so that its settlement is searched", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const payment = yield* paymentOf(1n)
@@ -250,7 +250,7 @@ describe("upto", () => {
     )
   )
 
-  it.effect("knows an authorization by payer, nonce and end, and decodes a payment once", () =>
+  it.effect("an authorization is identified by payer, nonce and expiry, decoded once", () =>
     withScheme((scheme) =>
       Effect.gen(function* () {
         const payment = yield* paymentOf(5n)
@@ -274,7 +274,7 @@ describe("upto", () => {
     )
   )
 
-  it.effect("tells its own use of an authorization from another's", () =>
+  it.effect("the scheme distinguishes its own use of an authorization", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         const payment = yield* paymentOf(250n, { nonce: 77n })

@@ -7,7 +7,7 @@ import { max, startUpto } from "./world.ts"
 
 describe.each(databaseKinds)("the auditor on %s", (database) => {
   it.live(
-    "agrees with the ledger on a part, a whole and nothing of a maximum, and with exact payments among them",
+    "the audit matches the ledger for partial, full and zero settlements",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startUpto({ database })

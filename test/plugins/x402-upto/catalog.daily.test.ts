@@ -17,7 +17,7 @@ const catalog = {
 
 describe("a resource that is paid by what was used", () => {
   it.live(
-    "is listed with its maximum, whatever is settled, and stays one version; analytics count what moved",
+    "an upto resource is listed by its maximum; analytics count amounts transferred",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startUpto()

@@ -339,19 +339,19 @@ const breaches: ReadonlyArray<Breach> = [
 ]
 
 describe("the rules of an upto payment", () => {
-  it("are broken here one by one, each check by name", () => {
+  it("every upto rule has a breaching payment", () => {
     const broken = new Set(breaches.flatMap(({ check }) => check ?? []))
     assert.deepStrictEqual([...broken].sort(), checks.map(({ name }) => name).sort())
   })
 
-  it("have words of their own, none twice", () => {
+  it("every upto refusal has its own reason", () => {
     const words: ReadonlyArray<UptoReason> = refusals.map(({ reason }) => reason)
     assert.strictEqual(new Set(words).size, words.length)
     for (const word of words) assert.match(word, /^invalid_upto_ledger_[a-z_]+$/)
   })
 
   it.live(
-    "refuse each breach at verify and at settle, and nothing moves [S74, S76, S219, S273]",
+    "each breach is refused at verify and at settle, and nothing moves [S74, S76, S219, S273]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startUpto({
@@ -389,7 +389,7 @@ describe("the rules of an upto payment", () => {
   )
 
   it.live(
-    "take the maximum at verify and nothing else",
+    "verify accepts the maximum alone",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startUpto()

@@ -59,14 +59,14 @@ const plain = (value: ScVal): unknown => {
 }
 
 describe("the module of the settlement contract", () => {
-  it("is what its source gives, byte for byte, under the pinned hash", () => {
+  it("the module is its source's build, byte for byte, under the pinned hash", () => {
     expect(sha256Hex(wasm)).toBe(wasmHash)
     expect(sha256Hex(readFileSync(`${contractFolder}settle.wasm`))).toBe(wasmHash)
     expect(sha256Hex(Buffer.from(wasmBase64, "base64"))).toBe(wasmHash)
     expect(readFileSync(`${contractFolder}settleWasm.ts`, "utf8")).toBe(wasmSource(wasm))
   })
 
-  it("is so for each draft's too", async () => {
+  it("the module of each draft is its source's build too", async () => {
     const modules = await Promise.all(drafts.map(async (draft) => [draft, await buildDraft(draft)] as const))
     for (const [draft, module] of modules) {
       expect(sha256Hex(module)).toBe(draftWasm[draft].hash)
@@ -75,7 +75,7 @@ describe("the module of the settlement contract", () => {
     expect(readFileSync(`${draftsFolder}draftWasm.ts`, "utf8")).toBe(draftsSource(modules))
   })
 
-  it("exports one function and its memory, and imports nothing that could upgrade, create or sign", () => {
+  it("the module exports one function and imports nothing that could upgrade", () => {
     const module = new WebAssembly.Module(wasm as Uint8Array<ArrayBuffer>)
     expect(WebAssembly.Module.exports(module).map(({ name }) => name)).toEqual(["settle", "memory"])
     const imports = WebAssembly.Module.imports(module).map((entry) => `${entry.module}.${entry.name}`)
@@ -89,7 +89,7 @@ describe("the module of the settlement contract", () => {
     expect(["contractenvmetav0", "contractspecv0", "contractmetav0"].map(custom)).toEqual([1, 1, 1])
   })
 
-  it("says that it has not been audited", () => {
+  it("the module says that it has not been audited", () => {
     const [meta] = WebAssembly.Module.customSections(
       new WebAssembly.Module(wasm as Uint8Array<ArrayBuffer>),
       "contractmetav0"
@@ -99,7 +99,7 @@ describe("the module of the settlement contract", () => {
 })
 
 describe("a settlement", () => {
-  it("moves the actual amount from the payer straight to the recipient and leaves no allowance", () => {
+  it("a settlement moves the actual amount directly and leaves no allowance", () => {
     const world = new UptoWorld(wasm)
     const result = settled(world, { actual: 250n })
     expect(balances(world)).toEqual([750n, 250n])
@@ -107,7 +107,7 @@ describe("a settlement", () => {
     expect(readI128(world.allowance(payer.address))).toBe(0n)
   })
 
-  it("moves the maximum, and one atom", () => {
+  it("a settlement moves the maximum, and one atom", () => {
     for (const actual of [600n, 1n]) {
       const world = new UptoWorld(wasm)
       settled(world, { actual })
@@ -115,7 +115,7 @@ describe("a settlement", () => {
     }
   })
 
-  it("handles amounts that need more than 64 bits, in either form", () => {
+  it("a settlement handles amounts above 64 bits, in either form", () => {
     for (const max of [(1n << 55n) - 1n, 1n << 55n, (1n << 64n) + 5n, (1n << 127n) - 1n]) {
       const world = new UptoWorld(wasm)
       settled(world, { max: i128(max), actual: 7n })
@@ -127,7 +127,7 @@ describe("a settlement", () => {
     expect(refusalOf(new UptoWorld(wasm).settle({ max: i128(1n << 64n), actual: (1n << 65n) + 1n }))).toBe("104")
   })
 
-  it("of zero calls no token, moves nothing and spends the authorization all the same", () => {
+  it("a settlement of zero moves nothing and spends the authorization", () => {
     const world = new UptoWorld(wasm)
     const { events } = settled(world, { actual: 0n })
     expect(events).toHaveLength(1)
@@ -136,7 +136,7 @@ describe("a settlement", () => {
     expect(errorOf(world.settle({ actual: 5n, facilitatorNonce: 10n }))).toMatch(/Auth, ExistingValue/)
   })
 
-  it("shows allowance, transfer, the allowance's end, and an event with ceiling and actual, in this order", () => {
+  it("a settlement emits allowance, transfer, allowance end and event, in order", () => {
     const world = new UptoWorld(wasm)
     const { events } = settled(world, { actual: 250n })
     expect(events.map(({ body }) => plain(body.v0.topics[0]!))).toEqual([
@@ -155,7 +155,7 @@ describe("a settlement", () => {
     })
   })
 
-  it("costs less than the ceiling of a settlement's resource fee in instructions", () => {
+  it("a settlement costs less than its instruction limit", () => {
     expect(settled(new UptoWorld(wasm)).instructions).toBeLessThan(4_000_000)
   })
 })
@@ -180,7 +180,7 @@ describe("bounds", () => {
     ["an id of 31 bytes", { settlementId: bytes(new Uint8Array(31)) }, "101"],
     ["an id of 33 bytes", { settlementId: bytes(new Uint8Array(33)) }, "101"],
     ["an amount that is nothing", { actual: VOID }, "101"]
-  ])("refuse %s and change nothing", (_name, changes, code) => {
+  ])("the contract refuses %s and changes nothing", (_name, changes, code) => {
     const world = new UptoWorld(wasm)
     expect(refusalOf(world.settle(changes))).toBe(code)
     expect(balances(world)).toEqual([1_000n, 0n])
@@ -191,18 +191,18 @@ describe("bounds", () => {
     ["the contract as recipient", (world) => ({ payTo: world.upto })],
     ["the token as recipient", (world) => ({ payTo: world.usdToken })],
     ["the contract as payer", (world) => ({ payer: world.upto, payerKey: "nobody" })]
-  ])("refuse %s", (_name, changes) => {
+  ])("the contract refuses %s", (_name, changes) => {
     const world = new UptoWorld(wasm)
     expect(refusalOf(world.settle(changes(world)))).toBe("108")
   })
 
-  it("refuse a multiplexed recipient", () => {
+  it("the contract refuses a multiplexed recipient", () => {
     const id = payee.id.ed25519
     const muxed = { type: 2, muxedAccount: { id: 5n, ed25519: id } } as ScAddress
     expect(refusalOf(new UptoWorld(wasm).settle({ payTo: muxed }))).toBe("101")
   })
 
-  it("include both ends of the window", () => {
+  it("the time window includes both ends", () => {
     for (const changes of [{ validAfter: u32(now), deadline: u32(now) }, { deadline: u32(now + 518_400) }]) {
       settled(new UptoWorld(wasm), changes)
     }
@@ -218,21 +218,21 @@ describe("what the payer signs", () => {
     ["facilitator", () => ({ facilitator: stranger.address, facilitatorKey: stranger })],
     ["settlement id", () => ({ settlementId: settlementId(2) })]
   ]
-  it.each(others)("binds the %s", (_name, changes) => {
+  it.each(others)("the payer's signature binds the %s", (_name, changes) => {
     const world = new UptoWorld(wasm)
     const honest = world.promise(world.terms())
     const result = world.settle({ ...changes(world), payerSigns: () => honest })
     expect(errorOf(result)).toMatch(/Auth, InvalidAction.*Unauthorized/)
   })
 
-  it("binds the token", () => {
+  it("the payer's signature binds the token", () => {
     const world = new UptoWorld(wasm)
     const token = world.deploy(tokenWasm, new Uint8Array(32).fill(9))
     const honest = world.promise(world.terms())
     expect(errorOf(world.settle({ token, payerSigns: () => honest }))).toMatch(/Unauthorized/)
   })
 
-  it("binds the contract", () => {
+  it("the payer's signature binds the contract", () => {
     const world = new UptoWorld(wasm)
     const other = world.deploy(wasm, new Uint8Array(32).fill(7))
     const honest = world.promise(world.terms())
@@ -240,13 +240,13 @@ describe("what the payer signs", () => {
     expect(errorOf(world.settle({ payerSigns: () => ({ ...honest, function: forOther }) }))).toMatch(/Unauthorized/)
   })
 
-  it("binds the payer: nobody else's signature, and none, pays", () => {
+  it("a missing or another account's payer signature pays nothing", () => {
     const world = new UptoWorld(wasm)
     expect(errorOf(world.settle({ payerKey: stranger }))).toMatch(/Unauthorized/)
     expect(errorOf(world.settle({ payerKey: "nobody" }))).toMatch(/Unauthorized/)
   })
 
-  it("must cover both allowances, the maximum's and the end's", () => {
+  it("the payer's signature must cover both allowances", () => {
     const world = new UptoWorld(wasm)
     for (const keep of [0, 1]) {
       const result = world.settle({
@@ -257,7 +257,7 @@ describe("what the payer signs", () => {
     }
   })
 
-  it("does not bind the amount: the same signature settles any amount up to the maximum", () => {
+  it("one payer signature settles any amount up to the maximum", () => {
     for (const actual of [0n, 1n, 599n, 600n]) settled(new UptoWorld(wasm), { actual })
   })
 })
@@ -266,13 +266,13 @@ const contractFn = (root: ReturnType<UptoWorld["promise"]>) =>
   root.function.type === 0 ? root.function.contractFn : (undefined as never)
 
 describe("the facilitator", () => {
-  it("must sign, so that nobody who has seen the payer's signature can use it", () => {
+  it("the facilitator must sign, so an observed payer signature is useless", () => {
     const world = new UptoWorld(wasm)
     expect(errorOf(world.settle({ facilitatorKey: "nobody" }))).toMatch(/Unauthorized/)
     expect(errorOf(world.settle({ facilitatorKey: stranger }))).toMatch(/Unauthorized/)
   })
 
-  it("signs the amount: another amount needs another signature", () => {
+  it("the facilitator signs the amount: another amount needs another signature", () => {
     const world = new UptoWorld(wasm)
     const facilitatorSigns = (root: ReturnType<UptoWorld["promise"]>) => {
       const signed = contractFn(root)
@@ -283,7 +283,7 @@ describe("the facilitator", () => {
     settled(world, { actual: 600n, facilitatorSigns })
   })
 
-  it("gets nothing: no balance of its own changes", () => {
+  it("the facilitator's own balance does not change", () => {
     const world = new UptoWorld(wasm)
     world.line(sponsor, 0n)
     settled(world)
@@ -292,7 +292,7 @@ describe("the facilitator", () => {
 })
 
 describe("a settlement id", () => {
-  it("is spent once, also with fresh signatures and another amount", () => {
+  it("a settlement id is spent once, even with new signatures and amounts", () => {
     const world = new UptoWorld(wasm)
     settled(world)
     const again = { actual: 100n, payerNonce: 17n, facilitatorNonce: 18n }
@@ -302,7 +302,7 @@ describe("a settlement id", () => {
     expect(balances(world)).toEqual([650n, 350n])
   })
 
-  it("stays spent until the deadline has passed, and then the deadline itself refuses", () => {
+  it("a settlement id stays spent until its deadline refuses it", () => {
     const world = new UptoWorld(wasm)
     const window = { validAfter: u32(world.ledger), deadline: u32(world.ledger + 100_000) }
     settled(world, window)
@@ -315,7 +315,7 @@ describe("a settlement id", () => {
     expect(balances(world)).toEqual([750n, 250n])
   })
 
-  it("of one payer says nothing of another's: nobody can spend it in advance", () => {
+  it("a settlement id is per payer, so others cannot spend it first", () => {
     const world = new UptoWorld(wasm)
     world.line(stranger, 10n)
     settled(world, { payer: stranger.address, payerKey: stranger, actual: 1n })
@@ -323,14 +323,14 @@ describe("a settlement id", () => {
     expect(balances(world)).toEqual([750n, 251n])
   })
 
-  it("is given back by a settlement that fails", () => {
+  it("a failed settlement does not spend its id", () => {
     const world = new UptoWorld(wasm)
     expect(refusalOf(world.settle({ max: i128(5_000n), actual: 1_001n }))).toBe("10")
     expect(world.spentUntil(payer.address, settlementId(1))).toBeUndefined()
     settled(world, { actual: 250n })
   })
 
-  it("keeps two settlements of one payer apart in one ledger, each with its own allowance", () => {
+  it("concurrent settlements of one payer keep separate allowances", () => {
     const world = new UptoWorld(wasm)
     settled(world, { actual: 600n })
     settled(world, { actual: 300n, settlementId: settlementId(2), payerNonce: 17n, facilitatorNonce: 18n })
@@ -340,7 +340,7 @@ describe("a settlement id", () => {
 })
 
 describe("payers and recipients", () => {
-  it("a payer who has moved the balance away pays nothing and loses nothing", () => {
+  it("a payer with too little balance pays nothing and loses nothing", () => {
     const world = new UptoWorld(wasm)
     world.line(payer, 100n)
     expect(refusalOf(world.settle({ actual: 250n }))).toBe("10")
@@ -349,14 +349,14 @@ describe("payers and recipients", () => {
     expect(balances(world)).toEqual([0n, 100n])
   })
 
-  it("a recipient without a trustline is not paid and nothing else happens", () => {
+  it("a recipient without a trustline is not paid, and nothing changes", () => {
     const world = new UptoWorld(wasm)
     expect(refusalOf(world.settle({ payTo: issuer.address }))).toBe("110")
     expect(refusalOf(world.settle({ payTo: sponsor.address }))).toBe("13")
     expect(balances(world)).toEqual([1_000n, 0n])
   })
 
-  it("an allowance that the payer gave the contract before is never used and ends too", () => {
+  it("a previous allowance to the contract is unused and ends as well", () => {
     const world = new UptoWorld(wasm)
     const approve = [address(payer.address), address(world.upto), i128(900n), u32(world.ledger + 50)]
     succeeded(world.call("approve", approve, { by: payer, nonce: 99n })).changes.commit()
@@ -387,7 +387,7 @@ describe("a token that lies", () => {
     return { world, token, held: () => [held(payer.address), held(payee.address), held(world.upto)] }
   }
 
-  it("moves the amount when it is honest", () => {
+  it("an honest test token moves the amount", () => {
     const { held, token, world } = lying(0)
     settled(world, { token, actual: 250n })
     expect(held()).toEqual([1_750n, 250n, 0n])
@@ -399,13 +399,13 @@ describe("a token that lies", () => {
     ["gives it to the contract", 3],
     ["moves nothing", 4],
     ["takes an atom more than it gives", 5]
-  ])("and %s while it announces the whole is refused", (_name, mode) => {
+  ])("a token that %s while it announces the whole is refused", (_name, mode) => {
     const { held, token, world } = lying(mode)
     expect(refusalOf(world.settle({ token, actual: 250n }))).toBe("110")
     expect(held()).toEqual([2_000n, 0n, 0n])
   })
 
-  it("cannot call back into the settlement", () => {
+  it("a token cannot call back into the settlement", () => {
     const { held, token, world } = lying(6)
     expect(errorOf(world.settle({ token, actual: 250n }))).toMatch(/re-entry/)
     expect(held()).toEqual([2_000n, 0n, 0n])

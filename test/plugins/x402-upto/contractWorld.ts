@@ -45,7 +45,7 @@ export interface Terms {
 
 export interface Settling extends Partial<Terms> {
   readonly actual?: bigint | ScVal
-  /** Who signs for the payer and the facilitator, and what; each by default what the contract asks for. */
+  /** The signers for the payer and the facilitator, and what they sign; by default what the contract requires. */
   readonly payerKey?: Key | "nobody"
   readonly facilitatorKey?: Key | "nobody"
   readonly payerNonce?: bigint

@@ -8,7 +8,7 @@ import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { loadProfile } from "../../../runtime/profile.ts"
 
 describe("the settlement contract on the embedded ledger", () => {
-  it.effect("is deployed once, under an address known before, and stands in the journal", () =>
+  it.effect("the settlement contract is deployed once to a predetermined address and recorded", () =>
     Effect.gen(function* () {
       const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
       const boot = Effect.gen(function* () {
@@ -24,7 +24,7 @@ describe("the settlement contract on the embedded ledger", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("has the address that the local profile names", () =>
+  it.effect("the settlement contract has the local profile's address", () =>
     Effect.gen(function* () {
       const { tree } = yield* loadProfile("local", [], {})
       const network = (tree["networks"] as any)["ledger:testnet"]

@@ -10,7 +10,7 @@ import { startUpto } from "./world.ts"
 
 describe("the example's metered seller and its buyer", () => {
   it.live(
-    "buys by the word: some, more than the maximum pays for, and none",
+    "the example buyer pays for some words, too many, and none",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startUpto()
@@ -58,7 +58,7 @@ describe("the example's metered seller and its buyer", () => {
   )
 
   it.live(
-    "signs for no contract whose code it does not know",
+    "the example buyer signs for no unknown contract code",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startUpto()

@@ -1,5 +1,5 @@
-// A passkey's wallet with a spending policy as the payer of both schemes: the wallet judges the authenticator's
-// signature and counts what it lets through, in the enforcing simulation and on the ledger.
+// A passkey wallet with a spending policy as the payer of both schemes: the wallet verifies the authenticator's
+// signature and counts what it permits, in the enforcing simulation and on the ledger.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { passkeyWallet } from "../../support/passkeyWallet.ts"
@@ -12,7 +12,7 @@ const refused = {
 }
 
 it.live(
-  "a passkey's wallet pays by exact and by upto up to its policy's limit, and nothing beyond [S15, S76, S80]",
+  "a passkey wallet pays by exact and upto within its policy's limit [S15, S76, S80]",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startUpto()

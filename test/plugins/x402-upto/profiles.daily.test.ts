@@ -172,7 +172,7 @@ const breaches: ReadonlyArray<Breach> = [
 ]
 
 describe("the profiles of upto", () => {
-  it("are played by a buyer of each", () => {
+  it("every upto profile is tested by a buyer", () => {
     assert.deepStrictEqual(
       drafts.map(({ name }) => name),
       [...draftProfiles]
@@ -180,7 +180,7 @@ describe("the profiles of upto", () => {
   })
 
   it.live(
-    "are announced, verified by the maximum and settled by what was used, and the auditor agrees [S76, S84]",
+    "each upto profile is announced, verified, settled and audited [S76, S84]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* started
@@ -225,7 +225,7 @@ describe("the profiles of upto", () => {
   )
 
   it.live(
-    "refuse what ours refuses, at verify and at settle, and nothing moves [S219, S273]",
+    "each upto profile refuses the same breaches, and nothing moves [S219, S273]",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* started
@@ -257,7 +257,7 @@ describe("the profiles of upto", () => {
   )
 
   it.live(
-    "cost what the plugin's README says of each, within a twentieth",
+    "each upto profile costs what the README says, within a twentieth",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* started
@@ -293,7 +293,7 @@ describe("the profiles of upto", () => {
   )
 
   it.live(
-    "are refused through a contract whose code is not registered for the profile",
+    "a contract with unregistered code is refused for its profile",
     () =>
       Effect.gen(function* () {
         const swapped = (profile: DraftProfile) =>
@@ -301,7 +301,7 @@ describe("the profiles of upto", () => {
         const facilitator = yield* startUpto({ set: [offering(swapped)] })
         yield* deployed(facilitator, "seven-arguments")
         const { payTo, payer } = yield* facilitator.parties()
-        // The one is another profile's code, the other is not on the ledger at all.
+        // One is another profile's code, the other is not on the ledger.
         for (const profile of ["stateless-salt", "seven-arguments"] as const) {
           const payment = yield* pay(facilitator, profile, { payer, payTo, contract: swapped(profile) })
           const verified = yield* facilitator.verify(payment.verifyBody)

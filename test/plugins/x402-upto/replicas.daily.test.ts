@@ -1,4 +1,4 @@
-// Two replicas over one database are asked for one upto payment at once, for different amounts: one of them is settled.
+// Two replicas over one database concurrently get one upto payment for different amounts: one of them is settled.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
@@ -8,7 +8,7 @@ import { startFacilitator } from "../../support/facilitator.ts"
 import { max, startUpto } from "./world.ts"
 
 it.live.each(databaseKinds)(
-  "of the amounts that two replicas are asked for at once one is settled, whole, on %s",
+  "two replicas asked for different amounts settle exactly one, on %s",
   (kind) =>
     Effect.gen(function* () {
       const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
@@ -41,7 +41,7 @@ it.live.each(databaseKinds)(
         expect(record).toMatchObject({ state: "settled", of: 1 })
         const moved = BigInt(record!.amount)
         for (const [asked, reported] of settled) expect([asked, reported]).toEqual([moved, String(moved)])
-        // What comes later, of whatever amount and wherever, moves nothing.
+        // Any later request, for whatever amount and at either replica, moves nothing.
         for (const amount of [max - moved, max, 0n])
           expect((yield* two.settle(payment.settleBody(amount))).json.success).toBe(false)
         expect([yield* one.balance(payTo), yield* one.balance(payer.publicKey())]).toEqual([moved, 5_000n - moved])

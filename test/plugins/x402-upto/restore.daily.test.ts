@@ -16,7 +16,7 @@ const overCeiling =
   /^\d+ archived entries would be restored by the payment; the resource fee is \d+ stroops, the ceiling 100000\. /
 
 it.live(
-  "an upto settlement restores its payee's archived balance, within the fee ceiling",
+  "an upto settlement restores its payee's archived balance within the fee ceiling",
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startUpto()

@@ -5,7 +5,7 @@ import { startUpto } from "./world.ts"
 
 describe("a rotated sponsor", () => {
   it.live(
-    "still authorizes what buyers signed for it while its secret stands behind the new one's, and pays for nothing",
+    "a rotated sponsor still authorizes earlier upto signatures and pays nothing",
     () =>
       Effect.gen(function* () {
         const [before, after] = [Keypair.random(), Keypair.random()]

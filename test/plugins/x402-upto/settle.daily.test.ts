@@ -5,7 +5,7 @@ import { startFacilitator } from "../../support/facilitator.ts"
 import { max, startUpto } from "./world.ts"
 
 describe("an upto payment", () => {
-  it.live("is verified by its maximum and settled by what was used: part, all, nothing [S76, S84]", () =>
+  it.live("an upto payment verifies by its maximum and settles any part [S76, S84]", () =>
     Effect.gen(function* () {
       const facilitator = yield* startUpto()
       for (const actual of [250n, max, 0n]) {
@@ -23,7 +23,7 @@ describe("an upto payment", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is settled once: the same body hears so, another amount is a conflict, and nothing more moves", () =>
+  it.live("an upto payment settles once; another amount is a conflict", () =>
     Effect.gen(function* () {
       const facilitator = yield* startUpto()
       const { payTo, payer } = yield* facilitator.parties(5_000n)
@@ -43,7 +43,7 @@ describe("an upto payment", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("verifies until the success of what was settled is delivered, then not [S91, S93]", () =>
+  it.live("an upto payment verifies until its settlement's success is delivered [S91, S93]", () =>
     Effect.gen(function* () {
       const latch = Latch.makeUnsafe(true)
       const facilitator = yield* startUpto({
@@ -74,7 +74,7 @@ describe("an upto payment", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is not offered where no contract is configured, and nothing else is done instead [S28, S219]", () =>
+  it.live("upto is not offered without a configured contract [S28, S219]", () =>
     Effect.gen(function* () {
       const offering = yield* startUpto()
       const { payTo, payer } = yield* offering.parties()

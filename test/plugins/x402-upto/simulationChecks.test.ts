@@ -76,18 +76,18 @@ const withField = (name: string, value: Loose): ContractEvent => {
 }
 
 describe("the events of a settlement", () => {
-  it("are the allowance, the transfer, the allowance's end and the contract's own word; of zero the last alone", () => {
+  it("a settlement's events are allowance, transfer, allowance end and contract event", () => {
     expect(wordOf([approved, transferred, closed, ended])).toBeUndefined()
     expect(wordOf([endedAtZero], settlementOf(0n))).toBeUndefined()
   })
 
-  it("may have a smart account's remarks among them, wherever they stand", () => {
+  it("a smart account's events are allowed among a settlement's, at any position", () => {
     expect(wordOf([remark, approved, remark, transferred, closed, ended, remark])).toBeUndefined()
     expect(wordOf([remark, endedAtZero], settlementOf(0n))).toBeUndefined()
   })
 
   it.each<readonly [string, ReadonlyArray<ContractEvent>, string, Settlement?]>([
-    ["nothing at all", [], "event_wrong_sequence"],
+    ["nothing", [], "event_wrong_sequence"],
     ["no transfer", [approved, closed, ended], "event_wrong_sequence"],
     ["two transfers", [approved, transferred, transferred, closed, ended], "event_wrong_sequence"],
     ["no end of the allowance", [approved, transferred, ended], "event_wrong_sequence"],
@@ -147,7 +147,7 @@ describe("the events of a settlement", () => {
       [approved, transferred, closed, withField("actual", i128(249n))],
       "event_wrong_settlement"
     ]
-  ])("refuse %s", (_name, events, word, of) => {
+  ])("the events check refuses %s", (_name, events, word, of) => {
     expect(wordOf(events as ReadonlyArray<ContractEvent>, of as Settlement | undefined)).toBe(word)
   })
 })
@@ -173,7 +173,7 @@ const errorOf = (answer: SimulationAnswer, added = 0n) =>
   checkSimulation(answer, settlement, ceilings, added)?.[0].replace("invalid_upto_ledger_", "")
 
 describe("a simulation", () => {
-  it("counts only what contracts emitted in calls that succeeded", () => {
+  it("a simulation counts only events of successful contract calls", () => {
     const noise = { ...transferred, type: 2 } as ContractEvent
     const events = [approved, transferred, closed, ended]
     const all = [...events.map((event) => diagnostic(event)), diagnostic(transferred, false), diagnostic(noise)]
@@ -182,7 +182,7 @@ describe("a simulation", () => {
     expect(errorOf(simulated(1n, [Uint8Array.of(1, 2, 3)]))).toBe("event_unreadable")
   })
 
-  it("stays within each ceiling, and at verify leaves room for the facilitator's own authorization", () => {
+  it("a simulation stays within each ceiling, with room for the authorization at verify", () => {
     expect(errorOf(simulated(99_900n))).toBeUndefined()
     expect(errorOf(simulated(99_901n))).toBe("payload_fee_exceeds_maximum")
     expect(errorOf(simulated(100_001n))).toBe("payload_fee_exceeds_maximum")
@@ -198,7 +198,7 @@ describe("a simulation", () => {
     expect(checkSimulation(simulated(100_001n), settlement, roomy, 0n)?.[1]).toMatch(/ceiling 100000/)
   })
 
-  it("that is refused says why in words, and whether the authorization was used", () => {
+  it("a failed simulation says why, and whether the authorization was used", () => {
     const refused = (code: string): SimulationAnswer => ({ _tag: "Refused", latestLedger: 1, code, detail: "" })
     for (const [code, meaning] of [
       ["Error(Contract, #10)", /balance/],
@@ -228,13 +228,13 @@ describe("an executed transaction", () => {
   const holds = (events: ReadonlyArray<ContractEvent> | undefined, amount = 250n) =>
     movedAsPromised(executed(events), [{ contract, profile: tollkeeper }], { ...promise, amount })
 
-  it("moved what was promised when it shows the same sequence", () => {
+  it("an executed transaction with the same events moved the promised amount", () => {
     expect(holds([approved, transferred, closed, ended])).toBe(true)
     expect(holds([endedAtZero], 0n)).toBe(true)
     expect(holds(undefined)).toBe(true)
   })
 
-  it("did not when it shows another amount, another sequence or no word of the contract", () => {
+  it("an executed transaction with other or missing events did not settle", () => {
     expect(holds([approved, transferred, closed, ended], 251n)).toBe(false)
     expect(holds([approved, transferred, closed, ended], 0n)).toBe(false)
     expect(holds([endedAtZero])).toBe(false)

@@ -1,4 +1,5 @@
-// A small catalog of many fields, one listing each: enough that search can tell an answer from what is merely nearest.
+// A small catalog of many fields, one listing each: enough for search to separate an answer from a merely nearest
+// listing.
 import type { IngestedResource } from "../../../relevance/ingest.ts"
 
 const fields =

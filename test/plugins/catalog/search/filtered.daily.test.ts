@@ -1,7 +1,7 @@
-// A filter takes away what does not pass it and nothing else: where an answer without it holds a resource that passes,
-// the answer with it is not empty. Random queries and filters over 500 resources; the filters are judged here by the
-// resources themselves. And sets of listings and questions as people write them, of which search learns from its first
-// hits: few under a filter.
+// A filter removes what does not pass it and nothing else: where an unfiltered response holds a passing resource, the
+// filtered one is not empty. Random queries and filters over 500 resources; the test evaluates the filters on the
+// resources themselves. Also sets of listings and questions as people write them, from whose first hits search expands
+// a query: few pass a filter.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -70,7 +70,7 @@ const namesOf = Effect.fnUntraced(function* (facilitator: Facilitator, parameter
 
 describe.each(databaseKinds)("a filter on %s", (database) => {
   it(
-    "empties no answer that holds something which passes it",
+    "a filter never empties a response that holds a passing resource",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -113,7 +113,7 @@ const ofOwnRecipients = (set: Dataset): ReadonlyArray<IngestedResource> =>
 
 describe.each(["second", "third", "fourth"] as const)("a recipient, of the %s set", (name) => {
   it(
-    "is shown what the answer to everybody has of it",
+    "a narrow filter keeps its matches from the unfiltered response",
     () =>
       Effect.runPromise(
         Effect.scoped(

@@ -30,7 +30,7 @@ describe("the price in a query", () => {
     ["weather between $0.001 and $0.01", "weather", "CUSDC", 100_000n, "between $0.001 and $0.01"],
     ["Wetter unter 1 cent", "Wetter", "CUSDC", 100_000n, "unter 1 cent"],
     ["markdown with a budget cap of $0.005.", "markdown .", "CUSDC", 50_000n, "with a budget cap of $0.005"]
-  ])("is a filter in %j", (query, rest, asset, maxPrice, words) => {
+  ])("a price filter is read from %j", (query, rest, asset, maxPrice, words) => {
     expect(read(query)).toEqual([rest, asset, maxPrice, false, [words]])
   })
 
@@ -53,11 +53,11 @@ describe("the price in a query", () => {
     "regex-free parser",
     "sugar free recipes",
     "duty-free shops"
-  ])("is none in %j", (query) => {
+  ])("no price filter is read from %j", (query) => {
     expect(read(query)).toEqual([query, undefined, undefined, false, []])
   })
 
-  it("is a wish in cheapest and a leading free, whose words name nothing that is looked for", () => {
+  it("cheapest and a leading free are ranking hints, not search terms", () => {
     expect(read("cheapest image generation")).toEqual(["image generation", undefined, undefined, true, ["cheapest"]])
     expect(read("free regex tester")).toEqual(["regex tester", undefined, undefined, true, ["free"]])
     expect(read("kostenloses Wetter")).toEqual(["Wetter", undefined, undefined, true, ["kostenloses"]])
@@ -66,7 +66,7 @@ describe("the price in a query", () => {
     expect(read("cheapest")).toEqual(["cheapest", undefined, undefined, false, []])
   })
 
-  it("gives way to the caller's own filters, and to assets that this ledger does not have", () => {
+  it("price words yield to the caller's filters and to unknown assets", () => {
     const own = { asset: "CXLM", maxPrice: 5n }
     expect(readIntent("weather under $0.01", own, assets)).toMatchObject({ query: "weather under $0.01", filters: own })
     expect(readIntent("weather under €0.01", {}, assets).filters).toEqual({})

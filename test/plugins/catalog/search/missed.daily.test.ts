@@ -1,5 +1,5 @@
-// What was looked for and not found, over whole facilitators: whose words are kept, how they are counted, and who is
-// told of them.
+// Searches without a result, over whole facilitators: which queries are stored, how they are counted, and which callers
+// may read them.
 import { expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { describe } from "vitest"
@@ -37,7 +37,7 @@ const catalog = {
   schema: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", properties: { input: {} } }
 }
 
-/** Lists a resource, and finds it once the index knows it; looks before that were in vain, and may be told. */
+/** Lists a resource and polls until the index has it; earlier searches found nothing and may be reported as missed. */
 const list = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const [payer, payTo] = [yield* facilitator.account(), (yield* facilitator.account()).publicKey()]
   const resourceUrl = "http://127.0.0.1:9/almanac"
@@ -60,14 +60,14 @@ describe("the words that are kept of a query", () => {
     ["sk_live_51H8aBcDeFgHiJkLmNoPqR", ""],
     ["\u202eevil\u202c\u0007 word", "evil word"],
     ["ab ".repeat(80), "ab ".repeat(43).slice(0, 128).trim()]
-  ])("of %j are %j", (query, kept) => {
+  ])("of %j the stored words are %j", (query, kept) => {
     expect(keptWords(query)).toBe(kept)
   })
 })
 
 describe.each(databaseKinds)("searches without a result on %s", (database) => {
   it.live(
-    "are told to operators alone, the most asked first, by callers and times, and name nobody",
+    "operators alone read missed searches, most frequent first, without callers' names",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set: [plugins], channels: 1 })
@@ -101,7 +101,7 @@ const readPage = ({ json }: Answer) => ({
 
 describe("a search of which nothing speaks for an answer", () => {
   it.live(
-    "shows the nearest three, says on each page and to agents that it does, and its words are told as missed",
+    "a search without an answer shows the nearest three and says so",
     () =>
       Effect.gen(function* () {
         const all = "plugins=[ledger-local,x402-exact,catalog,search-lexical,search-semantic]"
@@ -111,7 +111,7 @@ describe("a search of which nothing speaks for an answer", () => {
         const [answered, unanswered] = ["wine%20ratings", "which%20mushroom%20is%20safe"]
         const found = (query: string) => Effect.map(facilitator.ask(`/discovery/search?query=${query}`), readPage)
         const isAnswer = ({ count, nearestOnly }: ReturnType<typeof readPage>) => count > 0 && nearestOnly === undefined
-        // Looked for in vain until the index knows it, which is told as missed.
+        // Searched without a result until the index has it, which is reported as missed.
         yield* eventually(found("chess%20moves"), isAnswer)
         expect(isAnswer(yield* found(answered!))).toBe(true)
         yield* eventually(found(unanswered!), ({ count }) => count === 3)
@@ -153,7 +153,7 @@ describe("a search of which nothing speaks for an answer", () => {
 
 describe("a facilitator that keeps no words", () => {
   it.live(
-    "has none, whatever is looked for",
+    "a facilitator configured to store no queries reports no missed searches",
     () =>
       Effect.gen(function* () {
         const set = [plugins, "search.missed_days=0"]

@@ -1,5 +1,5 @@
-// An answer says that it is partial where the mode that was asked for has no provider, whatever answers instead; the
-// default mode is what is on, and is whole.
+// A response says that it is partial when the requested mode has no provider, whichever branch answers instead; the
+// default mode is what is enabled, and is complete.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -18,7 +18,7 @@ const compositions = [
 
 describe.each(databaseKinds)("without a model's provider, on %s", (database) => {
   it.live.each(compositions)(
-    "an answer of %s is partial for the modes %j, on each page",
+    "a response of %s is partial for the modes %j on each page",
     ([branches, lacking]) =>
       Effect.gen(function* () {
         const set = [`plugins=[ledger-local,x402-exact,catalog,${branches}]`]

@@ -31,17 +31,17 @@ describe("whether anything answers a query of a known number of words", () => {
     )
   }
 
-  it("depends on relevance, of which a longer query has less", () => {
+  it("the answer threshold depends on relevance, lower for longer queries", () => {
     expect(asked(0.5, 2)).toBe(true)
     expect(asked(0.1, 2)).toBe(false)
     expect(asked(0.1, 6)).toBe(true)
   })
 
-  it("is left to an operator's model", () => {
+  it("an operator's model decides alone whether a query has an answer", () => {
     expect(asked(0.1, 2, "semantic")).toBe(true)
   })
 
-  it("counts a pair of characters as a word", () => {
+  it("a pair of characters counts as one word of the query", () => {
     expect(countWords("find me a song")).toBe(4)
     expect(countWords("今夜見える星")).toBe(3)
     expect(countWords("GPS の位置")).toBe(3)
@@ -54,7 +54,7 @@ describe("fusion", () => {
     { mode: "semantic", weight: 0.8, hits: hits(3, 2) }
   ] as const
 
-  it("adds weight / (k + rank) of each branch and tells the standings [S130]", () => {
+  it("fusion adds weight / (k + rank) of each branch and reports the ranks [S130]", () => {
     const fused = fuse(branches, { k: 10, relevanceMin: 0, bestMin: 0 })
     expect(ids(fused)).toEqual([2, 3, 1])
     expect(fused[0]!.score).toBeCloseTo(0.2 / 12 + 0.8 / 12, 12)
@@ -64,7 +64,7 @@ describe("fusion", () => {
     })
   })
 
-  it("leaves out what no branch finds relevant, and keeps what one does", () => {
+  it("fusion drops hits that no branch finds relevant", () => {
     const weak = (id: number): Hit => ({ id: BigInt(id), score: 1, relevance: 0.01 })
     expect(
       ids(
@@ -81,7 +81,7 @@ describe("fusion", () => {
 
   const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
 
-  it("measures what is weak by the branch's best hit, and finds nothing where the best is weak", () => {
+  it("a weak hit is measured against its branch's best hit", () => {
     const found = (...hits: ReadonlyArray<Hit>) =>
       ids(fuse([{ mode: "lexical", weight: 1, hits }], { k: 10, relevanceMin: 0.2, bestMin: 0.3 }))
     expect(found(hit(1, 0.5), hit(2, 0.11), hit(3, 0.09))).toEqual([1, 2])
@@ -89,7 +89,7 @@ describe("fusion", () => {
     expect(found(hit(1, 0.31), hit(2, 0.07))).toEqual([1, 2])
   })
 
-  it("keeps, where nothing is sure, what holds a rare word of the query or what words and means both point at", () => {
+  it("without a confident branch, rare words or agreement of branches keep a hit", () => {
     const found = (best: number) =>
       ids(
         fuse(
@@ -121,7 +121,7 @@ describe("fusion", () => {
       { k: 10, relevanceMin: 0, bestMin }
     ).length > 3
 
-  it("answers no question whose likest by words and means is no likelier than chance makes one", () => {
+  it("a question whose nearest hit is within chance has no answer", () => {
     // Means alone: as like as chance makes the likest, and far beyond.
     expect(isAnswered([], [prominent(1, 0.4, -0.2), prominent(2, 0.3, -0.9)])).toBe(false)
     expect(isAnswered([], [prominent(1, 0.4, 0.5), prominent(2, 0.3, -0.9)])).toBe(true)
@@ -136,7 +136,7 @@ describe("fusion", () => {
     expect(isAnswered([], [prominent(1, 0.4, -0.2)], 0)).toBe(true)
   })
 
-  it("answers no question by what is no evidence of a short one, however much of it that is", () => {
+  it("many weak signals do not answer a short question", () => {
     const held = (id: number, relevance: number, evidence: number): Hit => ({ ...hit(id, relevance), evidence })
     const means = [prominent(1, 0.4, -0.9), prominent(3, 0.1, -1.6)]
     // A fifth of two words, and of three; the same by means.
@@ -149,7 +149,7 @@ describe("fusion", () => {
     expect(isAnswered([{ ...held(1, 0.2, 0.1), isEvident: true }], means)).toBe(true)
   })
 
-  it("shows the nearest three of what is no answer, by words and means together, and nothing where a model was asked", () => {
+  it("an unanswered query shows the nearest three unless a model was asked", () => {
     const found = (more: ReadonlyArray<Hit> = [], relevanceMin = 0.1) =>
       ids(
         fuse(
@@ -166,7 +166,7 @@ describe("fusion", () => {
     expect(found([hit(4, 0.1)])).toEqual([])
   })
 
-  it("keeps, where no branch is sure and a model was asked, what is beyond chance, first what two name", () => {
+  it("with an uncertain model, hits beyond chance stay, those of two branches first", () => {
     const found = (words: ReadonlyArray<Hit>) =>
       ids(
         fuse(
@@ -187,7 +187,7 @@ describe("fusion", () => {
     expect(found([{ ...hit(2, 0.02), isEvident: true }, hit(3, 0.02)])).toEqual([2])
   })
 
-  it("answers, where no branch is sure, when one is beyond chance or holds a rare word of the query", () => {
+  it("without a confident branch, one hit beyond chance or a rare word answers", () => {
     const found = (words: ReadonlyArray<Hit>) =>
       ids(
         fuse(
@@ -208,7 +208,7 @@ describe("fusion", () => {
     expect(isAnswered([{ ...hit(3, 0.05), isEvident: true }], means)).toBe(true)
   })
 
-  it("puts what is the most relevant by words and means together first where words are not sure", () => {
+  it("combined lexical and semantic relevance ranks first when words are uncertain", () => {
     const found = (best: number, means: number, more: ReadonlyArray<Hit> = []) =>
       ids(
         fuse(
@@ -228,7 +228,7 @@ describe("fusion", () => {
     expect(found(0.14, 0.5, [hit(5, 0.2), hit(1, 0.19)])[0]).toBe(1)
   })
 
-  it("asks words alone no more than before, means alone for less, and an operator's model settles it", () => {
+  it("the lexical threshold stays, the semantic one drops, the model decides", () => {
     const means = [prominent(1, 0.4, -0.2)]
     const options = { k: 10, relevanceMin: 0.2, bestMin: 0.15 }
     const alone = (prominence: number, bestMin = 0.15) => {
@@ -256,7 +256,7 @@ describe("fusion", () => {
     expect(ids(fuse([...both, { mode: "semantic", weight: 1, hits: [hit(5, 0.5)] }], options))).toEqual([1, 5])
   })
 
-  it("ranks nothing that is told for its prominence alone", () => {
+  it("prominence alone never makes a hit relevant", () => {
     const aside: Hit = { ...prominent(2, 0, 3), isAside: true }
     expect(
       ids(
@@ -271,7 +271,7 @@ describe("fusion", () => {
     ).toEqual([1])
   })
 
-  it("hears from a search without the filters whether anything fits", () => {
+  it("a filtered search takes its fit from the unfiltered one", () => {
     const found = (isFitting: boolean) =>
       ids(
         fuse(
@@ -286,7 +286,7 @@ describe("fusion", () => {
     expect(found(false)).toEqual([1, 2])
   })
 
-  it("measures what is weak by what there is without the filters, where that is known", () => {
+  it("a weak hit is measured against the unfiltered best where known", () => {
     const found = (best: number) =>
       ids(
         fuse([{ mode: "lexical", weight: 1, hits: [hit(1, 0.12), hit(2, 0.09)] }], {
@@ -300,7 +300,7 @@ describe("fusion", () => {
     expect(found(0.29)).toEqual([])
   })
 
-  it("counts the means of words in full where the words find little, and the less the surer those are", () => {
+  it("semantic similarity weighs less the more confident the lexical branch is", () => {
     const fused = (words: number, means: number) =>
       fuse(
         [
@@ -325,13 +325,13 @@ describe("fusion", () => {
     expect(alone[0]!.score).toBeCloseTo(0.03, 12)
   })
 
-  it("gives equals of a branch one rank, and the next the rank it has", () => {
+  it("equal scores of a branch share a rank, and the next rank skips", () => {
     const equals = [1, 2, 3].map((id): Hit => ({ id: BigInt(id), score: id < 3 ? 1 : 0.5, relevance: 0.5 }))
     const fused = fuse([{ mode: "lexical", weight: 1, hits: equals }], { k: 10, relevanceMin: 0, bestMin: 0 })
     expect(fused.map(({ score }) => score)).toEqual([1 / 11, 1 / 11, 1 / 13])
   })
 
-  it("puts the one that was listed first before its equals", () => {
+  it("of equal hits the one listed first ranks first", () => {
     expect(
       ids(
         fuse(
@@ -374,7 +374,7 @@ describe("signals", () => {
       ])
     )
 
-  it("move a resource by a bounded share, however many pay for it", () => {
+  it("popularity moves a resource by a bounded share", () => {
     const [first, second] = [
       { id: 1n, score: 1, standings: {} },
       { id: 2n, score: 0.9, standings: {} }
@@ -382,7 +382,7 @@ describe("signals", () => {
     const richest = known((id) => (id === 2n ? { payers: 10n ** 12n, lastSeenAt: new Date(2 * now) } : {}))
     expect(ids(weigh([first, second], richest, weights, now))).toEqual([1, 2])
     expect(weigh([second], richest, weights, now)[0]!.score).toBeCloseTo(0.9 * 1.07, 12)
-    // One payer, who may pay as often as it likes, is worth a tenth of all that popularity is.
+    // One payer, however often it pays, adds a tenth of the maximum popularity.
     expect(
       weigh(
         [first],
@@ -393,7 +393,7 @@ describe("signals", () => {
     ).toBeCloseTo(0.1, 2)
   })
 
-  it("spread the hits of one origin, and keep all of them", () => {
+  it("hits of one origin are spread, and none is lost", () => {
     const crowd = weigh(
       list(12),
       known((id) => (id <= 10n ? { origin: "https://crowd" } : {})),
@@ -404,7 +404,7 @@ describe("signals", () => {
     expect(ids(crowd).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, at) => at + 1))
   })
 
-  it("put what is merely claimed behind what somebody stands for and is as relevant, however often it was seen", () => {
+  it("claimed listings rank behind equally relevant ones with evidence, however often seen", () => {
     const equal = Array.from({ length: 6 }, (_, at) => ({ id: BigInt(at + 1), score: 1, standings: {} }))
     const seen = known((id) => ({
       stands: id > 3n,
@@ -432,7 +432,7 @@ describe("signals", () => {
   const vouched = known((id) => ({ stands: id > 30n, origin: `https://${id}` }))
   const placeOf = (id: number, hits: Parameters<typeof weigh>[0]) => ids(weigh(hits, vouched, weights, now)).indexOf(id)
 
-  it("rank eight claims that are more relevant by the margin before evidence, and more only if four times so", () => {
+  it("at most eight claims beyond the relevance margin precede evidence", () => {
     expect(placeOf(31, flooded(0.71))).toBe(0)
     expect(placeOf(31, flooded(0.69))).toBe(8)
     expect(placeOf(31, flooded(0.26))).toBe(8)
@@ -441,12 +441,12 @@ describe("signals", () => {
     expect(ids(weigh(flooded(0.1), vouched, { ...weights, evidence_margin: 0.95 }, now))[0]).toBe(31)
   })
 
-  it("order evidence behind a flood by its scores among evidence", () => {
+  it("evidence behind a flood keeps the order of its scores", () => {
     expect(placeOf(32, flooded(0.26, [0.01, 0.02]))).toBe(8)
     expect(placeOf(32, flooded(0.26, [0.02, 0.01]))).toBe(9)
   })
 
-  it("settle equals by what they cost, where that is wished for, and nothing else", () => {
+  it("price breaks ties only when the query asks for cheap", () => {
     const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, standings: {} }))
     const priced = known((id) => ({ price: id === 1n ? 1 : 0.001 }))
     const wish = { ...weights, prefersCheap: true }
@@ -455,7 +455,7 @@ describe("signals", () => {
     expect(ids(weigh([{ ...first!, score: 1.1 }, second!], priced, wish, now))).toEqual([1, 2])
   })
 
-  it("leave the order of what is far behind", () => {
+  it("hits far behind keep their order", () => {
     expect(
       ids(
         weigh(
@@ -473,7 +473,7 @@ describe("a first page", () => {
   const hit = (at: number) => ({ id: BigInt(at), score: 1 / at, standings: {} })
   const list = Array.from({ length: 60 }, (_, at) => hit(at + 1))
 
-  it("gives the places of one sentence to the sellers with evidence who answer best, whoever said it first", () => {
+  it("copies of one sentence yield their places to sellers with evidence", () => {
     const sketch = sketchOf("Gives the forecast by the hour for one request as data")
     const sellerOf = (stands: boolean) => (id: bigint) => ({
       origin: `https://${id}`,
@@ -486,12 +486,12 @@ describe("a first page", () => {
       ids(spreadSellers(hits, sellerOf(stands)).hits).slice(0, 20)
     expect(first(true).filter((id) => id <= 30)).toEqual([1, 2, 3])
     expect(first(false).filter((id) => id <= 30)).toEqual([28, 29, 30])
-    // Behind a flood scores are about equal, and those among evidence tell who answers best.
+    // Behind a flood scores are about equal; the scores among evidence decide the order.
     const behind = list.map((one, at) => ({ ...one, score: 1, scoreAmongEvidence: 1 / (1 + at) }))
     expect(first(true, behind).filter((id) => id <= 30)).toEqual([1, 2, 3])
   })
 
-  it("gives a text that many say three places on a first page, those of whoever said it first", () => {
+  it("a text that many sellers copy keeps three places for its first sellers", () => {
     const list = Array.from({ length: 40 }, (_, at) => hit(at < 30 ? 100 - at : at))
     const town = (id: bigint) => ["Riga", "Oslo", "Lima", "Bern"][Number(id) % 4]!
     const own = "abcdefghijklmnopqrstuvwxyz"
@@ -527,7 +527,7 @@ describe("a first page", () => {
     ])
   })
 
-  it("tells texts that say nearly the same, without their numbers and order", () => {
+  it("near-duplicate texts are detected regardless of numbers and word order", () => {
     const alike = (a: string, b: string) => areAlike(sketchOf(a), sketchOf(b))
     expect(alike("Weather forecast for Riga, 17", "forecast: weather for Riga 18")).toBe(true)
     expect(alike("Weather forecast for Riga", "Currency rates of any bank")).toBe(false)
@@ -546,7 +546,7 @@ describe("a first page", () => {
     expect(alike(long(0), long(70))).toBe(false)
   })
 
-  it("groups texts by the first that says nearly the same, as one comparison after another does", () => {
+  it("near-duplicates are grouped by their first text, like pairwise comparison", () => {
     const random = randomFrom(7_919)
     const word = () => String.fromCharCode(97 + random.below(6), 97 + random.below(6))
     for (let round = 0; round < 200; round++) {
@@ -564,7 +564,7 @@ describe("a first page", () => {
     }
   })
 
-  it("holds three hits of one seller at most, by origin and by recipient, and the list loses none", () => {
+  it("one seller has at most three hits per page, and none is lost", () => {
     const sellerOf = (id: bigint) =>
       id <= 20n
         ? { origin: `https://s${id}`, payTos: ["GCROWD"] }
@@ -578,7 +578,7 @@ describe("a first page", () => {
     expect(isCrowded).toBe(false)
   })
 
-  it("says when one seller's hits have left none of the others", () => {
+  it("the result says when one seller's hits fill the list", () => {
     const crowd = () => ({ origin: "https://crowd", payTos: ["GCROWD"] })
     expect(spreadSellers(list, crowd).isCrowded).toBe(true)
     expect(spreadSellers(list.slice(0, 3), crowd).isCrowded).toBe(false)
@@ -586,7 +586,7 @@ describe("a first page", () => {
 })
 
 describe("a cursor's list", () => {
-  it("comes back as it went in, and nothing else does [S125]", () => {
+  it("a cursor's list round-trips and rejects every other input [S125]", () => {
     for (const ids of [
       [],
       [0n, 1n, 127n, 128n, 300n, 2n ** 62n],

@@ -35,7 +35,7 @@ const catalog = Layer.effect(
 describeDatabases(
   "what passes rare filters",
   (layer) => {
-    it.effect("is all of it, by one statement a search; common filters are counted once a minute [S117]", () =>
+    it.effect("rare filters read all matches in one statement; common ones are cached [S117]", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* ingest(sql, resources)
@@ -56,7 +56,7 @@ describeDatabases(
         for (const statements of [1, 0]) expect(yield* ask({ payTo })).toEqual({ value: [id], statements })
         yield* TestClock.adjust("30 seconds")
         expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
-        // Nothing is kept where nobody can tell what it is of.
+        // Nothing is cached when its edition is unknown.
         journal.edition = Effect.fail(new Error("no journal")) as never
         for (const _ of [1, 2]) expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
         journal.edition = Effect.succeed("2")
@@ -69,7 +69,7 @@ describeDatabases(
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
         yield* TestClock.adjust("1 minute")
         expect(yield* ask({ type: "http" })).toEqual({ value: [id], statements: 1 })
-        // Whatever keeps the database from answering, no search fails or waits long for it.
+        // When the database does not answer, no search fails or waits long for it.
         expect(yield* passing({ network: "1 / 0 = 1" as NeutralNetwork }, 1n)).toBeUndefined()
         const asked = yield* Effect.forkChild(
           passing({ network: "(select pg_sleep(1)) is null" as NeutralNetwork }, 1n)

@@ -1,5 +1,5 @@
-// The figures of the search view against a plain count, over random histories: what was looked for in vain, by words
-// and days, and which searches led to payments. What is kept is written and pruned by the house's own statements.
+// The figures of the search view against a plain recount, over random histories: searches without a result, by words
+// and days, and searches that led to payments. The product's own statements write and prune the data.
 import { expect, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -238,7 +238,7 @@ const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: n
   }
 }
 
-/** The time stands still, so that the plain count and the house see the same days and hours. */
+/** The clock does not advance, so that the plain recount and the product see the same days and hours. */
 const atRest = <A, E, R>(test: (now: number) => Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
@@ -256,12 +256,12 @@ describeDatabases(
     layer(database, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       for (const seed of seeds) {
         it.effect(
-          `has of every word that was missed what a plain count has, for seed ${seed}`,
+          `missed searches match a plain recount, for seed ${seed}`,
           () => atRest((now) => checkAllMissed(seed, now)),
           240_000
         )
         it.effect(
-          `has of searches and payments what a plain count has, for seed ${seed} [S174–S177]`,
+          `searches and their payments match a plain recount, for seed ${seed} [S174–S177]`,
           () =>
             atRest(
               Effect.fnUntraced(function* (now) {

@@ -1,5 +1,5 @@
-// Spam in the catalog: listings stuffed with everybody's words, and a seller of 180 near-identical ones. The honest
-// listing stays on the first page of every query it answers, and no hit is lost under a cursor.
+// Spam in the catalog: listings stuffed with common words, and a seller of 180 near-identical ones. The honest listing
+// stays on the first page of every query it answers, and no hit is lost under a cursor.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -42,7 +42,7 @@ const others = Array.from({ length: 60 }, (_, at) =>
 )
 const all = [...crowd, ...stuffed, ...others, ...honest]
 
-/** Sellers of one listing each that say about the same: in three ways, in letters that look alike, by tags alone. */
+/** Sellers of one listing each with about the same text: in three wordings, in look-alike letters, by tags alone. */
 const sybils = Array.from({ length: 200 }, (_, at) => {
   const said = [
     `Weather forecast exchange rates text to speech voice, city ${at}.`,
@@ -88,7 +88,7 @@ const untilFound = (facilitator: Facilitator, count: number) =>
 
 describe.each(databaseKinds)("search among spam on %s", (database) => {
   it(
-    "shows the honest listing on the first page among as many sellers as listings, whatever their words and languages",
+    "an honest listing stays on the first page among one-listing spam sellers",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -96,7 +96,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
             const facilitator = yield* startFacilitator({ database, channels: 1 })
             yield* facilitator.publishedBy(ingest(facilitator.sql, [...sybils, ...others, ...honest]))
             yield* untilFound(facilitator, sybils.length + others.length + honest.length)
-            // Each of them was paid once, by somebody.
+            // Each of them was paid once, by some payer.
             yield* facilitator.sql`update catalog_activity set earned = 1`
             yield* facilitator.sql`update catalog_resources set standing_at = now()`
             for (const [query, name] of queries) {
@@ -113,7 +113,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
   )
 
   it(
-    "shows the honest listing on the first page of every query, and loses no other",
+    "an honest listing stays on every first page, and paging loses none",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -142,7 +142,7 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
             }
             expect(new Set(seen).size).toBe(seen.length)
             expect(seen.filter((name) => name.startsWith("crowd"))).toHaveLength(180)
-            // Words of price are no words of what is looked for, and the answer says how they were taken.
+            // Price words are not search terms, and the response says how they were read.
             const [cheap, limited] = [
               yield* ask(facilitator, { query: "cheapest weather forecast" }),
               yield* ask(facilitator, { query: "weather forecast under $0.001 per call" })
@@ -151,9 +151,9 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
             expect(cheap.resources.map(({ name }) => name)).toContain("forecast")
             const { maxPrice, words } = limited.understood!
             expect([maxPrice, words]).toEqual(["10000", ["under $0.001 per call"]])
-            // None of these listings can be paid in what the dollars stand for.
+            // None of these listings accepts an asset that a dollar price refers to.
             expect(limited.resources).toEqual([])
-            // Who asks for one seller gets it.
+            // A search for one seller finds it.
             const { resources } = yield* ask(facilitator, { query: "weather forecast", payTo: "GCROWD" })
             expect(resources).toHaveLength(20)
           })

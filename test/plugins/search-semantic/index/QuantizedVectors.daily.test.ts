@@ -33,7 +33,7 @@ const embeddings = (count: number, dimension: number, topics: number): ReadonlyA
 const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, one, at) => sum + one * b[at]!, 0)
 
 describe("quantized vectors", () => {
-  it("return 95 of 100 of the exact nearest", () => {
+  it("quantized search returns 95 of the exact nearest 100", () => {
     const all = embeddings(8_000, 128, 200)
     const stored = new QuantizedVectors(128)
     stored.put(all.map((vector, at) => ({ id: BigInt(at), vector })))
@@ -53,33 +53,30 @@ describe("quantized vectors", () => {
     expect(found / 400, `seed ${seed}`).toBeGreaterThanOrEqual(0.95)
   })
 
-  it.each([20, 44, 100, 384, 1_536, 4_096])(
-    "are what exact ones are, whatever their length: %d numbers",
-    (dimension) => {
-      const all = embeddings(2_500, dimension, 60)
-      const stored = new QuantizedVectors(dimension, 60)
-      // Some before the codes are made, some after, and one of each kind replaced by another's neighbour.
-      for (const [from, to] of [
-        [0, 2_100],
-        [2_100, 2_500]
-      ] as const)
-        stored.put(all.slice(from, to).map((vector, at) => ({ id: BigInt(from + at), vector })))
-      for (const at of [17, 2_417]) {
-        stored.put([{ id: BigInt(at), vector: all[at + 1]! }])
-        const near = stored.nearest(all[at + 1]!, 12)
-        expect(
-          near.map(({ id }) => Number(id)),
-          `seed ${seed}`
-        ).toEqual(expect.arrayContaining([at, at + 1]))
-        for (const { id, similarity } of near) {
-          const exact = dot(id === 17n || id === 2_417n ? all[Number(id) + 1]! : all[Number(id)]!, all[at + 1]!)
-          expect(Math.abs(similarity - exact), `seed ${seed}`).toBeLessThan(0.02)
-        }
+  it.each([20, 44, 100, 384, 1_536, 4_096])("quantized scores match exact ones at %d dimensions", (dimension) => {
+    const all = embeddings(2_500, dimension, 60)
+    const stored = new QuantizedVectors(dimension, 60)
+    // Some before the codes are made, some after, and one of each kind replaced by another's neighbour.
+    for (const [from, to] of [
+      [0, 2_100],
+      [2_100, 2_500]
+    ] as const)
+      stored.put(all.slice(from, to).map((vector, at) => ({ id: BigInt(from + at), vector })))
+    for (const at of [17, 2_417]) {
+      stored.put([{ id: BigInt(at), vector: all[at + 1]! }])
+      const near = stored.nearest(all[at + 1]!, 12)
+      expect(
+        near.map(({ id }) => Number(id)),
+        `seed ${seed}`
+      ).toEqual(expect.arrayContaining([at, at + 1]))
+      for (const { id, similarity } of near) {
+        const exact = dot(id === 17n || id === 2_417n ? all[Number(id) + 1]! : all[Number(id)]!, all[at + 1]!)
+        expect(Math.abs(similarity - exact), `seed ${seed}`).toBeLessThan(0.02)
       }
     }
-  )
+  })
 
-  it("do not overflow where every number adds up", () => {
+  it("quantized sums do not overflow when every number adds up", () => {
     const [dimension, others] = [4_096, embeddings(2_100, 4_096, 2_100)]
     const alike = unit(Array.from({ length: dimension }, () => 1))
     const stored = new QuantizedVectors(dimension, 60)
@@ -89,7 +86,7 @@ describe("quantized vectors", () => {
     expect(stored.nearest(alike, 1)[0]!.similarity).toBeCloseTo(1, 2)
   })
 
-  it("keep finding when what came later is unlike what came first", () => {
+  it("quantized search finds later vectors unlike the first ones", () => {
     const [early, late] = [embeddings(2_100, 64, 1), embeddings(16_000, 64, 300)]
     const stored = new QuantizedVectors(64, 150)
     stored.put(early.map((vector, at) => ({ id: BigInt(at), vector })))
@@ -106,7 +103,7 @@ describe("quantized vectors", () => {
     expect(found, `seed ${seed}`).toBeGreaterThanOrEqual(175)
   })
 
-  it("replaces a vector, grows, and ranks among given ids only", () => {
+  it("quantized vectors are replaced, grow, and rank among given ids only", () => {
     const stored = new QuantizedVectors(8)
     const axis = (at: number) => unit(Array.from({ length: 8 }, (_, i) => (i === at ? 1 : 0.01)))
     stored.put([0, 1, 2, 3, 4].map((at) => ({ id: BigInt(at), vector: axis(at) })))
@@ -124,7 +121,7 @@ describe("quantized vectors", () => {
     expect(new QuantizedVectors(8).nearest(axis(0), 5)).toEqual([])
   })
 
-  it("are of another edition after each change, and each copy by itself", () => {
+  it("each change gives quantized vectors a new edition, per copy", () => {
     const vectors = [{ id: 1n, vector: new Float32Array([1, 0]) }]
     const [stored, other] = [new QuantizedVectors(2), new QuantizedVectors(2)]
     const editions = new Set([stored.edition, other.edition])
@@ -138,7 +135,7 @@ describe("quantized vectors", () => {
 })
 
 describe("the background of quantized vectors", () => {
-  it("is what any of them has in common with a vector, by a thousand of them at most, and nothing among a few", () => {
+  it("the background is the mean similarity of a bounded sample", () => {
     const all = embeddings(4_000, 100, 100)
     const stored = new QuantizedVectors(100)
     const one = unit(Array.from({ length: 100 }, normal))
@@ -161,7 +158,7 @@ describe("the background of quantized vectors", () => {
     }
   })
 
-  it("is not told where all are the same", () => {
+  it("there is no background when all vectors are equal", () => {
     const [vector] = embeddings(1, 100, 1)
     const stored = new QuantizedVectors(100)
     stored.put(Array.from({ length: 30 }, (_, at) => ({ id: BigInt(at), vector: vector! })))

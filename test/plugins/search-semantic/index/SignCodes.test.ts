@@ -1,5 +1,4 @@
-// What is chosen by signs alone: places there are, in their order, and of each sixteen that are looked at together as
-// many as are good enough.
+// Selection by signs alone: existing places, in order, and of each group of sixteen as many as score well enough.
 import { describe, expect, it } from "vitest"
 import { SignCodes } from "../../../../plugins/search-semantic/index/SignCodes.ts"
 
@@ -16,11 +15,11 @@ const codesOf = (size: number): SignCodes => {
 const first = (count: number) => Array.from({ length: count }, (_, place) => place)
 
 describe("vectors by their signs", () => {
-  it.each([0, 1, 15, 16, 17, 100])("are all chosen where all are required, and no more: %i of them", (size) => {
+  it.each([0, 1, 15, 16, 17, 100])("sign selection returns all and only existing vectors: %i of them", (size) => {
     expect(codesOf(size).best(vectorOf(5), 1_000)).toEqual(first(size))
   })
 
-  it("are those that have the query's signs where it looks, all of a group if need be", () => {
+  it("sign selection returns those matching the query's signs, whole groups if needed", () => {
     const codes = codesOf(64)
     const query = new Float32Array(20)
     query[4] = 1
@@ -31,7 +30,7 @@ describe("vectors by their signs", () => {
     expect(codes.best(query, 10)).toEqual(sixteens.filter((place) => place % 2 === 1))
   })
 
-  it("are put in after a search as before it", () => {
+  it("vectors inserted after a search are selected as well", () => {
     const codes = codesOf(16)
     expect(codes.best(vectorOf(3), 16)).toHaveLength(16)
     for (let place = 16; place < 40; place++) codes.put(place, vectorOf(place))

@@ -1,5 +1,5 @@
-// In which way the nearest vectors are found, and that a change of it is a change of generations: whoever answers goes
-// on in the old way until the new one is complete.
+// The method by which the nearest vectors are found; changing it changes the generation: the current generation keeps
+// its method until the new one is complete.
 import { Context, Effect, Layer } from "effect"
 import { describe, expect, it } from "vitest"
 import { DatabaseSource } from "../../../../kernel/database/DatabaseSource.ts"
@@ -44,7 +44,7 @@ const typeOf = ({ sql }: Facilitator, generation: number) =>
     ([column]) => column?.type
   )
 
-/** What is wrong with an answer: vectors of one way that were looked for in the other are found by nobody. */
+/** Errors of a response: vectors indexed by one method cannot be found by the other. */
 const askedOf = (facilitator: Facilitator) =>
   Effect.map(facilitator.ask("/discovery/search?query=climate&mode=semantic&limit=30"), ({ json, status }) => {
     const found = ((json?.resources ?? []) as ReadonlyArray<{ name: string }>).map(({ name }) =>
@@ -56,7 +56,7 @@ const askedOf = (facilitator: Facilitator) =>
 
 describe.skipIf(!databaseKinds.includes("pglite"))("a change of how the nearest are found, on pglite", () => {
   it(
-    "embeds everything anew and changes over whole, while the one before it answers [S319]",
+    "a method change embeds everything again and switches when complete [S319]",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -80,7 +80,7 @@ describe.skipIf(!databaseKinds.includes("pglite"))("a change of how the nearest 
             endpoint.fault.current = "status"
             const next = yield* replica("auto", old.ledgerUrl)
             yield* eventually(Effect.map(generations(old), (all) => all === "hnsw active,scan building"))
-            // The provider is away: the query is known to this one, from before.
+            // The provider is unavailable: this replica has the query cached.
             expect(yield* askedOf(old)).toBeUndefined()
             endpoint.fault.current = "none"
 

@@ -12,7 +12,7 @@ const words = (relevance: number): Ranked => ({
 })
 const meaning: Ranked = { mode: "semantic", weight: 1, hits: [] }
 
-it("is the relevance of each branch's best hit", () => {
+it("the fit is the relevance of each branch's best hit", () => {
   expect(fitOf([words(0.5), meaning], 0.3)).toEqual({
     bests: new Map([
       ["lexical", 0.5],
@@ -22,7 +22,7 @@ it("is the relevance of each branch's best hit", () => {
   })
 })
 
-it.effect("is the query's by the branches that answered it, for a minute", () =>
+it.effect("the fit is cached per query and answering branches for a minute", () =>
   Effect.gen(function* () {
     const fits = fitCache()
     const fit = fitOf([words(0.5)], 0.3)
@@ -37,7 +37,7 @@ it.effect("is the query's by the branches that answered it, for a minute", () =>
   })
 )
 
-it.effect("is forgotten, the oldest first, when there are too many", () =>
+it.effect("the fit cache evicts its oldest entries beyond its capacity", () =>
   Effect.gen(function* () {
     const fits = fitCache()
     const fit = fitOf([words(0.5)], 0.3)

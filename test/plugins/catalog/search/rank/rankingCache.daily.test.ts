@@ -21,7 +21,7 @@ const namesOf = (facilitator: Facilitator) =>
   })
 
 describe.each(databaseKinds)("a search that is asked again on %s", (database) => {
-  it("keeps its order and nothing else, until something changes", () =>
+  it("a repeated search keeps its order until the catalog changes", () =>
     Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
@@ -33,7 +33,7 @@ describe.each(databaseKinds)("a search that is asked again on %s", (database) =>
           expect(names.length).toBe(early.length)
           const many = (count: number) =>
             eventually(Effect.map(namesOf(facilitator), (found) => found.length === count))
-          // What leaves the index and is told to nobody stays in its place.
+          // A resource that leaves the index without a notification keeps its place.
           const isKept = Effect.gen(function* () {
             for (const _ of [1, 2]) expect(yield* namesOf(facilitator)).toEqual(names)
             yield* sql`create table forgotten as select * from search_lexical_documents order by id limit 1`
@@ -43,7 +43,7 @@ describe.each(databaseKinds)("a search that is asked again on %s", (database) =>
             yield* sql`drop table forgotten`
             return false
           })
-          // Not at once where a second is over, in which the index is asked whether it changed.
+          // Not immediate after a second has passed: the index is then asked whether it changed.
           yield* eventually(isKept)
           const hide = (state: string) =>
             sql`update catalog_resources set state = ${state} where id = (select max(id) from catalog_resources)`

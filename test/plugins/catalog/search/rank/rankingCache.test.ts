@@ -48,7 +48,7 @@ const makeKeeper = Effect.gen(function* () {
   return { state, ask, kept }
 })
 
-it.effect("are made for the first two who ask and kept for the others, half a minute", () =>
+it.effect("a ranking is cached after two requests for half a minute", () =>
   Effect.gen(function* () {
     const { ask } = yield* makeKeeper
     expect([yield* ask(), yield* ask(), yield* ask()]).toEqual([1, 2, 2])
@@ -59,7 +59,7 @@ it.effect("are made for the first two who ask and kept for the others, half a mi
   })
 )
 
-it.effect("are one request's alone, whatever of it differs", () =>
+it.effect("a cached ranking is never shared between different requests", () =>
   Effect.gen(function* () {
     const { ask } = yield* makeKeeper
     const others: ReadonlyArray<Partial<RankRequest>> = [
@@ -78,7 +78,7 @@ it.effect("are one request's alone, whatever of it differs", () =>
   })
 )
 
-it.effect("end when the catalog, its snapshot or what a branch answers from is another one", () =>
+it.effect("a ranking expires when the catalog, its snapshot or a branch changes", () =>
   Effect.gen(function* () {
     const { ask, state } = yield* makeKeeper
     const asked = Effect.all([ask(), ask(), ask()])
@@ -98,7 +98,7 @@ it.effect("end when the catalog, its snapshot or what a branch answers from is a
   })
 )
 
-it.effect("are not kept where something is missing, or nobody can tell what they are made from, or not soon", () =>
+it.effect("a partial ranking or an unknown or slow edition is not cached", () =>
   Effect.gen(function* () {
     const { ask, kept, state } = yield* makeKeeper
     const asked = Effect.all([ask(), ask(), ask()])
@@ -125,7 +125,7 @@ it.effect("are not kept where something is missing, or nobody can tell what they
   })
 )
 
-it.effect("are forgotten, the oldest first, when there are too many", () =>
+it.effect("the ranking cache evicts its oldest entries beyond its capacity", () =>
   Effect.gen(function* () {
     const { ask, state } = yield* makeKeeper
     for (const at of [0, 0, ...Array.from({ length: 1_999 }, (_, at) => at + 1)]) yield* ask({ query: `query ${at}` })

@@ -22,7 +22,7 @@ interface Answer {
   readonly body: unknown
 }
 
-/** A server that answers as told: a status and a body, by what was asked, or never. */
+/** A server that responds as configured: a status and a body by request, or never. */
 const reranker = (
   reported: Answer | "silence" | ((body: unknown) => Answer | Promise<Answer>),
   received: Received = {}
@@ -117,7 +117,7 @@ const interfaces: Readonly<Record<"cohere" | "tei" | "llamacpp", Spoken>> = {
   }
 }
 
-/** A server that speaks one of them, and scores the texts as told. */
+/** A server that implements one of the interfaces and returns the configured scores. */
 const speaking = (spoken: Spoken, scores: ReadonlyArray<number>, received: Array<unknown>) =>
   reranker((body: any) => {
     received.push(body)
@@ -148,13 +148,13 @@ describe("a reranker's interface", () => {
       const order = yield* portOf(yield* speaking(interfaces[provider], [0.1, 0.9, 0.5], received), provider)
       expect(yield* order("weather", documents)).toEqual([1, 2, 0])
       expect(received).toHaveLength(1)
-      // None of them takes what is said to all at once.
+      // None of them accepts a response for another interface.
       const all = yield* portOf(yield* speaking(interfaces[provider], [1, 2, 3], []), "http")
       expect((yield* Effect.flip(all("weather", documents)))._tag).toBe("RerankingFailed")
     })
   )
 
-  it.live("is asked once by searches that ask the same, by eight at once, and left alone when it fails", () =>
+  it.live("identical searches share one reranker request; a failing reranker is not called", () =>
     Effect.gen(function* () {
       const observed: Array<any> = []
       const waiting: Array<() => void> = []
@@ -187,7 +187,7 @@ describe("a reranker's interface", () => {
 })
 
 describe("a reranker", () => {
-  it.live("gives the order in either spelling, and is told no more than it needs", () =>
+  it.live("the reranker's order is read in either spelling, and requests are minimal", () =>
     Effect.gen(function* () {
       const received: Received = {}
       const scores = [0.1, 0.9, 0.5]

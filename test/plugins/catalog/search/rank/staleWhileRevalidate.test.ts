@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { staleWhileRevalidate } from "../../../../../plugins/catalog/search/rank/staleWhileRevalidate.ts"
 
-/** A report that takes so long, and tells how often it was made; the second making may fail. */
+/** A report that takes the given time and counts its computations; the second may fail. */
 const report = (millis: number, failsAt = 0) => {
   const made = { count: 0 }
   const make = (key: number) =>
@@ -18,7 +18,7 @@ const report = (millis: number, failsAt = 0) => {
 }
 
 describe("a report over much", () => {
-  it.effect("is made each time while it is over little", () =>
+  it.effect("a report over few rows is computed for each request", () =>
     Effect.gen(function* () {
       const { made, make } = report(0)
       const ask = yield* staleWhileRevalidate(make, () => false)
@@ -27,7 +27,7 @@ describe("a report over much", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told at once for a minute, made again beside the answer, and made anew after it", () =>
+  it.effect("a report is served stale for a minute while it is recomputed", () =>
     Effect.gen(function* () {
       const { made, make } = report(100, 3)
       const ask = yield* staleWhileRevalidate(make, () => true)
@@ -40,7 +40,7 @@ describe("a report over much", () => {
       yield* TestClock.adjust("100 millis")
       expect(yield* ask(24)).toBe("24: 2")
       expect(made.count).toBe(2)
-      // One that cannot be made again stands until its minute is over.
+      // A report that cannot be recomputed is served until its minute is over.
       yield* TestClock.adjust("20 seconds")
       for (const _ of [1, 2]) expect(yield* ask(24)).toBe("24: 2")
       yield* TestClock.adjust("100 millis")

@@ -118,14 +118,14 @@ describeDatabases(
   (database) => {
     layer(database, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "is what a plain count says, whatever the window [S174–S177]",
+        "the conversion report matches a plain recount for any window [S174–S177]",
         () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
             for (const seed of [1, 2, 3, 4].map((one) => one * 7_919)) {
               const history = historyOf(randomFrom(seed))
               yield* store(history)
-              // No moment of the history stands where a window begins.
+              // No event of the history falls exactly on the start of a window.
               for (const hours of [1, 24, 100, 720]) {
                 const since = Date.now() - hours * hour
                 const { report } = yield* conversion(sql, hours)
