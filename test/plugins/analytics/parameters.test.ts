@@ -14,7 +14,7 @@ const config = { redactAddresses: false, pageDefault: 50, pageMax: 200 }
 const windowOf = (query: string, absent: 0 | 30 = 30) => readWindow(new URLSearchParams(query), noon, absent)
 
 describe("the parameters of analytics", () => {
-  it("the days parameter accepts 0, 1, 7, 14 and 30 and defaults to 30 [S134]", () => {
+  it("days accepts 0, 1, 7, 14 and 30, and defaults to 30 [S134]", () => {
     expect(windowOf("days=0")).toEqual({ days: 0, since: undefined })
     expect(windowOf("days=1")).toEqual({ days: 1, since: new Date("2026-01-30T00:00:00Z") })
     expect(windowOf("days=30")).toEqual({ days: 30, since: new Date("2026-01-01T00:00:00Z") })
@@ -85,28 +85,26 @@ describe("the settings of analytics", () => {
       )
     }).pipe(Effect.provide(NodeServices.layer))
 
-  effectIt.effect(
-    "analytics parameters follow the contract, with addresses shown in the hosted profile [S27, S297, S298]",
-    () =>
-      Effect.gen(function* () {
-        const keepMillis = 3_650 * 86_400_000
-        expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200, keepMillis })
-        expect(
-          yield* settingsOf([
-            "analytics.redact_addresses=true",
-            "analytics.default_page_size=5",
-            "analytics.max_page_size=7",
-            "analytics.keep_days=30"
-          ])
-        ).toEqual({ redactAddresses: true, pageDefault: 5, pageMax: 7, keepMillis: 30 * 86_400_000 })
-        for (const wrong of [
-          "analytics.default_page_size=0",
-          "analytics.max_page_size=100000",
-          "analytics.default_page_size=201",
-          "analytics.redacted=true"
-        ]) {
-          expect(yield* Effect.flip(settingsOf([wrong]))).toMatchObject({ _tag: "SettingsRefused" })
-        }
-      })
+  effectIt.effect("analytics settings follow the contract; the hosted profile shows addresses [S27, S297, S298]", () =>
+    Effect.gen(function* () {
+      const keepMillis = 3_650 * 86_400_000
+      expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200, keepMillis })
+      expect(
+        yield* settingsOf([
+          "analytics.redact_addresses=true",
+          "analytics.default_page_size=5",
+          "analytics.max_page_size=7",
+          "analytics.keep_days=30"
+        ])
+      ).toEqual({ redactAddresses: true, pageDefault: 5, pageMax: 7, keepMillis: 30 * 86_400_000 })
+      for (const wrong of [
+        "analytics.default_page_size=0",
+        "analytics.max_page_size=100000",
+        "analytics.default_page_size=201",
+        "analytics.redacted=true"
+      ]) {
+        expect(yield* Effect.flip(settingsOf([wrong]))).toMatchObject({ _tag: "SettingsRefused" })
+      }
+    })
   )
 })

@@ -203,7 +203,7 @@ for (const database of databaseKinds) {
             })
             const payer = yield* facilitator.account(1_000n)
             const payTo = (yield* facilitator.account()).publicKey()
-            // Each has enough until the other is taken, and the ledger takes neither for now.
+            // Each budget suffices until the other payment is taken, and the ledger accepts neither for now.
             const payments = [
               yield* facilitator.payment({ payer, payTo, amount: 800n, maxTimeoutSeconds: 300 }),
               yield* facilitator.payment({ payer, payTo, amount: 700n, maxTimeoutSeconds: 300 })
@@ -433,7 +433,7 @@ for (const database of databaseKinds) {
               expect([path, status]).toEqual([path, 200])
               for (const address of [payer.publicKey(), other.publicKey(), squatter])
                 expect([path, text.includes(address)]).toEqual([path, false])
-              // The URL holds the recipient's address, and is no address.
+              // The URL contains the recipient's address, but is not an address.
               expect([path, text.replaceAll(reported, "").includes(payTo)]).toEqual([path, false])
             }
             expect((yield* report(facilitator, `/transactions?payer=${buyer}&payTo=${seller}`))["items"]).toHaveLength(
@@ -507,7 +507,7 @@ it.live(
         const key = "caller:a-secret-of-a-caller"
         const facilitator = yield* startFacilitator({
           closeMillis: 500,
-          // Without a key of an operator, what is an operator's is open to the machine itself.
+          // Without operator keys, operator routes are open to this machine.
           environment: { FACILITATOR_API_KEYS: key, OPERATOR_API_KEYS: "ops:a-secret-of-an-operator" },
           set: [quiet, "server.host=127.0.0.1", "analytics.default_page_size=2", "analytics.max_page_size=3"]
         })
@@ -528,7 +528,7 @@ it.live(
         expect(paths.length).toBeGreaterThanOrEqual(22)
         for (const path of paths) {
           const concrete = path.replace("{hash}", "0".repeat(64)).replace("{address}", payTo).replace("{id}", "1")
-          for (const init of [{}, { headers: { authorization: "Bearer of-somebody-else-entirely" } }]) {
+          for (const init of [{}, { headers: { authorization: "Bearer of-another-caller-entirely" } }]) {
             const { headers, json, status } = yield* facilitator.ask(concrete, init)
             expect([path, status, headers.get("www-authenticate"), json]).toEqual([
               path,

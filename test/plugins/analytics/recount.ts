@@ -1,8 +1,8 @@
-// Random histories of settlements, and every figure of analytics counted from them the slow and plain way: a list,
-// filtered and summed. Nothing of it is shared with the code that keeps rollups.
+// Random histories of settlements, and every figure of analytics recomputed from them by filtering and summing a list.
+// It shares no code with the product's rollups.
 import type { JournalFact } from "./world.ts"
 
-/** Numbers that follow from a seed. */
+/** Pseudorandom numbers from a seed. */
 export const randomFrom = (seed: number) => {
   let state = seed >>> 0
   const next = (): number => {
@@ -26,7 +26,7 @@ export interface Counted {
   readonly payer: string
   readonly payTo: string
   readonly status: "pending" | "unknown" | "success" | "failed"
-  /** What moved. */
+  /** Amount transferred. */
   readonly amount: bigint
   readonly fee: bigint
   readonly hash: string
@@ -34,7 +34,7 @@ export interface Counted {
   readonly resource: bigint | undefined
   readonly origin: string | undefined
   readonly organic: boolean
-  /** Why it failed or has no end. */
+  /** Why it failed or is unresolved. */
   readonly reason: string | null
 }
 
@@ -66,7 +66,7 @@ export const historyOf = (
       : new Date(now - 60_000 - Math.floor(random.next() ** 2 * 40 * millisPerDay))
     const payer = random.pick(people.buyers)
     const payTo = random.pick(people.sellers.filter((seller) => seller !== payer))
-    // Some pay in one asset alone, and it is not the one that most do.
+    // Some pay in one asset only, which is not the most used one.
     const asset = payer.startsWith("L") ? "CXLM" : random.pick(["CUSDC", "CUSDC", "CXLM"])
     const network = random.pick(["ledger:testnet", "ledger:testnet", "ledger:pubnet"])
     const scheme = random.pick(["exact", "exact", "upto"])
@@ -185,7 +185,7 @@ export const sumOf = (items: ReadonlyArray<Counted>, of: (one: Counted) => bigin
 export const distinct = (items: ReadonlyArray<Counted>, of: (one: Counted) => unknown): string =>
   String(new Set(items.map(of).filter((value) => value !== undefined)).size)
 
-/** What is shown of a window: whole UTC days back from today. */
+/** The settlements of a window: whole UTC days back from today. */
 export const shown = (all: ReadonlyArray<Counted>, days: number): ReadonlyArray<Counted> => {
   const since = days === 0 ? -Infinity : (Math.floor(Date.now() / millisPerDay) - days) * millisPerDay
   return all.filter(({ at, status }) => status !== "pending" && at.getTime() >= since)
@@ -206,7 +206,7 @@ const mostUsed = (items: ReadonlyArray<Counted>): string | null =>
     ([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1)
   )[0]?.[0] ?? null
 
-/** The one amount and all amounts, of the asset given or of the most used one. */
+/** The amount in the given or most used asset, and all amounts. */
 export const moneyOf = (items: ReadonlyArray<Counted>, asset: string | null = mostUsed(items)) => ({
   asset,
   total_amount: String(

@@ -1,5 +1,5 @@
-// Analytics over a fresh database without a facilitator: the journal is written by hand, the real reader of facts
-// follows it, and the reports are asked directly. The catalog's reads are the real ones over the catalog's own tables.
+// Analytics over a fresh database without a facilitator: tests write the journal, the real fact reader follows it, and
+// the reports are called directly. The catalog's reads run over its own tables.
 import { Duration, Effect, Layer, Option, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Limits } from "../../../kernel/config/Limits.ts"
@@ -39,7 +39,7 @@ export const windowOf = (days: number) => readWindow(new URLSearchParams({ days:
 
 const assets = new Map([["CUSDC", { contract: "CUSDC", symbol: "USDC", decimals: 7, paymentMax: 1n }]])
 
-/** The plugin's own Layers; of the catalog, its records, and that it has every resource. */
+/** The plugin's own Layers; the catalog contributes its records and treats every resource as listed. */
 const analytics = Layer.mergeAll(recording, reports).pipe(
   Layer.provide(
     Layer.mergeAll(
@@ -83,14 +83,14 @@ export const makeWorld = Effect.gen(function* () {
     }
   })
 
-  /** Reads until nothing is left, then marks what is overdue. */
+  /** Reads until nothing is left, then marks overdue settlements. */
   const follow = (batchMax: number): Effect.Effect<void, unknown> =>
     Effect.scoped(
       Effect.gen(function* () {
         const reader = yield* facts.consume({ consumer: "analytics", batchMax, handle: recorder.handle })
         for (;;) {
           yield* reader.wake
-          // Nothing is left only of a cursor that there is.
+          // Only an existing cursor can have nothing left.
           const [left] = yield* sql<{
             left: bigint
           }>`select (select count(*) from kernel_facts f where coalesce(f.position > c.position, true)) as left
@@ -143,7 +143,7 @@ export const makeWorld = Effect.gen(function* () {
     sql,
     facts,
     recorder,
-    tell: report,
+    publish: report,
     follow,
     list,
     empty,

@@ -1,8 +1,8 @@
-// Resources as if each had been paid for, and nothing else, with the ids from 1 on.
+// Resources as if each had been paid for, with ids from 1.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** In the place of all there are. */
+/** Replaces all existing resources. */
 export const addResources = Effect.fnUntraced(function* (count: number) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`truncate catalog_resources restart identity cascade`

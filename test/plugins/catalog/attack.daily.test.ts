@@ -1,5 +1,5 @@
-// What a caller without a cent tried: to write over a seller's proven listing by payments that are only verified, to
-// use up what may be said of it in a day, and to list any number of URLs over one signature. Over HTTP alone.
+// Attacks by a caller without funds: overwriting a seller's proven listing by payments that are only verified, using up
+// its daily quota, and listing any number of URLs over one signature. Over HTTP only.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -24,7 +24,7 @@ const attackerKey = "attacker:0123456789abcdef-attack"
 const sellerKey = "seller:0123456789abcdef-seller"
 const versionsOfDay = 12
 
-/** What a listing says: everything in it that a buyer reads and pays by. */
+/** A listing's content: every field that a buyer reads and pays by. */
 const saidBy = ({ accepts, description, extensions, operations, serviceName, tags }: Json): string =>
   JSON.stringify({ accepts, description, extensions, operations, serviceName, tags })
 
@@ -36,7 +36,7 @@ const lieAt = (at: number): Partial<Declared> => ({
 
 describe.each(databaseKinds)("an attack on a proven listing on %s", (database) => {
   it.live(
-    "an attack changes no byte of a proven listing and refuses no honest declaration [S256][S317]",
+    "an attack leaves a proven listing intact and refuses no honest declaration [S256][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -80,7 +80,7 @@ describe.each(databaseKinds)("an attack on a proven listing on %s", (database) =
           expect(again.outcome).toEqual({ status: "success" })
           expect(saidBy(yield* shown)).toBe(saidBy(before))
 
-          // The URL of a payment is not signed: one signature is sent with fifty of them.
+          // A payment's signature does not cover the URL: one signature is sent with fifty of them.
           const one = yield* declaring(attacker, { payer: payers[0]!, payTo: payers[1]!.publicKey(), url })
           const named = (at: number) => `${origin.url}/made-up/${at}`
           for (let at = 0; at < 50; at++) {

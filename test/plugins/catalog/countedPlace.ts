@@ -1,9 +1,9 @@
-// A place to read from beside the primary, as a replica is one, by which a test sees what is asked of it.
+// A read target beside the primary, such as a replica, through which a test counts the queries.
 import { Deferred, Effect, Exit, Latch } from "effect"
 import { SqlClient, type SqlConnection } from "effect/sql"
 import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
 
-/** It counts its statements and keeps their answers back for as long as its gate is shut. */
+/** Counts its statements and delays their results while its gate is shut. */
 export const makePlace = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const gate = yield* Latch.make(true)
@@ -21,7 +21,7 @@ export const makePlace = Effect.gen(function* () {
     })
   const acquirer = Effect.map(Effect.provideService(sql.reserve, ReadTarget, undefined), watched)
   const from = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provideService(effect, ReadTarget, acquirer)
-  /** Shuts it; done when the database has given the next answer. */
+  /** Shuts the gate; completes when the database has returned the next result. */
   const shut = Effect.map(gate.close, () => {
     answered = Deferred.makeUnsafe<void>()
     return Deferred.await(answered)

@@ -1,4 +1,4 @@
-// Totals of discovery: when one holds, when it is made anew, and what bounds the making.
+// Totals of discovery: how long one is cached, when it is recomputed, and what limits recomputation.
 import { expect, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -38,7 +38,7 @@ const open = Effect.gen(function* () {
 })
 
 describeDatabases(
-  "a total of discovery",
+  "totals of discovery",
   (database, kind) => {
     const parts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(parts, { timeout: "240 seconds" })((it) => {
@@ -55,7 +55,7 @@ describeDatabases(
         })
       )
 
-      it.effect("counts follow another replica's changes without a timeout", () =>
+      it.effect("counts follow another replica's changes, however much time has passed", () =>
         Effect.gen(function* () {
           const { count } = yield* open
           yield* addResources(1)

@@ -59,10 +59,10 @@ const observationOf = (payer: string, at: number, probed: () => void): PaymentOb
   }
 }
 
-/** What was recalled and counted as seen. */
+/** The declarations that were recalled and counted as seen. */
 const seen: Array<bigint> = []
 
-/** Nothing gets as far as being recorded but the first. */
+/** Only the first one reaches the recorder. */
 const parts = Observer.layer.pipe(
   Layer.provide(DeclarationValidator.layer),
   Layer.provide([
@@ -87,7 +87,7 @@ const parts = Observer.layer.pipe(
   ])
 )
 
-it.effect("the queue of slow declarations is fair by payer and prefers settled ones [S256][S260]", () =>
+it.effect("slow declarations queue fairly by payer; settled ones displace verified ones [S256][S260]", () =>
   Effect.gen(function* () {
     const real = yield* Clock.Clock
     // Reading takes two seconds of this clock; a paused reader continues when the test says so.
@@ -119,7 +119,7 @@ it.effect("the queue of slow declarations is fair by payer and prefers settled o
         return exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died"
       }
       yield* Effect.flatMap(observe("GFLOOD", 0), Fiber.join)
-      // The first waits for the process's time, and sixty-four for their turn; a payer alone may have them all.
+      // The first waits for CPU time, and sixty-four for their turn; one payer alone may hold them all.
       const flood = yield* Effect.forEach(
         Array.from({ length: 70 }, (_, at) => at + 1),
         (at) => observe("GFLOOD", at)
@@ -129,7 +129,7 @@ it.effect("the queue of slow declarations is fair by payer and prefers settled o
       const another = yield* observe("GOTHER", 2)
       expect([other, another].map(wordOf)).toEqual(["waits", "waits"])
       expect(flood.filter((fiber) => wordOf(fiber) === "waits")).toHaveLength(63)
-      // Each of many has one place: one more free one finds none, and one that was paid for does.
+      // Each of many payers has one place: one more free declaration finds none, and a settled one does.
       const many = yield* Effect.forEach(
         Array.from({ length: 62 }, (_, at) => at),
         (at) => observe(`GFREE${at}`, 1)
@@ -177,12 +177,12 @@ it.effect("the fair scheduler alternates owners, and a departing waiter delays n
     for (const one of [first, ...waiting.filter((_, at) => at !== 4)])
       expect(Option.isSome(yield* Fiber.join(one))).toBe(true)
     expect(order).toEqual(["a", "a", "b", "c", "a", "a"])
-    // All turns were given back.
+    // All turns were released.
     expect(Option.isSome(yield* turns.run({ name: "d", isFree: true }, Effect.void))).toBe(true)
   })
 )
 
-it.effect("a declaration verified before is counted as seen unless it differs or settled [S256]", () =>
+it.effect("a declaration verified before counts as seen unless changed or settled [S256]", () =>
   Effect.gen(function* () {
     const { observe, recall } = yield* Observer
     const now = yield* Clock.currentTimeMillis
@@ -190,7 +190,7 @@ it.effect("a declaration verified before is counted as seen unless it differs or
     expect(recall(one, now)).toBeUndefined()
     expect(yield* observe(one)).toEqual({ status: "success" })
     seen.length = 0
-    // The same words by another payer.
+    // The same declaration by another payer.
     expect(recall({ ...one, payer: "GOTHER" }, now)).toEqual({ status: "success" })
     expect(seen).toEqual([1n])
     expect(recall({ ...one, stage: "settled", transaction: Option.some("t") }, now)).toBeUndefined()

@@ -1,4 +1,4 @@
-// What discovery shows, filtered, paged and moved, over one facilitator.
+// Discovery over one facilitator: filters, paging, states.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
@@ -120,7 +120,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
         })
     )
 
-    it.effect("a signed cursor works only with its own filters, and limits are clamped [S124][S125][S126][S312]", () =>
+    it.effect("a signed cursor works only with its filters; limits are clamped [S124][S125][S126][S312]", () =>
       Effect.gen(function* () {
         const { facilitator } = yield* World
         const seen: Array<string> = []
@@ -201,7 +201,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
       })
     )
 
-    it.effect("the ETag depends on filter, page and content, and stays stable for minutes", () =>
+    it.effect("the ETag depends on filter, page and content, stable for minutes", () =>
       Effect.gen(function* () {
         const { facilitator, sellers } = yield* World
         const tagOf = (query: string, tag?: string) =>
@@ -273,7 +273,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
     )
 
     it.effect(
-      "a listing goes stale, revives, is removed and restored, each with a reason [S98][S99][S100][S113][S290][S291]",
+      "an operator removes and restores a listing; stale listings revive, with reasons [S98][S99][S100][S113][S290][S291]",
       () =>
         Effect.gen(function* () {
           const { facilitator, sellers } = yield* World

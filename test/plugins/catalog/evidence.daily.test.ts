@@ -1,5 +1,5 @@
-// Claims against evidence, over HTTP: a listing that a free payment hid, squatted words on a facilitator without keys,
-// declarations that an account has signed, and what an origin's silence may mean.
+// Claims against evidence, over HTTP: a listing hidden by a free payment, squatted declarations on a facilitator
+// without keys, declarations signed by an account, and what an origin without a statement may mean.
 import { Keypair } from "@stellar/stellar-sdk"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -50,7 +50,7 @@ const settled = Effect.fnUntraced(function* (facilitator: Facilitator, body: unk
 
 describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   it.live(
-    "a POST-only seller regains its listing by settling or by its own key",
+    "a POST-only seller regains its listing by settlement or key",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -58,7 +58,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           const keyed = yield* start(database, [], { FACILITATOR_API_KEYS: `${sellerKey},${otherKey}` })
           const facilitator = withKey(keyed, otherKey)
           const origin = yield* startOrigin
-          // As common frameworks do, GET of a path that takes POST is not found.
+          // As in common frameworks, GET of a POST-only path is 404.
           const post = sellingPage({ payTo: "G", asset: testnetUsdc })
           for (const path of ["/settled", "/keyed"])
             origin.answers.set(path, ({ method }) => (method === "POST" ? post : { status: 404 }))
@@ -112,14 +112,14 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           const lie = { payer: stranger, payTo, url, about: { description: "Lies" } }
           yield* verified(facilitator, yield* declaring(facilitator, { ...lie, amount: 90_000_000n }))
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Lies" })
-          // A hundredth of a cent says nothing, and neither does what a recipient pays itself.
+          // A hundredth of a cent is no evidence, nor is a payment to oneself.
           yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[0]!, url, amount: 1n }))
           yield* Effect.sleep("2 seconds")
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Lies" })
           yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[0]!, url }))
           yield* eventually(shown(facilitator, url), (one) => one?.["description"] === "Reports")
           expect((yield* shown(facilitator, url))!["accepts"]).toMatchObject([{ amount: "1000", payTo }])
-          // One against one: the first stays.
+          // One payer against one: the first stays.
           yield* settled(facilitator, yield* declaring(facilitator, { ...lie, amount: 500n }))
           yield* Effect.sleep("2 seconds")
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Reports" })
@@ -161,14 +161,14 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           const priced = Effect.map(shown(facilitator, url), (one) => [one?.["grade"], one?.["accepts"][0].amount])
           yield* verified(facilitator, yield* declaredWith(1_000n, {}))
           const signature = sign(seller, yield* hashes)
-          // Another's signature, and this one for another price, declare nothing.
+          // Another account's signature, or this one for another price, declares nothing.
           yield* verified(facilitator, yield* declaredWith(1_000n, { signature: sign(stranger, yield* hashes) }))
           yield* facilitator.verify(yield* declaredWith(7_000n, { signature }))
           expect(yield* priced).toEqual(["claimed", "1000"])
           const first = yield* declaredWith(1_000n, { signature })
           yield* verified(facilitator, first)
           expect(yield* priced).toEqual(["declared", "1000"])
-          // The next price is signed for: its hash is that of the listing with it.
+          // The next price needs a signature over the hash of the listing with that price.
           const listing = (yield* shown(facilitator, url))!
           const { canonicalJson } = yield* Effect.promise(() => import("../../../kernel/payment/wire/canonicalJson.ts"))
           const { lastingOf } = yield* Effect.promise(() => import("../../../plugins/catalog/contract.ts"))

@@ -22,7 +22,7 @@ const listing = (name: string, description: string, payTo: string): IngestedReso
   options: [{ scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: "100", payTo }]
 })
 
-/** Letters that no other listing has. */
+/** Letters that occur in no other listing. */
 const padding = (at: number, count: number): string =>
   Array.from(
     { length: count },
@@ -49,7 +49,7 @@ const subjects = services.flatMap((service) => things.map((thing) => `${thing} $
 const sellers = subjects.map((subject, at) =>
   listing(`seller-${at}`, `Gives the ${subject}, for one request, as data.`, `GSELLER${at}`)
 )
-/** Three hundred that hold every question, and as many that bear one as their name, each of a payer of its own. */
+/** Three hundred that contain every question, and as many named after one, each of its own payer. */
 const burying = Array.from({ length: 600 }, (_, at) => {
   const subject = subjects[at % subjects.length]!
   const about = at % 2 === 0 ? subjects.join(", ") : `${subject} ${padding(at % 100, 9)}`
@@ -77,7 +77,7 @@ const run = (effect: Effect.Effect<void, unknown, unknown>) =>
 
 describe.each(databaseKinds)("a free flood on %s", (database) => {
   it(
-    "a free flood ranks behind settled listings and holds three places per page",
+    "a free flood ranks behind settled listings with three places per page",
     () =>
       run(
         Effect.gen(function* () {
@@ -89,7 +89,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
           (select id from catalog_resources where key = 'tides')`
           yield* facilitator.sql`update catalog_resources set standing_at = now() where key = 'tides'`
           yield* facilitator.sql`update catalog_resources set listed_by = 'GFLOOD' where key like 'flood-%'`
-          // The bland ones are older, and say it since today.
+          // The unremarkable ones are older, with today's text.
           yield* facilitator.sql`update catalog_resources set words_at = now() + interval '1 hour'
             where key like 'bland-%'`
           for (const query of ["tide tables and sea levels for any harbour", "tide tables", "sea levels by the hour"]) {
@@ -100,7 +100,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
           }
           for (const query of ["harvest of an orchard", original.description])
             expect((yield* search(facilitator, query))[0], query).toBe("harvest")
-          // A later page applies the filters again, and without keys this machine alone reads how a place came about.
+          // A later page applies the filters again; without keys only this machine may read the ranking explanation.
           const filtered = { query: "bookkeeping accounts", asset: "CASSET", maxPrice: "100", limit: "5" }
           const { json: page } = yield* facilitator.ask(`/discovery/search?${new URLSearchParams(filtered)}`)
           expect(page.resources).toHaveLength(5)
@@ -140,7 +140,7 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
   )
 
   it(
-    "repeated searches of one caller count each impression at most twenty times",
+    "an unkeyed caller's repeated searches add at most twenty impression lists",
     () =>
       run(
         Effect.gen(function* () {

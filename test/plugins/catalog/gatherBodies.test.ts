@@ -1,5 +1,5 @@
-// Bodies that many requests read as one statement: together where they ask together, never from another place than
-// theirs, and never older than the request.
+// Bodies that many requests read in one statement: batched when requested together, never from another read target than
+// the request's, and never older than the request.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,5 +1,5 @@
-// Pages without filters that many requests read as one statement: each its own rows, of a statement that began after it
-// asked, and from where it reads.
+// Pages without filters that many requests read in one statement: each gets its own rows, from a statement that began
+// after the request, at its own read target.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -32,7 +32,7 @@ const ids = (bodies: ReadonlyArray<{ readonly id: bigint }>) => bodies.map(({ id
 const started = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
 describeDatabases(
-  "pages of browsing",
+  "batched pages of browsing",
   (database) => {
     layer(Layer.merge(database, config), { timeout: "240 seconds" })((it) => {
       it.effect("concurrent page reads share one statement per size and kind", () =>
@@ -45,7 +45,7 @@ describeDatabases(
               asked(true, 20n, 3, [18n, 14n]),
               asked(true, 5n, 3),
               asked(true, 61n, 2),
-              // What has risen since is still among the others.
+              // A resource that has risen since is still among the others.
               asked(false, 61n, 3),
               asked(true, 1n, 3)
             ],

@@ -28,7 +28,7 @@ import {
 
 const attackerKey = "attacker:0123456789abcdef-attack"
 const nativeXlm = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
-/** What a version hash is of. */
+/** The input of a version hash. */
 const lasting = (resource: Json): Json => lastingOf(resource)
 
 const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
@@ -39,7 +39,7 @@ const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<s
     environment: { FACILITATOR_API_KEYS: `${sellerKey},${attackerKey}` }
   })
 
-/** Ways to say something else of a listing, each of a payment that is valid. */
+/** Ways to declare something else about a listing, each in a valid payment. */
 const lies: ReadonlyArray<Partial<Declared>> = [
   { about: { description: "Owned", serviceName: "Evil", tags: ["evil"], iconUrl: "https://evil.example.com/i.png" } },
   { amount: 1n },
@@ -69,7 +69,7 @@ const attack = Effect.fnUntraced(function* (
   return reported
 })
 
-describe.each(databaseKinds)("the words of a listing on %s", (database) => {
+describe.each(databaseKinds)("the text of a listing on %s", (database) => {
   it.live(
     "a listing proven by its origin changes only by its origin [S256][S317]",
     () =>
@@ -97,7 +97,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           const reported = yield* attack(facilitator, { payTo, url }, payers)
           for (const one of reported) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
           expect(JSON.stringify(lasting(yield* probe))).toBe(JSON.stringify(lasting(proven)))
-          // Even the recipient's own key does not speak for the origin.
+          // Even the recipient's own key does not override the origin.
           yield* bindRecipients(facilitator, [payTo])
           yield* attack(facilitator, { payTo, url }, payers)
           expect((yield* probe)["versionHash"]).toBe(proven["versionHash"])
@@ -127,7 +127,7 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           const about = { description: "An item" }
           const first = yield* declaring(seller, { payer: payers[0]!, payTo, url, about })
           expect((yield* verified(seller, first)).outcome).toEqual({ status: "success" })
-          // Words that settled for one payer: no lie below settles for more, and of equals the first stay.
+          // Text settled by one payer: no false declaration below settles for more, and of equals the first stays.
           const paid = yield* declaring(seller, { payer: payers[1]!, payTo, url, about })
           expect((yield* seller.settle(paid)).json["success"]).toBe(true)
           const read = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)

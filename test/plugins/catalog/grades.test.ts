@@ -1,5 +1,5 @@
-// Whose words are listed, what a day's claims count against, when a listing is dead, and what earns rank: each rule on
-// the tables themselves.
+// Which source's text is listed, what counts against the daily quotas, when a listing is dead, and what earns rank:
+// each rule on the tables themselves.
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer, Option } from "effect"
@@ -58,7 +58,7 @@ describeDatabases(
             yield* declare({ description: "Squatted", method: "POST" })
             expect(yield* declare({}, own)).toMatchObject({ decision: "updated" })
             expect(yield* listing).toMatchObject({ grade: "declared", version: 2, description: "A thing" })
-            // What was claimed is no part of it.
+            // The claimed data is not part of it.
             expect(yield* prices).toEqual(["5"])
             expect(yield* declare({ method: "POST", amount: "7" }, own)).toMatchObject({ decision: "updated" })
             expect(yield* prices).toEqual(["5", "7"])
@@ -197,7 +197,7 @@ describeDatabases(
               for (const at of [0, 1]) expect((yield* claim(`GP${payer}`, `${payer}/${at}`)).decision).toBe("listed")
               expect(yield* claim(`GP${payer}`, `${payer}/2`)).toMatchObject(used)
             }
-            // The origin's share is used up by others: nothing is refused, and asking costs the payer nothing.
+            // Others have used up the origin's share: nothing is refused, and a probe costs the payer nothing.
             for (let at = 0; at < 4; at++)
               expect(yield* claim("GHONEST", "honest")).toMatchObject({ ...held, isHint: true, resourceId: undefined })
             expect(yield* declare({ resource: "https://other.example.com/a" }, { payer: "GHONEST" })).toMatchObject({
@@ -235,7 +235,7 @@ describeDatabases(
             }
             expect(yield* declare(at("a"), { ...by("one"), stage: "settled" })).toMatchObject({ decision: "unchanged" })
             expect(yield* declare(at("b"), by("two"))).toMatchObject({ decision: "listed" })
-            // What lists nothing is not used up by it.
+            // A declaration that lists nothing does not use it up.
             expect((yield* declare(at("c"), by("three"))).decision).toBe("rejected")
             yield* TestClock.adjust(day)
             expect((yield* declare(at("c"), by("three"))).decision).toBe("listed")
@@ -249,7 +249,7 @@ describeDatabases(
       )
 
       it.effect(
-        "two failed probes in a row make a resource stale until its origin answers",
+        "two failed probes make a resource stale until its origin answers",
         timed(
           Effect.gen(function* () {
             const { age, declare, listing, probe, now, sightings } = yield* openStore()
@@ -284,7 +284,7 @@ describeDatabases(
       )
 
       it.effect(
-        "rank rises with settled amounts of distinct payers, excluding dust and circular payments",
+        "settled amounts of distinct payers raise rank, dust and circular payments excluded",
         timed(
           Effect.gen(function* () {
             const { activity, age, declare, now, sightings } = yield* openStore()
@@ -361,7 +361,7 @@ describeDatabases(
       )
 
       it.effect(
-        "challenges are checked in few places per payer and origin",
+        "probe requests are limited per payer, per origin and in total",
         timed(
           Effect.gen(function* () {
             const { hints } = yield* openStore()

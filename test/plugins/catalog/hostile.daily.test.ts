@@ -1,5 +1,5 @@
-// Declarations made to hurt: each is refused or cleaned as decided, in time, and the payment that carries it stays what
-// it is.
+// Malicious declarations: each is refused or cleaned as specified, in time, and the payment that carries it is
+// unaffected.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -36,7 +36,7 @@ const branching = {
   $defs: { n: { allOf: [1, 2, 3].map(() => ({ additionalProperties: { $ref: "#/$defs/n" } })) } }
 }
 
-/** What is refused, and in which public word. */
+/** The refused declarations, with their public reasons. */
 const refused: ReadonlyArray<
   readonly [name: string, declared: { url?: unknown; extension?: unknown; about?: Json }, reason: string]
 > = [
@@ -204,7 +204,7 @@ const refused: ReadonlyArray<
   ]
 ]
 
-/** Of those below the ones whose names, tags or icon the header says were dropped. */
+/** Those below whose names, tags or icon the header reports as dropped. */
 const droppedIn = new Map([
   ["a service name that is not plain", "serviceName"],
   ["a service name that is too long", "serviceName"],

@@ -16,7 +16,7 @@ describeDatabases(
         "honest listings stay correct, found and within quota on a hostile day [S256]",
         () =>
           Effect.gen(function* () {
-            // As many for one payer and origin as ten thousand by five hundred have of two thousand.
+            // The same share per payer and origin as ten thousand by five hundred of two thousand.
             const settings = { newResourcesPerDayMax: 40 }
             const { figures } = yield* hostileDay({ payers: 25, spam: 500, sellers: 10, settings })
             expect(figures.honest).toEqual({ sellers: 10, refused: 0, right: 10, found: 10, withinQuota: 10 })

@@ -23,14 +23,14 @@ export interface DayFigures {
     readonly sellers: number
     /** Declarations that were refused; none must be. */
     readonly refused: number
-    /** Listings whose words and price are the seller's own. */
+    /** Listings whose text and price are the seller's own. */
     readonly right: number
     /** Listings found by their recipient. */
     readonly found: number
-    /** Sellers whose own declarations were all taken. */
+    /** Sellers whose own declarations were all accepted. */
     readonly withinQuota: number
   }
-  /** Statements' worth of rows that all free payers left behind, and of one of them. */
+  /** Rows that all free payers left behind, and those of one of them. */
   readonly rows: { readonly all: number; readonly ofOnePayer: number }
 }
 
@@ -42,7 +42,7 @@ const wordsOf = (seller: number): Said => ({
   amount: "1000"
 })
 
-/** One declaration of spam, in turns: of an own origin, below a seller's origin, and of a seller's very listing. */
+/** One spam declaration, in turns: of its own origin, below a seller's origin, and of a seller's own listing. */
 const spamOf = (at: number, payer: number, sellers: number): Said => {
   const seller = at % sellers
   switch (at % 4) {

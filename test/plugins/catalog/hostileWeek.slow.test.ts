@@ -4,7 +4,7 @@ import { hostileWeek } from "../../bench/hostileWeek.ts"
 import { databaseKinds } from "../../support/databases.ts"
 
 describe.each(databaseKinds)("a hostile week on %s", (database) => {
-  it("honest listings stay correct and on the first page through a hostile week", async () => {
+  it("honest listings stay correct and first-page through a hostile week", async () => {
     const days = await hostileWeek({ sellers: 24, hostile: 576, days: 2, database })
     expect(days).toEqual([
       { right: 24, first: 24, lost: [] },

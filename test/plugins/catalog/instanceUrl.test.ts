@@ -5,7 +5,7 @@ import { readResourceUrl } from "../../../plugins/catalog/declaration/resourceUr
 const open = { requireHttpsOrigins: false, allowLocalOrigins: true }
 
 it.each(["http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "http://[::ffff:a9fe:a9fe]:8080/x"])(
-  "%s is no resource",
+  "%s is never listed as a resource",
   (url) => {
     for (const type of ["http", "mcp"] as const)
       expect(readResourceUrl(type, url, undefined, open)).toMatchObject({ reason: "local_origin" })

@@ -1,5 +1,4 @@
-// How often one caller may read the public routes of discovery: one limit for all that is only read, and none for a key
-// or this machine.
+// The rate limit of discovery's public routes: one shared limit per unkeyed caller, none for a key or this machine.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -13,7 +12,7 @@ const paths = [
   `/discovery/history?resource=${url}`
 ] as const
 
-describe.each(databaseKinds)("reads of discovery on %s", (database) => {
+describe.each(databaseKinds)("the rate limit of discovery on %s", (database) => {
   it("discovery rate limits one unkeyed address, but not loopback or a key", () =>
     Effect.runPromise(
       Effect.scoped(

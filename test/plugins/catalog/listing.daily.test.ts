@@ -82,7 +82,7 @@ describe.each(databaseKinds)("listing on %s", (database) => {
   )
 
   it.live(
-    "methods share one resource, tools of one endpoint do not, routes list once [S32][S41][S42][S111][S112]",
+    "methods share one resource, tools have their own, routes list once [S32][S41][S42][S111][S112]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

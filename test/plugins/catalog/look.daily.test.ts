@@ -125,7 +125,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
   )
 
   it.live(
-    "two probes without a 402 make a listing stale; one with it revives",
+    "two probes without a 402 make a listing stale until one succeeds",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -174,7 +174,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
   )
 
   it.live(
-    "a requested probe lists a new seller unverified, at most once a minute",
+    "a requested probe lists a new seller unverified, once a minute",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -217,7 +217,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
             facilitator.ask(`/catalog/v1/look?origin=${encodeURIComponent(given)}`, { method: "POST" })
           const answer = yield* ask(origin.url)
           expect(answer.json).toMatchObject({ origin: origin.url, named: 5, listed: 4 })
-          // Of what is not listed it says why.
+          // For an unlisted resource it gives the reason.
           expect(answer.json.unlisted).toHaveLength(1)
           expect(["delisted", "no_terms", "not_asked"]).toContain(answer.json.unlisted[0].reason)
           const items = (yield* browse(facilitator))["items"] as ReadonlyArray<Json>
@@ -237,7 +237,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
             expect(one).toMatchObject({ verification: "unverified", grade: "origin", ownership: "proven" })
           expect((yield* ask(origin.url)).status).toBe(429)
           expect((yield* ask("javascript:alert(1)")).status).toBe(400)
-          // The first payment for it makes it one that a payment was observed for.
+          // The first payment for it marks it as payment observed.
           const payer = yield* facilitator.account()
           yield* facilitator.verify(yield* declaring(facilitator, { payer, payTo, url: `${origin.url}/item` }))
           const paid = yield* eventually(

@@ -1,4 +1,4 @@
-// What an origin's pages and documents are read to, and what is not believed of them.
+// What is read from an origin's pages and documents, and what is rejected.
 import { expect, it } from "vitest"
 import { readOpenApi } from "../../../plugins/catalog/ownership/OpenApiWire.ts"
 import { atomicAmount } from "../../../plugins/catalog/pricing.ts"
@@ -29,7 +29,7 @@ const pricing = {
   payTos: [payTo]
 }
 
-it("a 402 page's terms are accepted only for this network, method and seller [S317]", () => {
+it("a 402 page counts only for this network, method and seller [S317]", () => {
   const declaration = { info: { input: { type: "http", method: "GET", queryParams: { a: 1 } } } }
   const required = {
     x402Version: 2,

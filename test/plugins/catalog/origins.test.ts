@@ -109,7 +109,7 @@ const shop = "https://shop.example.com"
 const missing: OutboundAnswer = { status: 404, headers: {}, body: new Uint8Array() }
 const silent = { payTos: [], delisted: false }
 
-describe("asking an origin", () => {
+describe("probing an origin", () => {
   it.effect.each<readonly [string, Answer, string]>([
     ["too long an answer", "too_large", "too_large"],
     ["a connection that fails", "unreachable", "unreachable"],
@@ -171,7 +171,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("a DNS name that later resolves to a private address is not dialed [S24]", () =>
+  it.effect("a name that later resolves to a private address is not dialed [S24]", () =>
     Effect.gen(function* () {
       const { ask, sent } = network(() => missing, [["93.184.216.34"], ["127.0.0.1"]])
       expect(yield* ask(resourceOf(shop))).toMatchObject({ word: silent, isLocal: true })
@@ -227,7 +227,7 @@ describe("asking an origin", () => {
   const allowing = (entry: Record<string, unknown>) =>
     ok({ payTo: owner, resources: [{ resource: "/x", toolName: "add", ...entry }] })
 
-  /** A tool server of this kind, whose document allows what the entry says. */
+  /** A tool server of this kind, whose document permits what the entry says. */
   const toolServer = (entry: Record<string, unknown>, replies: (rpc: Rpc) => unknown, isStream = false) => {
     const called: Array<string> = []
     const { ask, sent } = network((url, rpc, headers) => {
@@ -284,7 +284,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("a probe calls no tool without its document's permission, nor a private address", () =>
+  it.effect("a probe calls no tool without permission and no private address", () =>
     Effect.gen(function* () {
       for (const entry of [
         {},
@@ -352,7 +352,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("a free trial page counts as alive only if documents name a price", () =>
+  it.effect("a free trial page counts as alive only with documented prices", () =>
     Effect.gen(function* () {
       const served = { status: 200, headers: {}, body: new TextEncoder().encode("{}") }
       const accepts = [{ scheme: "exact", network: "ledger:testnet", asset: "CUSDC", amount: "5", payTo: owner }]
@@ -407,7 +407,7 @@ describe("asking an origin", () => {
     })
   )
 
-  it.effect("the document cache is bounded; a flood of large documents evicts the oldest", () =>
+  it.effect("the document cache is bounded and evicts the oldest under a flood", () =>
     Effect.gen(function* () {
       const { ask, sent } = network((url) =>
         !url.endsWith("/x402")

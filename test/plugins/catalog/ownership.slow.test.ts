@@ -21,7 +21,7 @@ const set = ["catalog_security.probe_pause_seconds=0"]
 
 describe.each(databaseKinds)("ownership on %s", (database) => {
   it.live(
-    "the owner that the origin names displaces the first lister of its URL [S23][S256][S317]",
+    "an owner named by the origin displaces the URL's first lister [S23][S256][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -87,7 +87,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
   )
 
   it.live(
-    "documents are probed first, then the live 402 of declared GET or HEAD",
+    "documents are probed first, then the 402 of declared GET or HEAD",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

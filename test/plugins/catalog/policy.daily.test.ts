@@ -1,4 +1,4 @@
-// Which payments list, what is shown, and that a catalog in trouble never shows in a payment.
+// Which payments list a resource, what is shown, and that catalog failures never affect a payment.
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -101,7 +101,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           expect((yield* facilitator.settle(body)).json.success).toBe(true)
           yield* facilitator.settle(body)
           expect(yield* counted(1n, 6n)).toMatchObject({ settled: 1n, payers: 1n })
-          // The first sale raises it above what is merely claimed, behind the payment and once; no other writes.
+          // The first sale raises it above claimed listings, once and after the payment; no other sale writes.
           expect(yield* eventually(facts, ([now]) => now!.n > before!.n)).toEqual([{ n: before!.n + 1 }])
           const rowRaised = yield* writes
           const another = yield* declaring(facilitator, { payer: yield* facilitator.account(), payTo, url })

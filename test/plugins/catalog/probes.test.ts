@@ -51,7 +51,7 @@ describeDatabases(
             const { apply, declare, due, id, now, prices } = yield* openListed
             yield* TestClock.adjust("24 hours")
             const [first] = yield* due
-            // The origin was asked; then the seller changes his price and is paid it; then the old answer is stored.
+            // The origin was probed; then the seller changes its price and is paid; then the old answer is stored.
             yield* TestClock.adjust("1 second")
             yield* declare(dearer, paid)
             expect(yield* due).toEqual([])
@@ -124,7 +124,7 @@ describeDatabases(
               Effect.provide(Layer.succeed(Origins, { ask, read: () => Effect.succeed([]) })),
               Effect.provide(Layer.succeed(Config, values))
             )
-            // Turns with nothing due: the statements are real, so each has its time.
+            // Actor runs with nothing due: the statements are real, so each takes time.
             for (let turns = 0; turns < 6; turns++) {
               yield* TestClock.adjust("16 seconds")
               yield* TestClock.withLive(Effect.sleep("20 millis"))
@@ -169,7 +169,7 @@ describeDatabases(
               )
             )
             const of = (share: AskedResource["share"]) => asked.filter((one) => one.share === share).length
-            /** Lets the actors have turns until it is so. */
+            /** Runs the actors until the condition holds. */
             const until = Effect.fnUntraced(function* (isSo: Effect.Effect<boolean, unknown>) {
               for (let turns = 0; turns < 400 && !(yield* Effect.orDie(isSo)); turns++) {
                 yield* TestClock.adjust("2 seconds")

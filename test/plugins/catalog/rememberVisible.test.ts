@@ -35,7 +35,7 @@ const report = Effect.fnUntraced(function* (id: number) {
   const sql = yield* SqlClient.SqlClient
   const { end, publish } = yield* Facts
   yield* sql.withTransaction(publish({ type: changedFact, version: 1, subject: String(id), data: {} }))
-  // It has its place in the journal, which a replica gives to none.
+  // It has a position in the journal, which a replica never assigns.
   yield* end
 })
 
@@ -52,7 +52,7 @@ describeDatabases(
           expect(yield* ask(1n, 2n, 3n)).toEqual([1n, 2n])
           expect(yield* from(visible([1n, 2n], 1n))).toEqual([1n])
           expect(counter.statements).toBe(2)
-          // What no byte is kept for is asked each time.
+          // An id beyond the cache's range is queried each time.
           expect(yield* ask(5_000_000n, 1n)).toEqual([1n])
           expect(yield* ask(5_000_000n, 1n)).toEqual([1n])
           expect(counter.statements).toBe(4)
@@ -71,7 +71,7 @@ describeDatabases(
           // No change was reported for the second one.
           expect(yield* ask(1n, 2n)).toEqual([2n])
           expect(counter.statements).toBe(4)
-          // After a long rest nothing is believed.
+          // After a long idle time the cache is not trusted.
           yield* TestClock.adjust("2 minutes")
           expect(yield* ask(1n, 2n)).toEqual([])
         })

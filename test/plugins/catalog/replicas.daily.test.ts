@@ -1,4 +1,4 @@
-// Two facilitators over one PostgreSQL: what one of them lists, counts, asks and signs holds for the other.
+// Two facilitators over one PostgreSQL: listings, counts, probes and cursors of one hold for the other.
 import { Keypair } from "@stellar/stellar-sdk"
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope } from "effect"
@@ -100,7 +100,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
             const body = yield* declaring(first, { payer, payTo, url, extensions: extensions(id++) })
             const settled = yield* first.settle(body)
             expect(settled.json.success, settled.text).toBe(true)
-            // The success is stored: both read it again, at the same time and one after the other.
+            // The success is stored: both read it again, concurrently and one after the other.
             for (const readers of [[second, first], [second], [first]]) {
               const again = yield* Effect.forEach(readers, (replica) => replica.settle(body), {
                 concurrency: "unbounded"
@@ -110,7 +110,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
           }
           const activity = first.sql<Activity>`select settled, payers from catalog_activity`
           yield* eventually(activity, ([row]) => (row?.settled ?? 0n) >= 3n)
-          // One more turn of both journals, so that a second count would have arrived.
+          // One more run of both journal readers, so that a second count would have arrived.
           for (const replica of [first, second]) yield* explain(replica, url)
           expect(yield* activity).toMatchObject([{ settled: 3n, payers: 2n }])
           expect(yield* first.sql`select settled from catalog_payers order by settled`).toMatchObject([
@@ -139,7 +139,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
             const { items, pagination } = yield* browse(page % 2 === 0 ? first : second, query)
             seen.push(...items.map(({ resource }: Json) => resource))
             query = `?limit=2&type=http&cursor=${pagination.cursor}`
-            // What is listed meanwhile is of a later snapshot.
+            // Resources listed meanwhile belong to a later snapshot.
             yield* verified(second, yield* declaring(first, { payer, payTo, url: `${url}/later/${page}` }))
           }
           expect(seen).toEqual([4, 3, 2, 1, 0].map((at) => `${url}/${at}`))
@@ -179,7 +179,7 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
           expect(probes).toEqual(paths.map(() => ({ fence: 1n, outcome: "Proven" })))
           const moves = yield* first.sql<{ move: string }>`select move from catalog_decisions where move = 'proven'`
           expect(moves).toHaveLength(paths.length)
-          // Each replica keeps the document of an origin for a while.
+          // Each replica caches an origin's document for a while.
           expect(origin.asked.filter((line) => line.endsWith("/x402")).length).toBeLessThanOrEqual(2)
         })
       ),

@@ -15,7 +15,7 @@ const of = (schema: Json): Json => ({ properties: { a: schema } })
 
 const check = (schema: Json, info: unknown) => makeValidator()(info, schema, JSON.stringify(schema))
 
-/** Without its bound the first takes half a minute, and the others from a tenth of a second up. */
+/** Without its limit the first takes half a minute, and the others at least a tenth of a second. */
 const bombs: ReadonlyArray<readonly [name: string, schema: Json, info: Json, detail: string]> = [
   [
     "unique items, asked for again and again",
@@ -155,7 +155,7 @@ describe("an honest schema", () => {
   })
 })
 
-describe("work that blocks", () => {
+describe("CPU-bound validation", () => {
   it.effect("validation runs immediately within its burst, then at its CPU share", () =>
     Effect.gen(function* () {
       let now = 0

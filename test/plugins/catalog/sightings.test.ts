@@ -23,7 +23,7 @@ const cachedAt = (at: number, recorded: Recorded = unchanged) => {
   }
 }
 
-it("a declaration is cached for half a minute, extended by each unchanged read", () => {
+it("a declaration is cached for half a minute after each unchanged read", () => {
   const { isKnown, confirm } = cachedAt(0)
   expect([isKnown(30 * seconds), isKnown(30 * seconds + 1)]).toEqual([true, false])
   confirm("as it was", 20 * seconds)
@@ -47,7 +47,7 @@ it("a declaration is validated again every ten minutes, even if unchanged", () =
   expect([isKnown(600 * seconds), isKnown(600 * seconds + 1)]).toEqual([true, false])
 })
 
-it("a declaration that changed, held or failed is validated again after 30 seconds", () => {
+it("a changed, held or failed declaration is validated again after 30 seconds", () => {
   const outcomes: ReadonlyArray<Recorded> = [
     { decision: "listed", resourceId: 1n, versionHash: "v1" },
     { decision: "updated", resourceId: 1n, versionHash: "v1" },
@@ -75,7 +75,7 @@ it("the declaration cache holds sixteen million characters, evicting the oldest"
 })
 
 describeDatabases(
-  "what is seen of a listing",
+  "sightings of a listing",
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {

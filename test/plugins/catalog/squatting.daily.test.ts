@@ -9,7 +9,7 @@ import { browse, declaring, type Json, mcpDeclaration, queryDeclaration, resolve
 
 const owned = "https://shop.example.com/v1/item"
 
-/** What means the owner's URL. */
+/** Spellings that denote the owner's URL. */
 const same = [
   "https://SHOP.Example.COM/v1/item",
   "HTTPS://shop.example.com/v1/item",
@@ -73,7 +73,7 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
               { status: "rejected", rejectedReason: "missing_resource_url" }
             ])
           for (const url of other) expect([url, yield* declare(url)]).toEqual([url, { status: "success" }])
-          // A tool is a resource of its own, under the endpoint's URL.
+          // A tool is a separate resource under the endpoint's URL.
           expect(yield* declare(owned, mcpDeclaration("add"))).toEqual({ status: "success" })
           const { items } = yield* browse(facilitator, `?payTo=${owner}`)
           expect(items.map(({ resource }: Json) => resource)).toEqual([owned])
@@ -114,12 +114,12 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
               json.resource?.resource.slice("https://shop.example.com".length)
             )
           const listed = { status: "success" }
-          // The squatter comes first, with templates that fit what the owner will list.
+          // The squatter comes first, with templates that match what the owner will list.
           expect(yield* declare(squatter, "/users/7", "/:any/:thing")).toEqual(listed)
           expect(yield* declare(squatter, "/users/7", "/users/7")).toEqual(listed)
           expect(yield* declare(owner, "/users/8", "/users/:id")).toEqual(listed)
           expect(yield* declare(owner, "/prices")).toEqual(listed)
-          // The same paths under another name of the part are the owner's.
+          // The same paths with another parameter name are the owner's.
           expect(yield* declare(squatter, "/users/8", "/users/:uid")).toEqual({
             status: "rejected",
             rejectedReason: "payto_conflict"

@@ -40,7 +40,7 @@ const openBrowse = Effect.gen(function* () {
     const names = items.map((item) => new URL((JSON.parse(item) as { resource: string }).resource))
     return { names: names.map(({ hostname, pathname }) => hostname.split(".")[0] + pathname), cursor, offset, total }
   })
-  /** All pages of a size, one after another; something may be done after the first. */
+  /** All pages of a size, one after another; an effect may run after the first. */
   const pages = Effect.fnUntraced(function* (limit: number, meanwhile: Effect.Effect<unknown, unknown> = Effect.void) {
     const first = yield* ask({ limit })
     yield* Effect.orDie(meanwhile)
@@ -87,7 +87,7 @@ describeDatabases(
             yield* sell(sold.resourceId!, "GBUYER", "Gsold")
             const order = ["asked/0", "declared/0", "sold/0", "later/0", "claimed/0", "dusty/0"]
             expect((yield* ask()).names).toEqual(order)
-            // To oneself is not sold.
+            // A payment to oneself is no sale.
             const { resourceId } = yield* declare(at("dusty"))
             yield* sell(resourceId!, "Gdusty", "Gdusty")
             expect((yield* ask()).names).toEqual(order)
@@ -174,7 +174,7 @@ describeDatabases(
             for (const [at, name] of ring.entries()) yield* pay(name, ring[(at + 1) % 4]!)
             for (const [at, name] of market.entries()) yield* pay(name, market[(at + 1) % 34]!)
             for (const [at, name] of large.entries()) yield* pay(name, large[(at + 1) % 33]!)
-            // Most of what a market earns comes from outside of it.
+            // Most of a market's revenue comes from outside it.
             for (const name of market) for (const buyer of ["one", "two"]) yield* pay(buyer, name)
             yield* pay("ca", "cb")
             yield* pay("cb", "cc")
@@ -197,7 +197,7 @@ describeDatabases(
               return yield* findCircles({ now: yield* now, since, after })
             })
             const probe = probeFrom("")
-            // More pay and are paid than one statement starts from.
+            // More payers and recipients than one statement starts from.
             const first = yield* probe
             expect(first.lost + (yield* probeFrom(first.last!)).lost).toBe(37)
             yield* changed
@@ -209,7 +209,7 @@ describeDatabases(
             expect(yield* probe).toMatchObject({ lost: 0 })
             const { names } = yield* ask({ limit: 100 })
             for (const name of ["rb", "rc", "rd", "ca"]) expect(names.slice(37)).toContain(`${name}/0`)
-            // Once in a circle, always: paying again earns nothing.
+            // A circular payer stays one: paying again earns nothing.
             yield* pay("ra", "rb")
             expect((yield* earned)(["rb"])).toEqual(["0 0 0"])
             yield* pay("buyer", "rb")

@@ -1,5 +1,4 @@
-// An origin for tests: a seller's HTTP server on this machine that answers what the test says and writes down what it
-// was asked.
+// An origin for tests: a seller's HTTP server on this machine that responds as the test says and records its requests.
 import { Effect } from "effect"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -14,11 +13,11 @@ export interface Origin {
   readonly url: string
   /** `METHOD path` of each request, in order. */
   readonly asked: Array<string>
-  /** What it answers from now on, by path; any other path is 404. */
+  /** Its responses from now on, by path; any other path is 404. */
   readonly answers: Map<string, OriginAnswer | ((request: IncomingMessage) => OriginAnswer)>
 }
 
-/** Starts it for as long as the Scope lives. */
+/** Runs it for the lifetime of the Scope. */
 export const startOrigin = Effect.gen(function* () {
   const asked: Array<string> = []
   const answers: Origin["answers"] = new Map()
@@ -44,7 +43,7 @@ export const startOrigin = Effect.gen(function* () {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, answers } as Origin
 })
 
-/** A 402 as a seller answers it, its terms in the header. */
+/** A seller's 402, with its terms in the header. */
 export const paymentRequired = (payTo: string, network = "ledger:testnet"): OriginAnswer => ({
   status: 402,
   headers: {
@@ -69,7 +68,7 @@ export interface Page {
   readonly isOld?: boolean
 }
 
-/** A 402 with the words of the page, of either protocol version. */
+/** A 402 with the page's terms, of either protocol version. */
 export const sellingPage = (page: Page): OriginAnswer => {
   const option = {
     scheme: "exact",

@@ -70,7 +70,7 @@ export const declarationOf = (said: Said = {}): Declaration => {
   }
 }
 
-/** An origin's answer: what it says, in which words, and whether it lives. */
+/** An origin's answer: its statements, from which source, and whether it is alive. */
 export const answerOf = (more: Partial<OriginAnswer> & { readonly said?: ReadonlyArray<Said> } = {}): OriginAnswer => {
   const declarations = (more.said ?? []).map(declarationOf)
   const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]

@@ -1,5 +1,5 @@
-// What the catalog's tests share: declarations as the official helpers write them, payments that carry them, and
-// readers of the header and of the public routes.
+// Shared by the catalog's tests: declarations as the official helpers write them, payments that carry them, and readers
+// of the header and of the public routes.
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import type { Answer, Facilitator } from "../../support/facilitator.ts"
@@ -133,7 +133,7 @@ export const declaring = (
       payer,
       payTo,
       amount: amount ?? 1_000n,
-      // The ledger of a test closes several times a second, and a loaded machine takes its time.
+      // A test's ledger closes several times a second, and a loaded machine is slow.
       maxTimeoutSeconds: 300,
       ...(network === undefined ? {} : { network }),
       ...(asset === undefined ? {} : { asset }),
@@ -168,7 +168,7 @@ export const verified = Effect.fnUntraced(function* (facilitator: Facilitator, b
 /** The key of a seller, for `FACILITATOR_API_KEYS`. */
 export const sellerKey = "seller:0123456789abcdef-seller"
 
-/** The same facilitator, asked under a key. */
+/** The same facilitator, called with a key. */
 export const withKey = (facilitator: Facilitator, key = sellerKey): Facilitator => {
   const authorization = { authorization: `Bearer ${key.split(":")[1]}` }
   return Object.assign(Object.create(facilitator) as Facilitator, {
@@ -181,7 +181,7 @@ export const withKey = (facilitator: Facilitator, key = sellerKey): Facilitator 
   })
 }
 
-/** The key's holder has shown that the recipients are its own, as the challenge stores it. */
+/** The key's holder has proven its recipients, as the challenge stores it. */
 export const bindRecipients = (facilitator: Facilitator, payTos: ReadonlyArray<string>, principal = "key:seller") =>
   Effect.forEach(
     payTos,

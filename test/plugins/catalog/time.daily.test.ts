@@ -122,7 +122,7 @@ const open = Effect.gen(function* () {
   }
 })
 
-/** What is due of both queues. */
+/** The due probes of both queues. */
 const due = (sql: SqlClient.SqlClient, now: Date) =>
   Effect.map(Effect.all([leaseProbes(sql, now, true), leaseProbes(sql, now, false)]), (both) => both.flat())
 
@@ -136,10 +136,10 @@ describeDatabases(
   "time",
   (database) => {
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-    // The database's own timers keep to the real clock: else a week would be a hundred thousand of its ticks.
+    // The database's own timers use the real clock: otherwise a week would be a hundred thousand of its ticks.
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "a resource unseen for its maximum age goes stale; a sighting revives it [S98][S100][S290]",
+        "a resource unseen beyond the limit goes stale; a sighting revives it [S98][S100][S290]",
         timed(
           Effect.gen(function* () {
             const { age, changes, journal, list, moves, now, stateOf, reportedChanges } = yield* open
@@ -356,7 +356,7 @@ describeDatabases(
               sql<{ n: number }>`select count(*)::int as n from catalog_observations`,
               ([row]) => row!.n
             )
-            // What is seen again is no new row.
+            // A repeated sighting adds no row.
             for (let time = 0; time < 3; time++) yield* observe("GFLOOD", 1_990)
             expect(yield* rows).toBe(1_990)
             yield* observe("GFLOOD", 10, 5_000)
@@ -373,7 +373,7 @@ describeDatabases(
       )
 
       it.effect(
-        "a probe is leased for a minute; a late answer is fenced out [S317]",
+        "a probe is leased for a minute; late answers are fenced out [S317]",
         timed(
           Effect.gen(function* () {
             const { apply, list, moves, now, sql } = yield* open
@@ -389,7 +389,7 @@ describeDatabases(
             expect(yield* moves(a)).toEqual([listed])
             expect(yield* apply(resourceId!, 2n, word, yield* now)).toBe(true)
             expect(yield* moves(a)).toEqual([listed, "origin proven: active → active, origin_names_owner"])
-            // An owner that is known is asked about once a day.
+            // The origin of a known owner is probed once a day.
             yield* TestClock.adjust(24 * hour - 1)
             expect(yield* lease).toEqual([])
             yield* TestClock.adjust(1)
@@ -407,7 +407,7 @@ describeDatabases(
             const [first] = yield* due(sql, yield* now)
             const word = { ...unsaid, word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200" }
             yield* apply(owned!, first!.fence, word, yield* now)
-            // A flood of claims is due long before the owner's listing is.
+            // A flood of claims is due long before the owner's listing.
             yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at,
                 verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at,
                 updated_at)
@@ -425,7 +425,7 @@ describeDatabases(
       )
 
       it.effect(
-        "a silent origin is retried after a minute, ten, an hour, a day [S317]",
+        "a silent origin is retried after a minute, ten minutes, hour, day [S317]",
         timed(
           Effect.gen(function* () {
             const { apply, list, now, sql } = yield* open

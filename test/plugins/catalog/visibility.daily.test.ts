@@ -21,7 +21,7 @@ import {
 
 const urlOf = (name: string) => `https://shop.example.com/${name}`
 const states = ["active", "stale", "quarantined"] as const
-/** Its example is not what its schema asks for. */
+/** Its example does not match its schema. */
 const broken = { ...queryDeclaration(), schema: { required: ["nothing"] } }
 
 /** One resource in each state, seen in this order, and a facilitator that shows them by its settings. */
@@ -97,7 +97,7 @@ describe.each(databaseKinds)("what is shown on %s", (database) => {
         expect(names((yield* browse(seller))["items"])).toEqual(both)
         expect((yield* resolve(seller, urlOf("stale"))).json.resource.status).toBe("stale")
         expect((yield* resolve(seller, urlOf("quarantined"))).status).toBe(404)
-        // What else the operator waived holds as well: a schema that its own example breaks is listed.
+        // The operator's other waivers apply as well: a schema that its own example violates is listed.
         expect(yield* declare("broken", { extension: broken })).toEqual({ status: "success" })
         expect(names((yield* browse(seller))["items"])).toEqual(["active", "broken", "stale"])
       }).pipe(Effect.scoped),

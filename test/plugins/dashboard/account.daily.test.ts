@@ -75,7 +75,7 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string
   expect((yield* facilitator.settle(body, { authorization: `Bearer ${shop}` })).json.success).toBe(true)
 })
 
-/** Asks until it holds: analytics and the catalog follow payments within moments. */
+/** Polls until it holds: analytics and the catalog follow payments within moments. */
 const until = (facilitator: Facilitator, path: string, cookie: string, holds: (json: any) => boolean) =>
   eventually(facilitator.ask(path, { headers: { cookie } }), (answer) => answer.status === 200 && holds(answer.json))
 
@@ -172,14 +172,14 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const elsewhere = browserAt(facilitator, fromPage, "localhost")
         expect(refused(yield* elsewhere.answer(account, text, right))).toMatch(/another name of this facilitator/)
 
-        // Ours in every other way: made in time that is over, and on another network.
+        // Otherwise ours: expired, and for another network.
         const { host } = new URL(facilitator.url)
         const challenges = Context.get(facilitator.services as Context.Context<AccountChallenges>, AccountChallenges)
         const made = (of: AccountChallenges["Service"]) =>
           Effect.map(of.make(host, account), (one) => (typeof one === "string" ? one : one.challenge))
         const now = yield* Clock.currentTimeMillis
         const clock = yield* Clock.Clock
-        // An end that is over, and one that a clock that was ahead has made.
+        // An expired end, and one from a clock that was ahead.
         for (const millis of [-600_001, 360_000]) {
           const wrong = { ...clock, currentTimeMillis: Effect.succeed(now + millis) } as Clock.Clock
           const ended = yield* Effect.provideService(made(challenges), Clock.Clock, wrong)
@@ -207,7 +207,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const ofContract = yield* browser.post("/dashboard/account/challenge", { account: contract })
         expect([ofContract.status, ofContract.json.message]).toEqual([400, expect.stringMatching(/^a contract has no/)])
 
-        // After all of that the right answer opens a session, and no second one.
+        // After all of that the right answer opens one session, and no second one.
         const opened = yield* browser.answer(account, text, right)
         expect(opened.status).toBe(200)
         expect(refused(yield* browser.answer(account, text, right))).toMatch(/answered already/)
@@ -237,7 +237,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const reported = (cookie: string) =>
           Effect.map(statuses(facilitator, cookie, path), ([line]) => line!.slice(0, 3))
         expect(yield* reported(first!.cookie)).toBe("200")
-        // A page elsewhere cannot end it.
+        // A page of another site cannot end it.
         const foreign = yield* facilitator.ask("/dashboard/account", {
           method: "DELETE",
           headers: { cookie: first!.cookie }
@@ -272,7 +272,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
               where account <> ${seller.publicKey()}`,
             reported(third!.cookie)
           )
-        // Twelve hours, and five minutes for what clocks differ by: one with more left is of a clock that was ahead.
+        // Twelve hours, and five minutes of clock skew: one with more left is from a clock that was ahead.
         expect(yield* endsIn(12 * 3_600 + 290)).toBe("200")
         expect(yield* endsIn(12 * 3_600 + 400)).toBe("401")
         expect(yield* endsIn(-1)).toBe("401")

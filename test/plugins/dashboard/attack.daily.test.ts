@@ -12,7 +12,7 @@ const set = ["plugins=[ledger-local,x402-exact,catalog,search-lexical,analytics,
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
 const pages = ["/", "/seller", "/dashboard", "/docs", "/dashboard/web/style.css"]
-/** What the pages ask, and the tables behind it. */
+/** The requests of the pages, and the tables behind them. */
 const asked = [
   "/dashboard/v1/standing",
   `/dashboard/v1/settlements/${"a".repeat(64)}`,
@@ -37,7 +37,7 @@ const tables = [
   "catalog_impressions"
 ]
 
-describe.each(databaseKinds)("what the pages ask on %s", (database) => {
+describe.each(databaseKinds)("requests of the pages on %s", (database) => {
   it.live(
     "a report is unavailable while its tables are unreachable, the pages stay",
     () =>

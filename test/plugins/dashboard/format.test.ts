@@ -1,4 +1,4 @@
-// What the pages show of an address that a stranger wrote.
+// How the pages show an address written by an untrusted party.
 import { expect, it } from "vitest"
 import { address } from "../../../plugins/dashboard/web/format.ts"
 
@@ -9,7 +9,7 @@ it.each([
   ["https://apple.example@\u0430pple.example/", "https://xn--pple-43d.example/"]
 ])("the host of %j is shown as requested", (text, shown) => expect(address(text)).toBe(shown))
 
-it("text that is no HTTP address, or is plain, stays as it is", () => {
+it("text other than an HTTP address stays unchanged", () => {
   for (const text of [
     "https://shop.example/\u00fc",
     "mcp://\u0430pple/tool",

@@ -1,5 +1,5 @@
-// What operators see and do from the pages, over whole facilitators: figures that equal a recount of the rows, a
-// settlement's life, live news, sessions and moves.
+// What operators read and do from the pages, over whole facilitators: figures that match a recount of the rows, a
+// settlement's life, live updates, sessions and actions.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -48,7 +48,7 @@ const pay = Effect.fnUntraced(function* (facilitator: Facilitator, count: number
 
 describe.each(databaseKinds)("the operator's pages on %s", (database) => {
   it.live(
-    "operator pages show the rows, live updates from a cursor and one settlement",
+    "operator pages show rows, live updates and one settlement",
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set: [plugins] })
@@ -87,7 +87,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(status.pace.p50_ms).toBeCloseTo(row!.p50, 3)
         expect(status.pace.p95_ms).toBeCloseTo(row!.p95, 3)
         expect([status.in_flight, status.without_end]).toEqual([[], []])
-        // Lists as tables: a line for each row, under the names of the answer.
+        // Lists as tables: a line for each row, with the response's names.
         const table = Effect.fnUntraced(function* (path: string) {
           const answer = yield* facilitator.ask(path, { headers: { ...bearer(ops), accept: "text/csv" } })
           expect([path, answer.headers.get("content-type")]).toEqual([path, "text/csv; charset=utf-8; header=present"])
@@ -97,7 +97,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(head).toMatch(/^by,/)
         expect(lines.filter((line) => line.startsWith("channels,"))).toHaveLength(status.channels.length)
         expect(lines.filter((line) => line.startsWith("actors,"))).toHaveLength(status.actors.length)
-        // The catalog reads the same facts as the live news, in its own time.
+        // The catalog reads the same facts as the live updates, independently.
         yield* eventually(
           Effect.map(facilitator.ask("/discovery/resources?limit=1000"), ({ json, text }) => {
             expect(text).toMatch(/^\{"x402Version":2/)
@@ -110,7 +110,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
           expect(yield* table(path)).toEqual([])
         expect(status.channels).toHaveLength(3)
 
-        // Money in flight, by asset, for as long as the ledger says nothing.
+        // Amounts in flight, by asset, while the ledger does not answer.
         yield* facilitator.ledger.setFaults([{ drops: () => true }])
         const payer = yield* facilitator.account()
         const { body } = yield* facilitator.payment({
@@ -120,7 +120,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
           maxTimeoutSeconds: 300
         })
         yield* Effect.forkScoped(facilitator.settle(body, bearer(shop)))
-        // The two are read one after the other, and the settlement may be recorded between them.
+        // The two are read one after the other, and the settlement may be recorded in between.
         const { json: open } = yield* eventually(
           ask("/dashboard/v1/standing"),
           ({ json }) => json.without_end.length === 1 && json.in_flight.length === 1
@@ -130,7 +130,7 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         const life = (yield* facilitator.ask(`/dashboard/v1/settlements/${id}`, { headers: bearer(ops) })).json
         expect(life).toMatchObject({ id, amount: "70000", moved: null, principal: "key:shop", resolved_at: null })
         expect(life.attempts.length).toBeGreaterThan(0)
-        // Every step before has its time, in the order in which they were passed, before the first attempt's.
+        // Every earlier step has its time, in order, before the first attempt's.
         const steps = [life.asked_at, life.verified_at, life.leased_at].map((at) => Date.parse(at))
         expect(steps.every((at, index) => at >= (steps[index - 1] ?? 0))).toBe(true)
         expect(Date.parse(life.attempts[0].recorded_at)).toBeGreaterThanOrEqual(steps[2]!)

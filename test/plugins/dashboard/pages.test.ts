@@ -1,5 +1,5 @@
-// The pages over HTTP, from a whole facilitator: what is served, under which policy, and how much of it. What the pages
-// do in a browser is `npm run browser`.
+// The pages over HTTP, from a whole facilitator: which files are served, under which policy, and of what size. Their
+// behavior in a browser is `npm run browser`.
 import { NodeServices } from "@effect/platform-node"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
@@ -20,7 +20,7 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const pages = ["/", "/dashboard", "/seller"]
 
-/** Everything a page names, and what those modules import. */
+/** Every file that a page names, and what those modules import. */
 const filesOf = async (page: string): Promise<ReadonlyMap<string, Response>> => {
   const html = await (await fetch(facilitator.url + page)).text()
   const map = JSON.parse(/<script type="importmap">(.*)<\/script>/.exec(html)![1]!) as {
@@ -57,7 +57,7 @@ describe("a page", () => {
     expect(html).not.toMatch(/\sstyle=|\son[a-z]+=|<style|https?:\/\//)
   })
 
-  it.each(pages)("the page at %s names only existing files, 150 KB compressed in all", async (page) => {
+  it.each(pages)("the page at %s names only existing files, 150 KB in all", async (page) => {
     const files = await filesOf(page)
     expect(files.size).toBeGreaterThan(6)
     let bytes = 0
@@ -74,7 +74,7 @@ describe("a page", () => {
     expect(bytes).toBeLessThan(150_000)
   })
 
-  it.each([...pages, "/docs"])("at %s opens by a link on another site, whose script reads no figure", async (page) => {
+  it.each([...pages, "/docs"])("the page at %s opens by cross-site link, but scripts get 403", async (page) => {
     const from = { "sec-fetch-site": "cross-site" }
     expect((await fetch(facilitator.url + page, { headers: from })).status).toBe(200)
     for (const path of ["/dashboard/v1/standing", "/dashboard/session", "/analytics/v1/overview"])
@@ -118,7 +118,7 @@ const raw = async (path: string) => {
   return { compressed }
 }
 
-describe("the page of the interface", () => {
+describe("the OpenAPI page", () => {
   it("the OpenAPI viewer is served locally under its own strict policy", async () => {
     const response = await fetch(`${facilitator.url}/docs`)
     const html = await response.text()

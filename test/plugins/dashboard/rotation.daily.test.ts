@@ -17,9 +17,9 @@ const authorization = `Bearer ${ops}`
 
 const operators = Command.make("tollkeeper").pipe(Command.withSubcommands([keys, channels]))
 
-describe("a rotation of keys asked for over HTTP", () => {
+describe("key rotation over HTTP", () => {
   it.live(
-    "a key rotation is planned, executed as planned by an operator, and audited",
+    "a key rotation is planned, executed as planned, and audited",
     () =>
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
@@ -84,7 +84,7 @@ describe("a rotation of keys asked for over HTTP", () => {
         ])
         expect(moves.text).not.toMatch(/\bS[A-Z2-7]{55}\b/)
 
-        // By the command line too, with its own words.
+        // By the command line too, with its own output.
         yield* write(Keypair.random(), next, old)
         const command = (...words: ReadonlyArray<string>) =>
           Command.runWith(operators, { version: "1" })(words).pipe(

@@ -8,10 +8,10 @@ import { describeDatabases } from "../../support/databases.ts"
 const day = 86_400_000
 
 describeDatabases(
-  "a noted move",
+  "an audited action",
   (database) =>
     layer(database, { timeout: "240 seconds", excludeTestServices: true })((it) => {
-      it.effect("operator actions are pruned at their maximum age unless the outcome is unknown", () =>
+      it.effect("operator actions are pruned by age unless their outcome is unknown", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           for (const [days, outcome] of [

@@ -1,4 +1,4 @@
-// The seller and buyers to try a payment with, over a whole facilitator as the local profile starts it.
+// The demonstration seller and buyer, over a whole facilitator as the local profile starts it.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { startFacilitator } from "../../support/facilitator.ts"

@@ -18,13 +18,13 @@ it.effect("identical concurrent calls share one payment and its outcome [S212]",
     const second = yield* Effect.forkChild(once("call", paying), { startImmediately: true })
     const third = yield* Effect.forkChild(underWay("call")!, { startImmediately: true })
     const other = yield* Effect.forkChild(once("another", paying), { startImmediately: true })
-    // One that no longer waits ends nothing for the others.
+    // A waiter that leaves does not affect the others.
     yield* Fiber.interrupt(second)
     yield* Deferred.succeed(gate, undefined)
     expect([yield* Fiber.join(first), yield* Fiber.join(third)]).toEqual([{ receipt: 1 }, { receipt: 1 }])
     yield* Fiber.join(other)
     expect([payments, underWay("call")]).toEqual([2, undefined])
-    // Afterwards the call is paid for anew.
+    // Afterwards the call pays again.
     yield* once("call", paying)
     expect(payments).toBe(3)
   }).pipe(Effect.provide(OpenPayments.layer))

@@ -23,7 +23,7 @@ it("one copy of the terms suffices, and two must agree [S209]", () => {
   expect(readChallenge(textOf("Payment required"))._tag).toBe("None")
 })
 
-it("a result of the extension's type requests payment and must match other copies [S209]", () => {
+it("a result of the extension's type requests payment and matches other copies [S209]", () => {
   const typed = { resultType: "payment_required", paymentRequired: asking }
   expect(readChallenge(typed)._tag).toBe("Challenge")
   expect(readChallenge({ ...typed, structuredContent: asking })._tag).toBe("Challenge")

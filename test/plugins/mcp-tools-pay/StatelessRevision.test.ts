@@ -27,7 +27,7 @@ it("a call's headers mirror its tool and the marked arguments", () => {
   })
 })
 
-it("a header value is encoded unless plain, so no argument adds a header", () => {
+it("a header value is encoded unless plain, preventing header injection", () => {
   const schema = schemaWith({ city: { type: "string", "x-mcp-header": "City" } })
   for (const city of ["a\r\nx-payment: 1", " a", "=?base64?YQ==?="])
     expect(call({ city }, schema)?.["mcp-param-city"]).toBe(`=?base64?${Buffer.from(city).toString("base64")}?=`)

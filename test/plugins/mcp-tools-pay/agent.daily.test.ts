@@ -58,7 +58,7 @@ it.live(
       )
       assert.strictEqual(less.filter((line) => line.startsWith("Not bought   BUDGET_EXCEEDED")).length, 1)
 
-      // What is merely the nearest to a goal is not paid for.
+      // A merely nearest hit for a goal is not paid for.
       yield* facilitator.publishedBy(ingest(facilitator.sql, inUsdc))
       const chess = facilitator.ask("/discovery/search?query=chess%20moves")
       yield* eventually(chess, ({ json }) => json.resources.length > 0 && json.nearestOnly === undefined)

@@ -44,7 +44,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
   Effect.gen(function* () {
     expect(yield* one.find("aa", hour)).toBeUndefined()
     expect(yield* one.ask(request("aa"), hour)).toBe(true)
-    // A standing request is unchanged: its mark is the one under which the person was asked.
+    // An existing request is unchanged: its mark is the one under which the person was asked.
     expect(yield* two.ask(request("aa", { mark: "m2" }), hour)).toBe(true)
     expect(yield* two.find("aa", hour)).toEqual(request("aa", { askedAtMillis: expect.any(Number) as never }))
     expect(yield* one.decide("bb", "approved", hour)).toBe(false)
@@ -57,7 +57,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
     )
     expect(taken.filter((one) => one)).toHaveLength(1)
     // A used approval is found by the calls that share it, is in no list, and is no new request for a call that read
-    // the store before it was made; it may be given back.
+    // the store before it was created; it may be returned.
     expect((yield* two.find("aa", hour))?.state).toBe("used")
     expect(yield* one.all(hour)).toEqual([])
     expect(yield* two.ask(request("aa", { mark: "m4" }), hour)).toBe(true)
@@ -68,7 +68,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
     expect(yield* two.ask(request("ab"), hour)).toBe(true)
     expect(yield* one.take("ab")).toBe(false)
 
-    // One call asks its person, for as long as a person has; one that was dismissed is asked about no more.
+    // One call asks its person, within the person's time limit; a dismissed question is not asked again.
     const claimed = yield* Effect.all(
       Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? one : two).claim("ab", 60_000, hour)),
       { concurrency: "unbounded" }
@@ -105,7 +105,7 @@ const sharedFacts = <E>(one: ApprovalStore, two: ApprovalStore, passHour: Effect
     const again = request("cc", { askedAtMillis: 61 * 60_000, mark: "m3" })
     expect(yield* two.ask(again, hour)).toBe(true)
     expect((yield* one.find("cc", hour))?.mark).toBe("m3")
-    // A used approval that is forgotten makes room for a new request.
+    // Pruning a used approval makes room for a new request.
     expect(yield* two.ask(request("aa", { askedAtMillis: 61 * 60_000, mark: "m5" }), hour)).toBe(true)
     expect(yield* one.find("aa", hour)).toMatchObject({ state: "pending", mark: "m5" })
   })

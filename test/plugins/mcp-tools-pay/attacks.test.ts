@@ -1,6 +1,6 @@
-// Which test holds which attack on agents that pay: the catalogue of known ones by number, those that the tools were
+// Which test covers which attack on agents that pay: the catalogue of known ones by number, those that the tools were
 // built against, and those found since. Every named test runs the real tool server against a seller, a facilitator or a
-// caller that does it, over HTTP where the attack comes over HTTP; one that is renamed or lost is missed here.
+// caller that attacks, over HTTP where the attack comes over HTTP; a renamed or deleted test is reported here.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 
@@ -36,11 +36,7 @@ const catalogued: ReadonlyArray<Held> = [
   ],
   ["57 a forged settlement", crooks, "a seller's false settlement claim is overruled by the ledger"],
   ["57 no settlement at all", crooks, "a seller's claimed settlement without one on the ledger is not believed"],
-  [
-    "57 a refusal with the money taken",
-    crooks,
-    "a settled payment that the seller calls rejected stays reserved and is delivered later"
-  ],
+  ["57 a refusal with the money taken", crooks, "a settled payment that the seller calls rejected is delivered later"],
   [
     "58 streams without end, a million events, huge blocks",
     hostile,

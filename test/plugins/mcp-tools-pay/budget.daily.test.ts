@@ -54,7 +54,7 @@ const reservation = (more: Partial<Reservation> = {}): Reservation => ({
 
 const untimed = (found: ReadonlyArray<Reservation>) => found.map(({ createdAtMillis: _, ...one }) => one)
 
-/** What every store does alike. `minutePasses`: for a store that goes by a clock of its own. */
+/** Behavior common to every store. `minutePasses`: for a store with its own clock. */
 const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<unknown, unknown> = Effect.void) =>
   Effect.gen(function* () {
     const fits = (more: Partial<Reservation>) => store.reserve(reservation(more), ceilings, 0)
@@ -76,7 +76,7 @@ const storeFacts = (store: BudgetStore["Service"], minutePasses: Effect.Effect<u
     expect(yield* paid({ amount: 20n }, toOne)).toBe("kept")
     expect(yield* paid({ amount: 1n }, toOne)).toBe("over")
     expect(yield* paid({ amount: 1n, payTo: "GOTHER" }, toOne)).toBe("kept")
-    // By origin and by grade, each apart from the other; a symbolic name has no origin.
+    // By origin and by grade, independently; a symbolic name has no origin.
     const graded = {
       ...ceilings,
       perSession: 100n,
@@ -172,7 +172,7 @@ describe("a budget", () => {
     }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, Locks.layer)))
   )
 
-  it.effect("the budget advances its day only by a later reservation's day [S104]", () =>
+  it.effect("the budget drops a day only when a later one is counted [S104]", () =>
     Effect.gen(function* () {
       const store = yield* memoryStore
       const on = (counted: string, amount: bigint) =>
@@ -290,7 +290,7 @@ describeDatabases(
           expect(yield* kept).toEqual(
             [
               ...states.map((state) => `new ${state}`),
-              // What is spent and undelivered is never paid for again, however old it is.
+              // Money spent without delivery is never paid again, however old it is.
               ...["old reserved", "old signed", "old spent", "old unknown"],
               // Three days are counted, whatever the machine's clock says.
               ...states.filter((state) => state !== "released").map((state) => `today ${state}`)
@@ -334,7 +334,9 @@ describe("a held reservation", () => {
       })
     )
 
-  /** A ledger of which nonces are asked, and whose node has the ledgers from `oldestLedger`, without the payment. */
+  /**
+   * A ledger that records the queried nonces, and whose node has the ledgers from `oldestLedger`, without the payment.
+   */
   const ledgerAt = (latestLedger: number, spent: boolean, oldestLedger: number) =>
     LedgerRpc.of({
       nonceSpent: () => Effect.succeed({ latestLedger, spent, inLedger: Option.none() }),
@@ -367,7 +369,7 @@ describe("a held reservation", () => {
       return { state: open?.state ?? known?.state ?? "released", every: yield* every }
     })
 
-  it.effect("a held reservation is spent or released by its nonce and last ledger [S104]", () =>
+  it.effect("a held reservation is decided by its nonce or its last ledger [S104]", () =>
     Effect.gen(function* () {
       for (const state of ["signed", "unknown"] as const) {
         expect((yield* after(state, 60, true)).state).toBe("spent")
@@ -382,7 +384,7 @@ describe("a held reservation", () => {
     Effect.gen(function* () {
       for (const state of ["signed", "unknown"] as const) {
         expect((yield* after(state, 101, false)).state).toBe("released")
-        // The first of them is the ledger after the one that it was built on.
+        // The first of them is the ledger after the one that the payment was built on.
         expect((yield* after(state, 101, false, { oldestLedger: 88 })).state).toBe("released")
         expect((yield* after(state, 101, false, { oldestLedger: 89 })).state).toBe("unknown")
       }
@@ -394,12 +396,12 @@ describe("a held reservation", () => {
       const never = { isKept: false, oldestLedger: 100 }
       expect((yield* after("signed", 99, false, never)).state).toBe("signed")
       expect((yield* after("signed", 101, false, never)).state).toBe("released")
-      // One that was sent by a version that kept no payments.
+      // A payment sent by a version that stored no payments.
       expect((yield* after("unknown", 101, false, never)).state).toBe("unknown")
     })
   )
 
-  it.effect("a held reservation is checked every 15 seconds, and every ledger near expiry [S104]", () =>
+  it.effect("a held reservation is checked every 15 seconds, each ledger near expiry [S104]", () =>
     Effect.gen(function* () {
       expect(String((yield* after("unknown", 60, false)).every)).toContain("15000")
       expect(String((yield* after("unknown", 95, false)).every)).toContain("500")

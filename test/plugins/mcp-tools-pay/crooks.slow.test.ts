@@ -10,7 +10,7 @@ import { type Json } from "../mcp-tools/support.ts"
 
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 5_000 })
-/** A seller that settles, and whose answer to a paid call is lost on the way. */
+/** A seller that settles, but whose response to a paid call is lost. */
 const loses: Behaviour = {
   wire: (message, response) => {
     if (message["params"]?._meta?.["x402/payment"] !== undefined) response.write = () => (response.destroy(), true)
@@ -24,7 +24,7 @@ const day = (units: bigint) => `budget.max_per_day=${units}`
 const content = { content: [{ type: "text", text: "3" }] }
 const saying = (settlement: Json): Json => ({ ...content, _meta: { "x402/payment-response": settlement } })
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller that has the payment", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a dishonest seller after the payment", (it) => {
   it.effect("a seller that loses its response is sent the same payment again [S104, S232]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -115,7 +115,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a settled payment that the seller calls rejected stays reserved and is delivered later [S104, S231]", () =>
+  it.effect("a settled payment that the seller calls rejected is delivered later [S104, S231]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
       const client = yield* paying([day(2_000n)])

@@ -14,9 +14,9 @@ import { amount, type Behaviour } from "./seller.ts"
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 110_000 })
 
-layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content that was paid for", (it) => {
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid content", (it) => {
   it.effect(
-    "paid HTTP content is delivered despite a false receipt, and mismatches are reported [S214, S215, S216]",
+    "paid HTTP content is delivered despite a false receipt, mismatches reported [S214, S215, S216]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying } = yield* PayWorld
@@ -36,7 +36,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
   )
 
   it.effect(
-    "a paid MCP result is delivered despite a false receipt or open stream [S214, S215]",
+    "a paid MCP result is delivered despite a false receipt [S214, S215]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -48,7 +48,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
               const receipt = change(result["_meta"]["x402/payment-response"])
               return { ...result, _meta: receipt === undefined ? {} : { "x402/payment-response": receipt } }
             },
-            // The seller's server ends its stream with the answer; here it stays open.
+            // The seller's server ends its stream with the response; here it stays open.
             isStreamOpen: true
           }
           const own = args()
@@ -99,7 +99,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("content
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a JSON result is complete at its end, even if the response stays open [S214, S238]", () =>
+  it.effect("a JSON result is complete at its end, despite an open response [S214, S238]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
       const { ref, seller } = yield* HttpWorld

@@ -11,10 +11,10 @@ import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorl
 import { pay, PayWorld } from "./payWorld.ts"
 import { amount, type Behaviour } from "./seller.ts"
 
-/** For sellers that never end: they are given up soon. A payment that is asked for again has been settled by then. */
+/** For sellers that never end: short timeouts. A payment that is requested again has been settled by then. */
 const quick = ["network_security.timeout_ms=2500", "network_security.paid_call_timeout_ms=3000"]
 
-/** An answer's bytes as this text has them. */
+/** A response's bytes exactly as in this text. */
 const says =
   (...lines: ReadonlyArray<string>) =>
   (socket: Duplex): void =>
@@ -29,7 +29,7 @@ const without =
     socket.on("close", () => clearInterval(timer)).on("error", () => undefined)
   }
 
-/** The reply's own bytes, with what is changed in its head. */
+/** The reply's own bytes, with a changed head. */
 const altered =
   (change: (head: ReadonlyArray<string>) => ReadonlyArray<string>) =>
   (socket: Duplex, { body, headers, status }: HttpReply): void => {
@@ -204,7 +204,7 @@ const isCall = ({ method }: Json) => method === "tools/call"
 const paymentOf = (message: Json) => message["params"]?._meta?.["x402/payment"]
 const rpc = (message: Json, result: unknown) => JSON.stringify({ jsonrpc: "2.0", id: message["id"], result })
 
-/** Events without end, of which the answer is none. */
+/** Endless events without the response. */
 const eventsWithoutEnd: NonNullable<Behaviour["wire"]> = (message, response) => {
   if (!isCall(message)) return false
   response.writeHead(200, { "content-type": "text/event-stream" })
@@ -213,7 +213,7 @@ const eventsWithoutEnd: NonNullable<Behaviour["wire"]> = (message, response) => 
   return true
 }
 
-/** As many small events as an answer may be long. */
+/** As many small events as a response may be long. */
 const millionEvents: NonNullable<Behaviour["wire"]> = (message, response) => {
   if (!isCall(message)) return false
   response.writeHead(200, { "content-type": "text/event-stream" }).end("data:1\n\n".repeat(1_000_000))

@@ -18,14 +18,14 @@ export interface HttpReply {
 }
 
 export interface HttpBehaviour {
-  /** Changes what is asked for. */
+  /** Changes the terms. */
   challenge?: (challenge: Json) => Json
-  /** Changes the answer that asks. */
+  /** Changes the 402 response. */
   unpaid?: (reply: HttpReply) => HttpReply
-  /** Changes the answer to a payment, after the settlement; undefined never answers. */
+  /** Changes the response to a payment, after the settlement; undefined never responds. */
   paid?: (reply: HttpReply, settled: Json) => HttpReply | undefined
   version?: 1 | 2
-  /** Takes the connection over, in place of the answer that is due; `paid` after the settlement. */
+  /** Takes over the connection, in place of the due response; `paid` after the settlement. */
   raw?: Partial<Readonly<Record<"unpaid" | "paid", (socket: Duplex, reply: HttpReply) => void>>>
 }
 
@@ -64,7 +64,7 @@ const post = async (url: string, body: Json): Promise<Json> => {
   return (await answer.json()) as Json
 }
 
-/** What the first version writes, in the words of the second. */
+/** The first version's response, converted to the second's terms. */
 const asSecond = (payment: Json, terms: Json): Json =>
   payment["x402Version"] === 1
     ? { x402Version: 2, accepted: terms, payload: payment["payload"], resource: { url: "" }, extensions: {} }

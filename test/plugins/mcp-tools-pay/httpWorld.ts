@@ -1,4 +1,4 @@
-// A world for paying HTTP resources: a cataloged seller of three, and what tests ask of it.
+// A test world for paying HTTP resources: a cataloged seller of three, and helpers.
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { Context, Effect, Layer } from "effect"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
@@ -12,7 +12,7 @@ export const enabled = "http_payments.enabled=true"
 export const soon = "network_security.confirm_timeout_ms=300"
 
 let fresh = 0
-/** A query of its own for every test, so that no call is the same as another's. */
+/** A unique query for every test, so that no two calls are identical. */
 export const query = () => ({ city: `city-${++fresh}` })
 
 export class HttpWorld extends Context.Service<HttpWorld, { readonly seller: HttpSeller; readonly ref: string }>()(

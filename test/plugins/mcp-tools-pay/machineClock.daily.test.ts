@@ -1,5 +1,5 @@
-// Tool servers on machines whose clocks are wrong: the day that agents' payments count for is the ledger's, so a wrong
-// clock opens no second budget, and neither does one that is set right again.
+// Tool servers on machines with wrong clocks: payments count for the ledger's day, so a wrong clock opens no second
+// budget, and neither does correcting it.
 import { NodeServices } from "@effect/platform-node"
 import { expect, layer } from "@effect/vitest"
 import { Clock, Effect, FileSystem } from "effect"
@@ -7,7 +7,7 @@ import { skewedClock } from "../../support/skewedClock.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
 
 const hour = 3_600_000
-/** Room for one payment of 2,000 and a half. */
+/** Room for one payment of 2,000 and half of another. */
 const once = ["budget.store=file", "budget.max_per_day=3000"]
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an agent's budget of a day", (it) => {
@@ -30,7 +30,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an agent
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("a call paid by a machine with a late clock is delivered, not repaid [S104, S232]", () =>
+  it.effect("a call paid by a machine with a late clock is not repaid [S104, S232]", () =>
     Effect.gen(function* () {
       const { agent, facilitator, paying, ref, seller } = yield* PayWorld
       const files = yield* FileSystem.FileSystem
@@ -45,7 +45,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an agent
           )
           return (yield* pay(client, ref, { a: 7, b: 71_000 })).body
         }).pipe(Effect.scoped, Effect.provideServiceEffect(Clock.Clock, skewedClock(skew)))
-      // Paid, and the answer never comes: the ledger alone knows of it.
+      // Paid, but the response never comes: only the ledger knows of it.
       seller.behaviour = { paid: () => new Promise<never>(() => undefined) }
       const first = yield* payAt(-hour)
       expect(first["code"]).toBe("SETTLEMENT_UNKNOWN")

@@ -13,13 +13,13 @@ import { testnetUsdc } from "../../support/buyer.ts"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
 
 const root = new URL("../../../", import.meta.url).pathname
-/** Arguments of their own for every test, so that no call is the same as another's. */
+/** Unique arguments for every test, so that no two calls are identical. */
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 1_000 })
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying for an agent", (it) => {
   it.effect(
-    "a paid tool is called twice and returns its content and a receipt [S201, S203, S204, S208, S212, S213, S214, S215, S216, S220]",
+    "a paid tool is called twice and returns content with a receipt [S201, S203, S204, S208, S212, S213, S214, S215, S216, S220]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller, versionHash } = yield* PayWorld
@@ -170,7 +170,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
   )
 
   it.effect(
-    "without a signer there is no payment tool; open access with money is refused [S201, S246, S248, S249, S250, S251]",
+    "without a signer there is no payment tool; unprotected payment is refused [S201, S246, S248, S249, S250, S251]",
     () =>
       Effect.gen(function* () {
         const { facilitator } = yield* PayWorld

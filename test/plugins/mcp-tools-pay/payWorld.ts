@@ -1,4 +1,4 @@
-// A whole world for paying: a facilitator with its ledger, an agent's account, a cataloged seller, and tool servers
+// A test world for payments: a facilitator with its ledger, an agent's account, a cataloged seller, and tool servers
 // that pay from it.
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import type { Keypair } from "@stellar/stellar-sdk"
@@ -49,10 +49,10 @@ export class PayWorld extends Context.Service<
     readonly facilitator: Facilitator
     readonly agent: Keypair
     readonly seller: Seller
-    /** The seller's tool, as search shows it. */
+    /** The seller's tool, as search returns it. */
     readonly ref: string
     readonly versionHash: string
-    /** A tool server of its own, and a client of it. */
+    /** A separate tool server, and a client of it. */
     readonly paying: (
       set?: ReadonlyArray<string>,
       key?: string,

@@ -44,7 +44,7 @@ const signedBy = (
     signatureValue(pair.rawPublicKey(), pair.sign(Buffer.from(payload)))
   ).toXdr()
 
-/** A signer as it is seen from here: a script over the port to strangers. */
+/** A signer as seen by the payer: a stub of the port. */
 const signerAt = (
   url: string,
   answer: (path: string, body: any) => { readonly status?: number; readonly json: unknown }
@@ -80,7 +80,7 @@ const signerAt = (
   return Effect.map(Effect.provide(externalPayer, given), (payer) => ({ asked, payer }))
 }
 
-describe("what a signer gives back", () => {
+describe("a signer's response", () => {
   it.effect("a signer's response must be the requested payment with the payer's signature [S222, S250]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
@@ -154,7 +154,7 @@ describe("an external signer", () => {
 })
 
 describe("a keystore", () => {
-  it.effect("a keystore opens with its key, in hex or base64, giving the seed [S251]", () =>
+  it.effect("a keystore opens with its key, in hex or base64 [S251]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const { file, key } = sealed(agent.secret())

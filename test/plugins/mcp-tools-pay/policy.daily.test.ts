@@ -17,13 +17,13 @@ import { agentKey, pay, PayWorld } from "./payWorld.ts"
 import { amount } from "./seller.ts"
 
 let fresh = 0
-/** Arguments of their own for every test, so that no call is the same as another's. */
+/** Unique arguments for every test, so that no two calls are identical. */
 const args = () => ({ a: ++fresh, b: 9_000 })
 
 const rules = (...all: ReadonlyArray<object>) => `policy.rules=${JSON.stringify(all)}`
 const asking = rules({ name: "dear", above: 1_999, outcome: "approve" })
 
-/** An operator at the state folder of a tool server. */
+/** An operator with access to a tool server's state folder. */
 const operatorAt = (stateFolder: string) => {
   const ground = Layer.mergeAll(
     Settings.layerTest(),
@@ -50,7 +50,7 @@ const stateFolder = Effect.provide(
   NodeServices.layer
 )
 
-/** A client whose person answers, and what the person was asked. */
+/** A client with an answering person, and the questions the person was asked. */
 const withPerson = Effect.fnUntraced(function* (url: string, answer: object) {
   const asked: Array<string> = []
   const client = yield* Effect.acquireRelease(
@@ -73,7 +73,7 @@ const withPerson = Effect.fnUntraced(function* (url: string, answer: object) {
 
 const bearer = { authorization: `Bearer ${agentKey.split(":")[1]}` }
 
-/** The official client of the era without sessions, whose person answers. */
+/** The official client of the era without sessions, with an answering person. */
 const connectModern = (url: string, answer: (message: string) => object) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -142,7 +142,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       for (const answer of [{ action: "decline" }, { action: "accept", content: { approve: false } }]) {
         const unwilling = yield* withPerson(url, answer)
         const own = args()
-        // The refusal is kept, for this client and for any other of the agent's.
+        // The refusal is stored, for this client and for any other of the agent's.
         for (const client of [unwilling.client, unwilling.client, willing.client])
           expect((yield* pay(client, ref, own)).body).toMatchObject({
             code: "PAYMENT_REJECTED",
@@ -244,7 +244,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       expect(paid.structuredContent.receipt.status).toBe("settled")
       expect(asked).toEqual([expect.stringContaining(seller.payTo)])
 
-      // The rounds of one call, by hand: what was answered once is no answer to what is asked again.
+      // The rounds of one call, by hand: an earlier answer does not count for a new question.
       const params = { name, arguments: { ref, arguments: args() } }
       const rounds = { capabilities: { elicitation: {} }, headers: bearer }
       const round = (inputResponses: Json = {}) =>
@@ -253,14 +253,14 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       expect(first.resultType).toBe("input_required")
       const [key] = Object.keys(first.inputRequests)
       const yes = { [key!]: { action: "accept", content: { approve: true } } }
-      // An answer under another key is none: such a call waits for the one question, and has the same answer.
+      // An answer under another key does not count: such a call waits for the one question, and gets the same answer.
       const [twin, answered] = yield* Effect.all([round({ approve: yes[key!] }), round(yes)], { concurrency: 2 })
       expect(answered.structuredContent.receipt?.status, JSON.stringify([twin, answered])).toBe("settled")
       expect(twin.structuredContent.receipt).toEqual(answered.structuredContent.receipt)
       const replayed = yield* round(yes)
       expect(replayed.resultType).toBe("input_required")
       expect(Object.keys(replayed.inputRequests)).not.toContain(key)
-      // Without a capability to ask, the payment waits for an operator.
+      // Without the elicitation capability, the payment waits for an operator.
       const mute = yield* askRaw(url, "tools/call", { ...params, inputResponses: yes }, { headers: bearer })
       expect(mute.body["result"].structuredContent.code).toBe("PAYMENT_REJECTED")
       expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(2n * amount)

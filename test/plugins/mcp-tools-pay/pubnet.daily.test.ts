@@ -1,5 +1,5 @@
-// Pubnet: a tool server serves it when every condition holds, and is refused with its own sentence for each that does
-// not. Nothing here asks a ledger.
+// Pubnet: a tool server starts when every condition holds, and is refused with a separate message for each that does
+// not. No ledger is queried.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer } from "effect"
@@ -87,7 +87,7 @@ describe("a tool server on pubnet", () => {
   )
 
   it.live.skipIf(!databaseKinds.includes("postgres"))(
-    "starts when everything holds, and pays there [S284]",
+    "pubnet payment starts and is ready when every condition holds [S284]",
     () =>
       Effect.gen(function* () {
         const url = yield* start({})

@@ -1,4 +1,4 @@
-// One question for one invocation: what may happen between the question, its answer and the payment that it is for.
+// One question for one invocation: what may happen between the question, its answer and its payment.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option } from "effect"
@@ -28,7 +28,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a questi
       const first = (yield* pay(client, ref, own)).body["details"].approval
       const version = Effect.map(call(client, "x402_get_resource", { ref }), ({ body }) => body["wrapper"].versionHash)
       const before = yield* version
-      // A payment of another agent's brings the seller's own declaration, which says the type of its content too.
+      // Another agent's payment carries the seller's own declaration, which also names its content type.
       expect((yield* pay(yield* paying(), ref, { a: 3, b: 4 })).body["receipt"]?.status).toBe("settled")
       yield* eventually(version, (now) => now !== before)
       expect((yield* pay(client, ref, own)).body["details"].approval).toEqual(first)
@@ -55,7 +55,7 @@ const invocation: Invocation = {
   bought: { title: "Adds", action: "GET /add", arguments: {} }
 }
 
-/** Two processes of the tool server, each with its policy, and how often their person was asked. */
+/** Two processes of the tool server, each with its policy, and the number of questions to their person. */
 const twoPolicies = Effect.fnUntraced(function* (shared: unknown) {
   const stateFolder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
   const ground = Layer.mergeAll(
@@ -72,14 +72,14 @@ const twoPolicies = Effect.fnUntraced(function* (shared: unknown) {
   const caller = { principal: "key:agent", session: "s", ask: () => Effect.sync(() => ++asked > 0) }
   return {
     asked: () => asked,
-    judge: (at: number, made = 0) => policies[at]!.verify(invocation, caller, made)
+    verify: (at: number, made = 0) => policies[at]!.verify(invocation, caller, made)
   }
 })
 
 /** The first call has its approval and is at the seller: nothing is reserved yet. */
 const facts = (shared: unknown) =>
   Effect.gen(function* () {
-    const { asked, judge: verify } = yield* twoPolicies(shared)
+    const { asked, verify } = yield* twoPolicies(shared)
     const giveBack = yield* verify(0)
     expect(asked()).toBe(1)
     for (const at of [0, 1]) yield* verify(at)
@@ -89,7 +89,7 @@ const facts = (shared: unknown) =>
     yield* verify(0)
     yield* verify(1)
     expect(asked()).toBe(1)
-    // The next payment is another question.
+    // The next payment asks again.
     yield* verify(1, 1)
     expect(asked()).toBe(2)
   }).pipe(Effect.scoped)

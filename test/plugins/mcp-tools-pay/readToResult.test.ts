@@ -6,7 +6,7 @@ const json = { status: 200, headers: { "content-type": "application/json" } }
 const bytes = (text: string) => new TextEncoder().encode(text)
 const answer = '{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"a \\"brace\\" }] é"}]}}'
 
-/** After how many bytes reading ends, when the text comes in chunks of `size`; -1 when it does not. */
+/** The number of bytes after which reading ends, with chunks of `size`; -1 when it does not. */
 const endOf = (reader: ReturnType<typeof toJsonEnd>, text: string, size: number): number => {
   const all = bytes(text)
   for (let at = 0; at < all.length; at += size)
@@ -14,7 +14,7 @@ const endOf = (reader: ReturnType<typeof toJsonEnd>, text: string, size: number)
   return -1
 }
 
-describe("an answer of a seller", () => {
+describe("a seller's response", () => {
   it("an event stream ends at the response's event, however it is split", () => {
     const streams: ReadonlyArray<readonly [string, string]> = [
       ["alone", `data: ${answer}`],

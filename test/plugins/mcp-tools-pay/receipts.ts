@@ -1,12 +1,12 @@
-// Receipts as the transports write them and as sellers have been seen to send them, for tests of what is delivered.
+// Receipts as the transports write them and as observed sellers send them, for tests of delivery.
 import type { Json } from "../mcp-tools/support.ts"
 import { encode, type HttpReply } from "./httpSeller.ts"
 
-/** What a seller sends of an honest settlement, and which of its members then do not fit. */
+/** A seller's receipt for an honest settlement, and the members that then mismatch. */
 export type ReceiptShape<A> = readonly [
   what: string,
   change: (settled: Json) => A,
-  faults: ReadonlyArray<string> | undefined
+  mismatches: ReadonlyArray<string> | undefined
 ]
 
 export const receipts: ReadonlyArray<ReceiptShape<unknown>> = [
@@ -27,7 +27,7 @@ export const receipts: ReadonlyArray<ReceiptShape<unknown>> = [
   ["nothing", () => undefined, ["receipt"]]
 ]
 
-/** In a header: its text as it is sent; undefined sends none. */
+/** In a header: its text as sent; undefined sends none. */
 export const httpReceipts: ReadonlyArray<ReceiptShape<string | undefined>> = [
   ...receipts.map(
     ([what, change, errors]) =>
@@ -44,7 +44,7 @@ export const httpReceipts: ReadonlyArray<ReceiptShape<string | undefined>> = [
   ["a receipt that is no base64", () => "***", ["receipt"]]
 ]
 
-/** The answer with another receipt. */
+/** The response with another receipt. */
 export const withReceipt = (reply: HttpReply, receipt: string | undefined): HttpReply => {
   const { "payment-response": _, ...headers } = reply.headers
   return { ...reply, headers: receipt === undefined ? headers : { ...headers, "payment-response": receipt } }

@@ -1,5 +1,5 @@
-// An agent that writes its own reference gets no further than the listing: the operator's rule holds, no address of the
-// agent's is dialed, and nothing is paid, over MCP and HTTP.
+// An agent that forges a reference gets only the listing: the operator's rule holds, no address of the agent's is
+// dialed, and nothing is paid, over MCP and HTTP.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
@@ -10,7 +10,7 @@ import { agentKey, pay, PayWorld } from "./payWorld.ts"
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 130_000 })
 
-/** Other spellings of one URL, of which some are normalized away by a catalog. */
+/** Other spellings of one URL, some of which a catalog normalizes. */
 const twins = (text: string): ReadonlyArray<string> => {
   const { host, hostname, origin, pathname, port } = new URL(text)
   return [
@@ -27,9 +27,9 @@ const twins = (text: string): ReadonlyArray<string> => {
   ]
 }
 
-layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a reference of the agent's own", (it) => {
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forged reference", (it) => {
   it.effect(
-    "a forged reference gets the listing's own, passes no rule and leads nowhere [S200, S207, S217]",
+    "a forged reference gets the listing's own and passes no rule [S200, S207, S217]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller } = yield* PayWorld
@@ -58,7 +58,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a refer
           expect([seller.methods.length, shop.received.length]).toEqual([methods, received])
         }
         expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
-        // With its own reference the rule decides, and before the seller is contacted.
+        // With its own reference the rule decides, before the seller is contacted.
         const client = yield* paying([enabled, denied])
         const [methods, received] = [seller.methods.length, shop.received.length]
         for (const { body } of [yield* pay(client, ref, args()), yield* fetched(client, page)])

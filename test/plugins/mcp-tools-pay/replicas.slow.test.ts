@@ -1,5 +1,5 @@
-// Two tool servers as an operator runs them, each a process of its own, over one PostgreSQL: what one has reserved,
-// asked for and been granted, the other knows.
+// Two tool servers as an operator runs them, each a separate process, over one PostgreSQL: reservations, requests and
+// approvals of one are visible to the other.
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
@@ -20,7 +20,7 @@ const keys = { racer: "0123456789abcdef", asker: "123456789abcdef0", twin: "2345
 const operatorKey = "0f1e2d3c4b5a6978"
 const readyMillisMax = 120_000
 let fresh = 0
-/** Arguments of their own, so that no call is the same as another's. */
+/** Unique arguments, so that no two calls are identical. */
 const args = () => ({ a: ++fresh, b: 70_000 })
 
 /** A server of a replica set; its address once it is ready. */
@@ -110,7 +110,7 @@ layer(Replicas.layer, {
 })("two tool servers over one PostgreSQL", (it) => {
   const onServer = it.effect.skipIf(!databaseKinds.includes("postgres"))
 
-  /** What the agent's account loses by it. */
+  /** What the agent's account pays. */
   const spentBy = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
     const { agent, facilitator } = yield* PayWorld
     const before = yield* facilitator.balance(agent.publicKey())

@@ -1,6 +1,6 @@
-// A tool server that is killed while its payment is on the way, and what another process makes of it: the same one
-// started again on its state folder, a replica on the same PostgreSQL, one on a store that was restored. The payment
-// is sent again to the last byte or found on the ledger; it is never made a second time while it may be spent.
+// A tool server that is killed during its payment, and how another process continues: the same one restarted on its
+// state folder, a replica on the same PostgreSQL, one on a restored store. The payment is sent again byte for byte or
+// found on the ledger; it is never made a second time while it may be spent.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { cpSync, readdirSync, readFileSync } from "node:fs"
@@ -18,7 +18,7 @@ import { folder, processKey, readyMillisMax, type Server, start } from "./toolsP
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 120_000 })
 
-/** Calls and kills the server once the seller has settled; the seller's answer never comes. */
+/** Calls and kills the server once the seller has settled; the seller's response never arrives. */
 const paidAndKilled = Effect.fnUntraced(function* (server: Server, ref: string, own: Json) {
   const { seller } = yield* PayWorld
   const settlements = seller.settlements.length
@@ -88,13 +88,13 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           expect(tool.body).toMatchObject({ structuredContent: { sum: own.a + own.b }, receipt: { status: "settled" } })
           expect((yield* fetched(again, page, asked)).body).toMatchObject({ receipt: { status: "settled" } })
           expect(new Set(yield* paymentsOf(own)).size).toBe(1)
-          // Delivered: once their answers have left, nothing of them is kept.
+          // Delivered: once their responses have left, nothing of them is stored.
           yield* eventually(
             Effect.sync(() => readdirSync(join(state, "tools", "payments"))),
             (files) => files.length === 0
           )
 
-          // The folder as it was before, restored: it knows of open payments, and sends the same again.
+          // The previous folder, restored: it has open payments, and sends the same again.
           const restored = yield* connectHttp((yield* start(keystore, copy)).url, processKey)
           expect((yield* pay(restored, ref, own)).body["receipt"]?.paymentIdentifier).toBe(
             tool.body["receipt"].paymentIdentifier
@@ -106,7 +106,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
     )
 
     onServer(
-      "is finished by a replica on the same PostgreSQL, and later than any memory lasts",
+      "an interrupted payment is finished by a replica on the same PostgreSQL",
       () =>
         Effect.gen(function* () {
           const { agent, facilitator, ref } = yield* PayWorld
@@ -119,7 +119,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           const first = yield* start(keystore, yield* folder, database)
           const replica = yield* start(keystore, yield* folder, database)
           yield* paidAndKilled(first, ref, own)
-          // Another key does not open what is kept: the call is held, and nothing is paid.
+          // Another key does not decrypt the stored payment: the call is held, and nothing is paid.
           const other = yield* facilitator.account()
           const stranger = yield* start(sealed(other.secret()), yield* folder, database)
           expect((yield* pay(yield* connectHttp(stranger.url, processKey), ref, own)).body).toMatchObject({
@@ -153,7 +153,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
             (now) => now > 0
           )
           yield* first.kill
-          // Not there: the seller does not answer, and nothing is signed anew.
+          // Not there: the seller does not respond, and nothing is signed anew.
           seller.behaviour = { wire: (_, response) => (response.writeHead(503).end(), true) }
           const again = yield* connectHttp((yield* start(keystore, state)).url, processKey)
           const held = yield* pay(again, ref, own)

@@ -1,6 +1,6 @@
-// A paid MCP seller: the official SDK's server over Streamable HTTP with one tool, `add`, which asks for payment as the
-// x402 transport for MCP prescribes and takes it through a facilitator. Every answer has a hook, so that the same
-// seller can be a crook, and the server may be of either era: with sessions, or of 2026-07-28 alone.
+// A paid MCP seller: the official SDK's server over Streamable HTTP with one tool, `add`, which requests payment as the
+// x402 transport for MCP prescribes and settles it through a facilitator. Every response has a hook, so that the same
+// seller can be dishonest, and the server may be of either era: with sessions, or of 2026-07-28 alone.
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
@@ -18,20 +18,20 @@ export const amount = 2_000n
 export const inputSchema = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } } as const
 
 export interface Behaviour {
-  /** Changes what is asked for. */
+  /** Changes the terms. */
   challenge?: ((challenge: Json) => Json) | undefined
   /** Changes the whole unpaid result, both copies. */
   unpaid?: ((result: Json) => Json) | undefined
   /** Changes the paid result, after the settlement. May be asynchronous, or never end. */
   paid?: ((result: Json, payment: Json) => Json | Promise<Json>) | undefined
-  /** In place of asking the facilitator. */
+  /** Replaces the call to the facilitator. */
   settle?: ((body: Json) => Promise<Json>) | undefined
   listed?: ((tool: Json) => Json) | undefined
-  /** The server speaks revision 2026-07-28 and nothing else. */
+  /** The server implements revision 2026-07-28 only. */
   isStateless?: boolean
-  /** The connection stays open after the answer to a payment. */
+  /** The connection stays open after the response to a payment. */
   isStreamOpen?: boolean
-  /** Changes the JSON text of an answer to a payment, in the era without sessions. */
+  /** Changes the JSON text of the response to a payment, in the era without sessions. */
   text?: (text: string) => string
   /** Answers a message itself; false leaves it to the server. */
   wire?: ((message: Json, response: ServerResponse, request: IncomingMessage) => boolean) | undefined
@@ -41,12 +41,12 @@ export interface Seller {
   readonly url: string
   readonly payTo: string
   behaviour: Behaviour
-  /** Arguments of every call, and the payment when there was one. */
+  /** Arguments of every call, and its payment, if any. */
   readonly calls: Array<{ readonly args: unknown; readonly payment: Json | undefined }>
-  /** Every JSON-RPC method asked for, and the revision that its request's header names. */
+  /** Every requested JSON-RPC method, and the revision that its request's header names. */
   readonly methods: Array<string>
   readonly revisions: Array<string | undefined>
-  /** What the facilitator answered to each settle. */
+  /** The facilitator's response to each settle. */
   readonly settlements: Array<Json>
   readonly terms: () => Json
 }
@@ -144,7 +144,7 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Pick<Facili
       return seller.behaviour.unpaid?.(result) ?? result
     }
     const verified = await ask("/verify", payment)
-    // A payment that was settled before cannot be verified again; its settlement can be asked for.
+    // A payment settled before cannot be verified again; its settlement can be requested.
     if (verified["isValid"] !== true && seller.settlements.length === 0)
       return both(challenge(verified["invalidReason"]))
     const settled = await ask("/settle", payment)

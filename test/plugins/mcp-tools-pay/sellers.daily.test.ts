@@ -16,7 +16,7 @@ class SellerWorld extends Context.Service<
   {
     readonly facilitator: Facilitator
     readonly payTo: string
-    /** A payment of a buyer of its own, under an identifier. */
+    /** A payment by a new buyer, under an identifier. */
     readonly signed: (asked: Json) => Effect.Effect<Json>
   }
 >()("test/SellerWorld") {

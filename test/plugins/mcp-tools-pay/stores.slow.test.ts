@@ -14,7 +14,7 @@ import { call, connectHttp, startTools } from "../mcp-tools/support.ts"
 const root = new URL("../../../", import.meta.url).pathname
 const args = { a: 1, b: 2 }
 
-layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("where a budget is kept", (it) => {
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("the store of a budget", (it) => {
   const started = Effect.fnUntraced(function* (kind: "pglite" | "postgres", set: ReadonlyArray<string> = []) {
     const { agent, facilitator } = yield* PayWorld
     const { file, key } = sealed(agent.secret())
@@ -39,7 +39,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("where a 
   )
 
   it.effect.skipIf(!databaseKinds.includes("postgres"))(
-    "is a PostgreSQL of the tool server's own, which it migrates and pays by [S303]",
+    "a tool server migrates and uses its own PostgreSQL for payments [S303]",
     () =>
       Effect.gen(function* () {
         const { ref, seller } = yield* PayWorld

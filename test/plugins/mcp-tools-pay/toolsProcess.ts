@@ -1,4 +1,4 @@
-// A tool server as a process of its own that pays for agents, and can be killed.
+// A tool server in a separate process that pays for agents, and can be killed.
 import { Effect, type Scope } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -37,7 +37,7 @@ const ready = (url: string, tail: () => string) =>
     }
   })
 
-/** A tool server as a process of its own; with a database its budget is there, else in the folder. */
+/** A tool server in a separate process; its budget is in the database if given, otherwise in the folder. */
 export const start = Effect.fnUntraced(function* (
   keystore: { readonly file: string; readonly key: string },
   state: string,

@@ -1,10 +1,10 @@
-// What a stop does with calls that have begun: it waits for them, and not for ever.
+// How a stop treats running calls: it waits for them, within a limit.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Calls } from "../../../plugins/mcp-tools/server/Calls.ts"
 
-it.effect("a stop waits for a call that ends in time and returns its result [S182]", () =>
+it.effect("a stop waits for a call that ends in time [S182]", () =>
   Effect.gen(function* () {
     const { isBusy, run, stopped, within } = yield* Calls
     const answer = run(within("one", Effect.delay(Effect.succeed("found"), "2 seconds"), "cut"))
@@ -17,7 +17,7 @@ it.effect("a stop waits for a call that ends in time and returns its result [S18
   }).pipe(Effect.provide(Calls.layer))
 )
 
-it.effect("an endless call gets a retryable error, and the process stops within five seconds [S182]", () =>
+it.effect("an endless call gets a retryable error; the process stops within 5 s [S182]", () =>
   Effect.gen(function* () {
     const { isBusy, run, stopped, within } = yield* Calls
     const answer = run(within("one", Effect.never, "cut"))

@@ -1,4 +1,4 @@
-// The contract that agents branch on.
+// The error contract that agents branch on.
 import { expect, it } from "vitest"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
 import { toolError, toolErrorBody, type ToolErrorCode } from "../../../plugins/mcp-tools/ToolError.ts"
@@ -17,7 +17,7 @@ const mayBeTriedAgain: Readonly<Record<ToolErrorCode, boolean>> = {
   UPSTREAM_PROTOCOL_ERROR: false
 }
 
-it("each error code says whether a call may be retried, in version 1 [S223–S234, S330]", () => {
+it("each error code says whether a retry is allowed, in version 1 [S223–S234, S330]", () => {
   const codes = Object.keys(mayBeTriedAgain) as ReadonlyArray<ToolErrorCode>
   for (const code of codes) {
     expect(toolErrorBody(toolError(code, "why"))).toEqual({

@@ -67,7 +67,7 @@ it.effect("without a signer the paying plugin adds no tool [S201]", () =>
   }).pipe(Effect.scoped)
 )
 
-/** A process's stdin that an agent has filled before anything started. */
+/** A process's stdin that an agent filled before anything started. */
 const filledStdin = (lines: ReadonlyArray<string>) =>
   Effect.map(Queue.unbounded<string>(), (written) => {
     let isRead = false
@@ -151,8 +151,8 @@ it.effect("stdin is read after all plugins start, so tools/list is complete [S18
         RouteClaims.layer,
         Layer.succeed(Stdio, stdin.port),
         Layer.succeed(Outbound, {
-          resolve: () => Effect.die("nobody is asked"),
-          send: () => Effect.die("nobody is asked")
+          resolve: () => Effect.die("must not be called"),
+          send: () => Effect.die("must not be called")
         })
       ])
     )

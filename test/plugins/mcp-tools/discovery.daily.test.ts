@@ -48,7 +48,7 @@ class World extends Context.Service<
         )
       )
       const toolsUrl = yield* startTools({ facilitatorUrl: facilitator.url })
-      // What is listed no payment changes: it is gone, and listed anew at another price.
+      // No payment changes a listing: it is removed, and listed again at another price.
       const relist = Effect.andThen(
         facilitator.sql`delete from catalog_resources where resource = ${conditions}`,
         facilitator.ask("/discovery/resources")
@@ -58,7 +58,7 @@ class World extends Context.Service<
   )
 }
 
-layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools in front of a facilitator", (it) => {
+layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools beside a facilitator", (it) => {
   it.effect("discovery tools list and search every resource as discovery serves it [S5, S188, S189, S190, S191]", () =>
     Effect.gen(function* () {
       const { facilitator, toolsUrl } = yield* World
@@ -130,7 +130,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
     }).pipe(Effect.scoped)
   )
 
-  it.effect("discovery tools return the current version with a warning if another was expected [S101, S198]", () =>
+  it.effect("discovery tools return a newer version than expected with a warning [S101, S198]", () =>
     Effect.gen(function* () {
       const { relist, toolsUrl } = yield* World
       const client = yield* connectHttp(toolsUrl)
@@ -138,7 +138,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
       const same = yield* call(client, get, { ref: wrapper.ref, expectedVersionHash: wrapper.versionHash })
       expect(same.body["wrapper"]).toEqual(wrapper)
       yield* relist
-      // The catalog lists beside the payment, which does not wait for it.
+      // The catalog lists asynchronously; the payment does not wait for it.
       const changed = yield* eventually(
         call(client, get, { ref: wrapper.ref, expectedVersionHash: wrapper.versionHash }),
         ({ body }) => body["wrapper"]?.status === "stale"
@@ -163,7 +163,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 240_000 })("agent tools
         const args = ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.ts"), ...words]
         return JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })).mcpServers.tollkeeper
       }
-      // Started as a client would, by what the program itself prints for one.
+      // Started as a client would, by the configuration that the program prints.
       const { args, command } = printed("--set", `facilitator.base_url=${facilitator.url}`)
       expect(printed("--set", "transport=http", "--port", "4600")).toEqual({
         type: "streamable-http",

@@ -21,7 +21,7 @@ const facilitator = substituteJson(pageOf(listedResource()))
 const start = (set: ReadonlyArray<string> = [], environment: Record<string, string> = {}) =>
   Effect.flatMap(facilitator, (facilitatorUrl) => startTools({ facilitatorUrl, set, environment }))
 
-/** The official client of the newer era, which chooses the newest revision that both know. */
+/** The official client of the newer era, which negotiates the newest common revision. */
 const connectModern = (url: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -109,7 +109,7 @@ it.live("a stateless call under way at shutdown is answered [S182]", () =>
   }).pipe(Effect.scoped)
 )
 
-it.live("a call continues its metadata's trace up to the facilitator, in either era", () =>
+it.live("a call continues its metadata's trace to the facilitator in either era", () =>
   Effect.gen(function* () {
     const traceId = "0af7651916cd43dd8448eb211c80319c"
     const seen: Array<unknown> = []
@@ -123,7 +123,7 @@ it.live("a call continues its metadata's trace up to the facilitator, in either 
     const older = yield* connectHttp(url)
     yield* Effect.promise(() => older.callTool({ name: search, arguments: {}, _meta: meta }))
     for (const header of seen.splice(0)) expect(header).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
-    // What is no trace is none, and changes nothing.
+    // An invalid trace is ignored.
     for (const traceparent of ["00-0-0-00", 7, `00-${traceId}`, "x".repeat(10_000)]) {
       const params = { name: search, arguments: {} }
       const { body } = yield* askRaw(url, "tools/call", params, { meta: { traceparent } })

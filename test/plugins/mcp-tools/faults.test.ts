@@ -22,7 +22,7 @@ const errorOf = Effect.fnUntraced(function* (facilitatorUrl: string, set: Readon
   return body
 })
 
-describe("a facilitator that does not behave", () => {
+describe("a misbehaving facilitator", () => {
   it.effect("a facilitator response that is no page is an UPSTREAM_PROTOCOL_ERROR [S223, S234]", () =>
     Effect.gen(function* () {
       for (const body of [
@@ -120,7 +120,7 @@ describe("a facilitator that does not behave", () => {
   )
 })
 
-describe("what an agent asks wrongly", () => {
+describe("invalid requests of an agent", () => {
   it.effect("unknown tools and malformed arguments are INVALID_ARGUMENT [S199, S224, S252]", () =>
     Effect.gen(function* () {
       const client = yield* connectHttp(
@@ -191,7 +191,7 @@ describe("what an agent asks wrongly", () => {
   )
 })
 
-describe("the seller's words", () => {
+describe("the seller's text", () => {
   it.effect("seller text passes through unchanged, with warnings beside it [S191, S197, S221]", () =>
     Effect.gen(function* () {
       const hostile = listedResource({

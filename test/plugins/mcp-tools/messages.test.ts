@@ -7,7 +7,7 @@ import { linesOf } from "../../../runtime/platform/nodeStdio.ts"
 
 const long = "x".repeat(5_000)
 
-describe("a line that is too long", () => {
+describe("an overlong line", () => {
   const read = (text: string) =>
     Effect.map(
       Stream.runCollect(
@@ -24,7 +24,7 @@ describe("a line that is too long", () => {
       (lines) => [...lines]
     )
 
-  it.effect("an overlong line is refused under its id, and the next is read", () =>
+  it.effect("an overlong line is refused under its id before reading the next", () =>
     Effect.gen(function* () {
       const params = { arguments: { text: `${long} "id":99}` } }
       for (const [message, id] of [
@@ -45,7 +45,7 @@ describe("a line that is too long", () => {
 const call = (id: number) => ({ jsonrpc: "2.0" as const, id, method: "tools/call", params: { name: "x" } })
 const result = (id: number) => ({ jsonrpc: "2.0" as const, id, result: {} })
 
-describe("the answers to a batch", () => {
+describe("the responses of a batch", () => {
   it("responses of a batch form one array without the cancelled ones", () => {
     const batches = new Batches()
     batches.begin([call(1), call(2), call(3)])

@@ -33,7 +33,7 @@ describe("findStringified", () => {
   })
 
   it.each([[{ note: '{"a":1}' }], [{ any: "{}" }], [{ either: "{}" }], [{ filter: "text" }], [{ filter: '{"a":' }]])(
-    "leaves %j alone, which means a string or is none of JSON",
+    "findStringified ignores %j, a plain string or invalid JSON",
     (value) => {
       expect(found(value)).toBeUndefined()
     }
@@ -57,7 +57,7 @@ describe("a tool", () => {
     run: (input) => Effect.sync(() => (runs.push(input), { result: input }))
   })
 
-  it.effect.each(["json", "args"])("refuses an object that a client has turned into a string: %s", (member) =>
+  it.effect.each(["json", "args"])("an object that a client stringified is refused: %s", (member) =>
     Effect.gen(function* () {
       for (const [text, holds] of [
         ['{"city":"Riga"}', "object"],

@@ -19,7 +19,7 @@ export interface ToolsOptions {
   readonly facilitatorUrl: string
   readonly set?: ReadonlyArray<string>
   readonly environment?: Readonly<Record<string, string>>
-  /** Its state; absent: a folder of its own that goes with it. */
+  /** Its state folder; absent: a temporary one. */
   readonly stateFolder?: string | undefined
   /** Default: one that must not be opened. */
   readonly database?: Layer.Layer<DatabaseSource> | undefined
@@ -28,7 +28,7 @@ export interface ToolsOptions {
 /** A database that ends the process when it is opened. */
 const noDatabase = Layer.succeed(DatabaseSource, { open: Effect.die(new Error("the tool server opened a database")) })
 
-/** Starts a tool server over HTTP; succeeds with its address. A start that is refused fails. */
+/** Starts a tool server over HTTP; succeeds with its address. A refused start fails. */
 export const startTools = ({
   database = noDatabase,
   environment = {},
@@ -85,7 +85,7 @@ export interface Called {
   readonly raw: Json
 }
 
-/** Calls a tool; both copies of the answer are the same, or the test ends. */
+/** Calls a tool; fails unless both copies of the result are equal. */
 export const call = (client: Client, name: string, args: Json = {}): Effect.Effect<Called> =>
   Effect.promise(async () => {
     const raw = (await client.callTool({ name, arguments: args })) as Json
@@ -104,7 +104,7 @@ export interface Asked {
   readonly capabilities?: Json
 }
 
-/** One request of 2026-07-28, without a session and so without a stream; what came back, as it came. */
+/** One request of 2026-07-28, without a session or stream; the raw response. */
 export const askRaw = (url: string, method: string, params: Json = {}, asked: Asked = {}) =>
   Effect.promise(async () => {
     const { capabilities = {}, headers = {}, meta = {} } = asked
@@ -137,7 +137,7 @@ export const askRaw = (url: string, method: string, params: Json = {}, asked: As
     return { status: answer.status, session: answer.headers.get("mcp-session-id"), body }
   })
 
-/** A plain HTTP server on a free port, for as long as the Scope. */
+/** A plain HTTP server on a free port, for the lifetime of the Scope. */
 export const substitute = (
   answer: (request: IncomingMessage, response: ServerResponse) => void
 ): Effect.Effect<string, never, Scope.Scope> =>

@@ -1,11 +1,11 @@
-// What the tools cost a model's context, counted by a public tokenizer: the list of all tools, and a search.
+// The tools' cost in a model's context, counted by a public tokenizer: the list of all tools, and a search.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { payingSet, sealed } from "../mcp-tools-pay/payWorld.ts"
 import { askRaw, call, connectHttp, type Json, listedResource, pageOf, substituteJson, startTools } from "./support.ts"
 
-/** The tokenizer is of the tools of `test/tools`, and no package of the project. */
+/** The tokenizer belongs to `test/tools` and is not a dependency of the project. */
 const tokenizer = new URL("../../tools/node_modules/gpt-tokenizer/esm/encoding/o200k_base.js", import.meta.url)
 const { countTokens } = (await import(tokenizer.href)) as { readonly countTokens: (text: string) => number }
 

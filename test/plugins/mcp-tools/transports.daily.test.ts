@@ -38,7 +38,7 @@ interface Sent {
   readonly headers?: Record<string, string>
 }
 
-/** One raw request; the headers a client would send, Host included, are the test's to choose. */
+/** One raw request; the test chooses the client's headers, Host included. */
 const send = (url: string, path: string, { body, headers, key, method = "POST", session }: Sent = {}) =>
   Effect.promise(
     () =>
@@ -261,7 +261,7 @@ describe("a batch", () => {
       expect(errorIn(yield* send(url, "/mcp", { session: old, body: many }))).toEqual([400, -32600, null])
       const answered = yield* send(url, "/mcp", { session: old, body: [ping(1), ping("b")] })
       expect(answered.text.match(/"id":(1|"b")/g)).toHaveLength(2)
-      // A session cannot begin within one.
+      // A session cannot begin within a batch.
       expect((yield* send(url, "/mcp", { body: [initialize] })).status).toBe(400)
     }).pipe(Effect.scoped)
   )
@@ -281,7 +281,7 @@ describe("a batch", () => {
   )
 })
 
-describe("an error of the protocol", () => {
+describe("a protocol error", () => {
   it.effect("a protocol error carries its code and the message's id", () =>
     Effect.gen(function* () {
       const url = yield* start()
@@ -310,7 +310,7 @@ describe("an error of the protocol", () => {
   )
 })
 
-describe("a cancelled call", () => {
+describe("a canceled call", () => {
   it.live("a canceled call ends its stream, a batch's with its last call", () =>
     Effect.gen(function* () {
       const asked: Array<() => void> = []
@@ -441,7 +441,7 @@ describe("a stop of the listener", () => {
           const socket = connect(port, "127.0.0.1").on("error", () => undefined)
           const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()))
           yield* Effect.promise(() => new Promise<void>((resolve) => void socket.once("connect", () => resolve())))
-          // The server has accepted it: one that came later has been answered.
+          // The server has accepted it: a later connection has been answered.
           yield* send(`http://127.0.0.1:${port}`, "/healthz", { method: "GET" })
           return { closed }
         })
@@ -492,7 +492,7 @@ describe("access control", () => {
       expect((yield* begin(url, { headers: { host: "localhost" } })).status).toBe(200)
       expect((yield* begin(url, { headers: { origin: "http://evil.example" } })).status).toBe(403)
       expect((yield* begin(url, { headers: { origin: "https://inspector.example" } })).status).toBe(200)
-      // A page of this very server, on this machine; of another port it is another's.
+      // A page of this server on this machine; another port is another origin.
       expect((yield* begin(url, { headers: { origin: url } })).status).toBe(200)
       expect((yield* begin(url, { headers: { origin: "http://127.0.0.1:1" } })).status).toBe(403)
       expect((yield* begin(url, { headers: { host: "evil.example", origin: "http://evil.example" } })).status).toBe(403)
@@ -502,7 +502,7 @@ describe("access control", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("Host and Origin are checked on any bind address, with or without keys [S246]", () =>
+  it.effect("Host and Origin are checked on any address, with or without keys [S246]", () =>
     Effect.gen(function* () {
       const origin = "http://evil.example"
       for (const environment of [{}, keys]) {

@@ -27,7 +27,7 @@ const documents = Array.from({ length: 200 }, (_, at) =>
 
 const letters = (at: number): string => String.fromCharCode(97 + (at % 26), 97 + (Math.floor(at / 26) % 26))
 
-/** 512 characters at most, each of them as dear as its author could make it. */
+/** At most 512 characters, each query as expensive as possible. */
 const dear: Readonly<Record<string, string>> = {
   "73 words in no listing": Array.from({ length: 73 }, (_, at) => `q${letters(at)}xzy`).join(" "),
   "words with a slip": words
@@ -72,7 +72,7 @@ const termsMax = 16
 const alikeAskedMax = 8
 
 describeDatabases(
-  "a query that is made to be dear",
+  "an expensive query",
   (layer) => {
     it.effect("the most expensive query costs a dozen statements new, two cached [S117]", () =>
       Effect.gen(function* () {
@@ -100,7 +100,7 @@ describeDatabases(
           expect([name, again.statements <= 2]).toEqual([name, true])
           expect([name, again.value]).toEqual([name, first.value])
         }
-        // A word of 512 letters costs none.
+        // A word of 512 letters needs no statement.
         expect(all).toBeGreaterThan(2 * Object.keys(dear).length)
       }).pipe(Effect.scoped, Effect.provide(layer))
     )

@@ -1,4 +1,4 @@
-// What words are worth before and after a catalog has been counted.
+// The evidence of words before and after a catalog has been counted.
 import { describe, expect, it } from "vitest"
 import { commonShareOf, singularOf } from "../../../plugins/search-lexical/commonWords.ts"
 import { discriminativeTerms } from "../../../plugins/search-lexical/contract.ts"
@@ -59,9 +59,9 @@ const frames = [
   (question: string) => `which x402 service lets me ${question}?`
 ]
 
-describe("an agent's frame", () => {
+describe("an agent's framing", () => {
   it.each(["translate a letter", "remove the background of a photo", "exchange rates"])(
-    "leaves nothing but words of the medium beside %j",
+    "framing leaves only words of the medium beside %j",
     (question) => {
       const bare = discriminativeTerms(question)
       for (const frame of frames)

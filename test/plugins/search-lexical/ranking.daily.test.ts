@@ -42,7 +42,7 @@ const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
 
 const readAt = (plan: CandidatePlan): RankLookup => ({ plan, filters: "after", documentsMax: 600 })
 
-/** An index of these documents in a language, and of nothing that an earlier test wrote. */
+/** An index of these documents in a language, without those of earlier tests. */
 const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -145,7 +145,7 @@ describeDatabases(
       })
     )
 
-    it.effect("a rare word of a long question marks its holders, typos do not", () =>
+    it.effect("a rare word of a long question marks its holders; typos do not", () =>
       Effect.gen(function* () {
         const others = Array.from({ length: 30 }, (_, at) => named(100 + at, "Weather Desk", "Weather of a city."))
         const one = named(99, "Fairs", "The fair of 1851.")
@@ -182,7 +182,7 @@ describeDatabases(
       })
     )
 
-    it.effect("at most four unknown words per query are corrected, none of three letters", () =>
+    it.effect("at most four unknown words are corrected, and none of three letters", () =>
       Effect.gen(function* () {
         const names = ["astrology", "botany", "chemistry", "dentistry", "economics", "farming"]
         const { ids, reader, store } = yield* indexed(names.map((name, at) => named(at + 1, name)))
@@ -191,7 +191,7 @@ describeDatabases(
         expect(yield* ids(slips[5]!)).toEqual([6])
         expect(yield* ids("bot")).toEqual([])
         expect(yield* ids("bota")).toEqual([2])
-        // What is unknown is missing, however much of it there is.
+        // Unknown words count as missing, however many.
         const state = yield* store.answering
         const lost = Array.from({ length: 73 }, (_, at) => `qx${String.fromCharCode(97 + (at % 26))}${at}zzy`)
         expect((yield* reader.read(`botany ${lost.join(" ")}`, state)).terms).toHaveLength(1)
@@ -256,10 +256,10 @@ describeDatabases(
           ["receita rápida", 15]
         ] as const)
           expect(yield* ids(query), query).toEqual([id])
-        // All six, and English as before.
+        // All six, and English as usual.
         expect((yield* store.answering).spoken.split(",")).toHaveLength(6)
         expect((yield* ids("forecasting the weather"))[0]).toBe(1)
-        // Small words of those languages are not missing.
+        // Small words of those languages do not count as missing.
         const [plain, framed] = [yield* search("dentiste"), yield* search("un dentiste pour vous")]
         expect(framed[0]!.relevance).toBe(plain[0]!.relevance)
       })
@@ -278,7 +278,7 @@ describeDatabases(
       })
     )
 
-    it.effect("a joined word is found by its two parts where documents have both", () =>
+    it.effect("a joined word is found by its parts where documents have both", () =>
       Effect.gen(function* () {
         const { ids } = yield* indexed([
           named(1, "Wetterdienst", "Wetter und Vorhersage"),
@@ -413,7 +413,7 @@ describeDatabases(
         const found = yield* Effect.scoped(
           Effect.andThen(registered, Effect.all([ids("package"), ids("sachet"), ids("package parcel"), ids("crate")]))
         )
-        // What holds the word gains nothing by holding its like, and loses by its length.
+        // A holder of the word gains nothing by a similar word, and loses by its length.
         expect(found[0].slice(0, 4)).toEqual([2, 4, 3, 1])
         expect(found[1].slice(0, 2)).toEqual([1, 4])
         expect(found[2].slice(0, 3).toSorted()).toEqual([1, 2, 4])
@@ -422,7 +422,7 @@ describeDatabases(
       })
     )
 
-    it.effect("an older version never replaces a newer one, and removed words are deleted", () =>
+    it.effect("an older version never replaces a newer one; removed words are deleted", () =>
       Effect.gen(function* () {
         const { ids, sql, store } = yield* indexed([{ ...named(1, "Astrology"), version: 2 }])
         yield* store.write([{ ...named(1, "Geology"), version: 1 }])
@@ -455,12 +455,12 @@ describeDatabases(
         yield* store.scannedTo(6n, true)
         expect((yield* store.answering).language).toBe("simple")
         expect((yield* before.answering).language).toBe("english")
-        // The settings that came last decide: the one before removes nothing.
+        // The latest settings decide: the earlier replica removes nothing.
         yield* before.retire
         expect(yield* languages).toEqual(["english", "simple"])
         yield* store.retire
         expect(yield* languages).toEqual(["simple"])
-        // A replica of the language that is gone answers with what there is, indexes for it, and builds nothing of its
+        // A replica with the removed language answers with the existing index, indexes for it, and builds none of its
         // own.
         expect((yield* before.answering).language).toBe("simple")
         expect((yield* before.state).complete).toBe(true)
@@ -512,7 +512,7 @@ describeDatabases(
         const ranked = yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: ids })
         expect(ranked.map(({ id }) => Number(id))).toEqual([9_001, 9_002])
         expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
-        // One statement, which reads them by their ids and nothing of the crowd.
+        // One statement, which reads them by their ids and none of the crowd.
         const plan = scanAll(read.terms)
         const inspect: RankLookup = { plan, filters: "after", documentsMax: 2_000, among: ids }
         const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, read: inspect }).compile()
@@ -583,7 +583,7 @@ describeDatabases(
           const find = readAt(scanAll(read.terms))
           return rankStatement(sql, state, read, { condition: () => sql`true`, limit: 20, read: find }).compile()[0]
         })
-        // Among two thousand, of which six hundred are enough: an index in the order of ids comes upon them soon.
+        // Among two thousand, of which six hundred suffice: an index ordered by id finds them soon.
         expect(yield* textOf("common")).toContain("order by id limit")
         expect(yield* textOf("tides")).toContain("order by id + 0 limit")
       })

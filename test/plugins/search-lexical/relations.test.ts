@@ -1,4 +1,4 @@
-// What everyday phrases are about.
+// The topics of everyday phrases.
 import { describe, expect, it } from "vitest"
 import { relatedWords } from "../../../plugins/search-lexical/contract.ts"
 import { relationsOf } from "../../../plugins/search-lexical/relations.ts"

@@ -1,4 +1,4 @@
-// What words of Spanish, Russian and Japanese are in English, by the lexicon that the plugin brings along.
+// English translations of Spanish, Russian and Japanese words, by the plugin's lexicon.
 import { describe, expect, it } from "vitest"
 import { lexicon } from "../../../plugins/search-lexical/lexicon.ts"
 import { translationsOf } from "../../../plugins/search-lexical/translations.ts"

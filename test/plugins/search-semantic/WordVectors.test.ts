@@ -1,4 +1,4 @@
-// The vectors of words in the database: what is read of the table for them.
+// Word vectors in the database: which parts of the table are read.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Words } from "../../../plugins/search-semantic/embedded/WordTable.ts"
@@ -8,7 +8,7 @@ import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "../search-lexical/resourceDocument.ts"
 
 describeDatabases(
-  "the vectors of words",
+  "word vectors",
   (layer) => {
     it.layer(layer)((it) => {
       it.effect("word vectors load their table only once there is a resource", () =>

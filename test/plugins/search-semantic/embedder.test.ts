@@ -1,5 +1,4 @@
-// The adapter for embeddings endpoints against servers of the test: what it asks, what it believes, and what it says
-// when an answer is none.
+// The adapter for embeddings endpoints against test servers: its requests, its validation, and its errors.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
@@ -59,7 +58,7 @@ const embed = (request: Partial<EmbeddingRequest> & Pick<EmbeddingRequest, "url"
   )
 
 describe("an embeddings endpoint", () => {
-  it.live("all texts are embedded in one request, in order, normalized to length 1", () =>
+  it.live("all texts are embedded in one request, in order, at length 1", () =>
     Effect.gen(function* () {
       const endpoint = yield* startEndpoint(
         said([

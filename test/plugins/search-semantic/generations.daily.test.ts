@@ -40,7 +40,7 @@ describeDatabases(
         expect(yield* generations.activate(one.id)).toBe(true)
         const two = yield* generations.begin(meaning("two"), "2", "scan")
         expect(yield* activeModel(generations)).toEqual(Option.some("one"))
-        // A replica with other settings boots while this one is about to move.
+        // A replica with other settings boots while this one is about to switch.
         const three = yield* generations.begin(meaning("three"), "3", "scan")
         yield* generations.abandonOthers(three.id)
         expect(yield* generations.activate(two.id)).toBe(false)
@@ -59,7 +59,7 @@ describeDatabases(
           sql`update search_semantic_generations set status = 'active' where model = 'two'`
         )
         expect(second.reason._tag).toBe("UniqueViolation")
-        // Searches may still be reading what was retired.
+        // Searches may still be reading the retired generation.
         expect(yield* generations.droppable).toEqual([])
         yield* TestClock.adjust("61 seconds")
         const droppable = yield* generations.droppable
@@ -69,7 +69,7 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("a job has one holder; a late one loses it to the next", () =>
+    it.effect("a job has one holder; a late one loses it", () =>
       Effect.gen(function* () {
         const generations = yield* made
         const { id } = yield* generations.begin(meaning("one"), "1", "scan")
@@ -99,7 +99,7 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("failed jobs back off, retry alone, and only the cause is set aside", () =>
+    it.effect("failed jobs back off and retry alone; the cause is set aside", () =>
       Effect.gen(function* () {
         const generations = yield* made
         const { id } = yield* generations.begin(meaning("one"), "1", "scan")

@@ -43,12 +43,12 @@ it("known matches of a filter are ranked without any other search", async () => 
   expect(await known(false)).toEqual(many.map(hit))
 })
 
-it("a filter's matches are ranked exactly only if the nearest hold too few", async () => {
+it("a filter's matches rank exactly only if the nearest hold too few", async () => {
   expect(await ids(many, [30])).toEqual(many)
   expect(await ids([2], [30], { filtered: false })).toEqual([2])
 })
 
-it("a filtered search looks twice its share, and everywhere for rare filters", async () => {
+it("a filtered search reads twice its share, and everything for rare filters", async () => {
   const reads = (found: number, filtered: boolean) => {
     const asked: Array<number> = []
     const reading = refineSearch(

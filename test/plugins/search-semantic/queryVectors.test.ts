@@ -1,4 +1,4 @@
-// Query vectors, their breaker, and what is believed of a provider's answer.
+// Query vectors, their circuit breaker, and the validation of a provider's response.
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -112,10 +112,10 @@ describe("query vectors", () => {
       expect(first.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust("1 millis")
       expect((yield* Fiber.join(first))._tag).toBe("Failure")
-      // No clock moves from here on: these wait for nothing, and the provider is not asked again.
+      // No clock moves from here on: these wait for nothing, and the provider is not called again.
       for (const key of ["b", "c"]) expect((yield* hurried(key))._tag).toBe("Failure")
       expect([asked(), breaker.trouble()]).toEqual([1, "the endpoint is slow"])
-      // One asks beside itself after a second, and does not wait either; slow again, nothing is forgiven.
+      // After a second one search probes in the background, without waiting; slow again, the circuit stays open.
       takes = 400
       yield* TestClock.adjust("1 second")
       expect((yield* hurried("d"))._tag).toBe("Failure")
@@ -123,7 +123,7 @@ describe("query vectors", () => {
       yield* TestClock.adjust("400 millis")
       expect(asked()).toBe(2)
       expect((yield* hurried("e"))._tag).toBe("Failure")
-      // Its vector is kept all the same.
+      // Its vector is cached nevertheless.
       expect((yield* hurried("d"))._tag).toBe("Success")
       takes = 10
       yield* TestClock.adjust("1 second")
@@ -133,7 +133,7 @@ describe("query vectors", () => {
       const forgiven = yield* Effect.forkChild(hurried("g"), { startImmediately: true })
       yield* TestClock.adjust("10 millis")
       expect((yield* Fiber.join(forgiven))._tag).toBe("Success")
-      // A search that has nothing else waits for as long as the settings say.
+      // A search without another branch waits as long as the settings say.
       takes = 400
       const alone = yield* Effect.forkChild(vector("h", request), { startImmediately: true })
       yield* TestClock.adjust("400 millis")

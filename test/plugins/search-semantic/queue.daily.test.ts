@@ -1,4 +1,4 @@
-// The queue of embeddings: what cannot be embedded is set aside and holds up nothing.
+// The queue of embeddings: a text that cannot be embedded is set aside and delays no other.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
@@ -56,7 +56,7 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
             )
             const before = yield* stored
             expect(before).toBeGreaterThan(0n)
-            // A change of the resource is another chance.
+            // A change of the resource gives it another attempt.
             yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration,
               '{about,description}', '"weather"'), version = 2 where id = 2`
             yield* facilitator.publishedBy(facilitator.sql`insert into kernel_facts (type, version, subject, data)

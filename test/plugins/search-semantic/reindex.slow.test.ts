@@ -1,5 +1,5 @@
-// A change of model under load, on one database with two replicas: the old generation answers whole until the new one
-// does.
+// A change of model under load, on one database with two replicas: the old generation answers completely until the new
+// one does.
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -58,7 +58,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
             const started = replicaOf(database, endpoint)
             const replica = (model: string, ledgerUrl?: string) =>
               started([`search.semantic.model=${model}`], ledgerUrl)
-            // The names turn the space of the made-up models; one that turned them alike would hide a mixture.
+            // The names rotate the space of the artificial models; the same rotation would hide a mixture.
             expect(embedTopic("climate", "one").indexOf(1)).not.toBe(embedTopic("climate", "next").indexOf(1))
             const old = yield* replica("one")
             const count = 160
@@ -78,14 +78,12 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
             yield* eventually(filled("1"))
             const wrong: Array<unknown> = []
             let asked = 0
-            /**
-             * Asks one replica the whole time, in words that it has a vector for and in words that it has none for yet.
-             */
+            /** Queries one replica the whole time, with cached and with new queries. */
             const load = (replica: Facilitator) =>
               Effect.forever(
                 Effect.gen(function* () {
                   asked += 1
-                  // In letters, because numbers are words that resources have.
+                  // In letters, because numbers are words that resources contain.
                   const query =
                     asked % 2 === 0
                       ? "climate"
@@ -94,7 +92,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
                   const { json, status } = yield* replica.ask(
                     `/discovery/search?query=${encodeURIComponent(query)}&mode=${mode}&limit=30`
                   )
-                  // Vectors of one model against a query of the other name another topic.
+                  // Vectors of one model against a query of the other return another topic.
                   const found = ((json?.resources ?? []) as ReadonlyArray<{ name: string }>).map(({ name }) =>
                     Number(name.split("-")[1])
                   )
@@ -115,7 +113,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
             yield* Effect.forEach([0, 1, 2], () => Effect.forkScoped(load(old)))
             const next = yield* replica("next", old.ledgerUrl)
             yield* Effect.forEach([0, 1], () => Effect.forkScoped(load(next)))
-            // Listed while the new generation is built: both must learn of it.
+            // Listed while the new generation is built: both must index it.
             yield* old.publishedBy(ingest(old.sql, [topicResource(8 * count)]))
             yield* eventually(Effect.map(statuses(old), (all) => all.join() === "one retired,next active"))
             yield* eventually(
@@ -130,7 +128,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
             expect(wrong).toEqual([])
             expect(asked).toBeGreaterThan(50)
             expect([...endpoint.models].toSorted()).toEqual(["next", "one"])
-            // The replica with the old settings does not begin its own again.
+            // The replica with the old settings does not start its generation again.
             yield* Effect.sleep("2500 millis")
             expect(yield* statuses(old)).toEqual(["one retired", "next active"])
           })

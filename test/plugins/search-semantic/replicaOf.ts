@@ -5,7 +5,7 @@ import type { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import type { EmbeddingsEndpoint } from "../../relevance/embeddings.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
-/** Besides the ledger's. */
+/** In addition to the ledger's. */
 export const plugins = ["x402-exact", "catalog", "search-lexical", "search-semantic"]
 
 export const replicaOf = (database: Layer.Layer<DatabaseSource>, endpoint: EmbeddingsEndpoint) => {

@@ -96,7 +96,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               pagination: { limit: 50, offset: 0, total: 1 }
             })
 
-            // Every one of them, those that are over too.
+            // Every generation, retired ones too.
             yield* facilitator.sql`insert into search_semantic_generations (fingerprint, provider, url, model, revision,
                 dimension, pooling, normalization, query_prefix, document_prefix, method, status, created_at,
                 retired_at)
@@ -116,7 +116,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
                   return json.resources.length === 3
                 })
               )
-            // Impressions are written behind: those of the waiting are let in before they are taken away.
+            // Impressions are written asynchronously: pending ones are let in before they are removed.
             yield* eventually(Effect.map(read("conversion"), ({ json }) => json.impressions === String(asked)))
             yield* facilitator.sql`delete from catalog_impressions`
             const shown = (yield* facilitator.ask("/discovery/search?query=weather")).json.resources as ReadonlyArray<{
@@ -160,7 +160,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
                 lexical: { impressions: "1", semantic_fallbacks: "0" }
               }
             })
-            // The same resources, shown longer ago than a payment is attributed to: shown, and nothing more.
+            // The same resources, shown longer ago than the attribution window: shown, and nothing more.
             yield* facilitator.sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids,
                 milliseconds, missing, reranking)
               select at - interval '25 hours', session, mode, first_position, resource_ids, milliseconds, missing,

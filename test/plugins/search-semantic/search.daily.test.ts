@@ -233,10 +233,10 @@ describe.each(databaseKinds)("search on %s", (database) => {
               const answer = yield* search(facilitator, { query: `weather ${query++}`, mode: "hybrid" })
               expect([answer.status, answer.json.partialResults]).toEqual([200, true])
               expect(names(answer).length).toBeGreaterThan(0)
-              // A mode whose branch is missing falls back to what there is.
+              // A mode whose branch is missing falls back to the available one.
               const alone = yield* search(facilitator, { query: `weather ${query++}`, mode: "semantic" })
               expect([alone.json.partialResults, names(alone).length > 0]).toEqual([true, true])
-              // Later pages are cut from the same list, and say of it what the first said.
+              // Later pages come from the same list, with the same flags as the first.
               const asked = { query: `data ${query++}`, mode: "hybrid", limit: "1" }
               const first = yield* search(facilitator, asked)
               const second = yield* search(facilitator, { ...asked, cursor: first.json.pagination.cursor })

@@ -1,5 +1,5 @@
-// Both ways of finding the nearest vectors in a database, against the exact answer: quantized copies wherever there is
-// no pgvector, and HNSW where there is.
+// Both methods of finding the nearest vectors in a database, against the exact answer: quantized copies without
+// pgvector, and HNSW with it.
 import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -42,7 +42,7 @@ const exactly = (query: Float32Array, limit: number, holds: (id: bigint) => bool
     .sort((a, b) => b.similarity - a.similarity)
     .slice(0, limit)
 
-/** An index of its own, as another process has it. */
+/** A separate index, as another process has it. */
 const made = (layer: typeof scanIndex) =>
   Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, VectorIndex))
 
@@ -74,7 +74,7 @@ describeDatabases(
   "the nearest vectors",
   (layer, kind) => {
     it.effect.each(kind === "pglite" ? (["scan", "hnsw"] as const) : (["scan"] as const))(
-      "are 95 of 100 of the exactly nearest, by %s",
+      "the index finds 95 of the exact nearest 100, by %s",
       (method) =>
         Effect.gen(function* () {
           const { nearest } = yield* filled(method)
@@ -92,7 +92,7 @@ describeDatabases(
     it.effect.skipIf(kind !== "pglite")("hnsw returns the nearest that pass, in any order of the filter's plan", () =>
       Effect.gen(function* () {
         const { nearest, sql } = yield* filled("hnsw")
-        // A join that sorts by id, as planners choose them over a few hundred resources.
+        // A join that sorts by id, as planners choose over a few hundred resources.
         yield* sql`set enable_nestloop = off`.unprepared
         yield* sql`set enable_hashjoin = off`.unprepared
         let found = 0
@@ -108,22 +108,20 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect.skipIf(kind !== "hnsw searches as far as one query asks, for that query alone")(
-      "are looked for as far as is asked, for that question alone, by hnsw",
-      () =>
-        Effect.gen(function* () {
-          const { index, sql } = yield* filled("hnsw")
-          // As planners choose it over more resources.
-          yield* sql`set enable_seqscan = off`.unprepared
-          yield* sql`set enable_sort = off`.unprepared
-          const { vector } = vectors[7]!
-          const hits = yield* index.nearest(place, { vector, limit: 300, filtered: false, condition: () => sql`true` })
-          expect(hits).toHaveLength(300)
-          const ids = hits.map(({ id }) => id)
-          expect(exactly(vector, 300).filter(({ id }) => ids.includes(id)).length).toBeGreaterThanOrEqual(290)
-          const [left] = yield* sql<{ far: string }>`select current_setting('hnsw.ef_search') as far`
-          expect(left!.far).toBe("40")
-        }).pipe(Effect.provide(layer))
+    it.effect.skipIf(kind !== "pglite")("hnsw reads as far as one query asks, for that query alone", () =>
+      Effect.gen(function* () {
+        const { index, sql } = yield* filled("hnsw")
+        // As planners choose over more resources.
+        yield* sql`set enable_seqscan = off`.unprepared
+        yield* sql`set enable_sort = off`.unprepared
+        const { vector } = vectors[7]!
+        const hits = yield* index.nearest(place, { vector, limit: 300, filtered: false, condition: () => sql`true` })
+        expect(hits).toHaveLength(300)
+        const ids = hits.map(({ id }) => id)
+        expect(exactly(vector, 300).filter(({ id }) => ids.includes(id)).length).toBeGreaterThanOrEqual(290)
+        const [left] = yield* sql<{ far: string }>`select current_setting('hnsw.ef_search') as far`
+        expect(left!.far).toBe("40")
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("a scan reports similarity above all vectors, also under a narrow filter", () =>
@@ -168,7 +166,7 @@ describeDatabases(
     )
 
     it.effect.each(kind === "pglite" ? (["scan", "hnsw"] as const) : (["scan"] as const))(
-      "are exact under a filter that leaves few, and not lost behind hidden ones, by %s",
+      "narrow filters are exact, and hidden resources displace nothing, by %s",
       (method) =>
         Effect.gen(function* () {
           const { index, nearest, sql } = yield* filled(method)
@@ -241,10 +239,9 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
-    // The embedded database has one connection at work at a time: a transaction that stays open would hold up
-    // everything.
+    // The embedded database runs one connection at a time: an open transaction would block everything.
     it.effect.skipIf(kind === "pglite")(
-      "reach every replica's copy within a second or so, those of a transaction that was open meanwhile too",
+      "writes reach every replica's copy within about a second, despite open transactions",
       () =>
         Effect.gen(function* () {
           const { index, nearest, sql } = yield* filled("scan")
@@ -264,7 +261,7 @@ describeDatabases(
             )
           )
           yield* Deferred.await(opened)
-          // A later transaction is over first; the copy that sees it must not take itself to be beyond the open one.
+          // A later transaction commits first; the copy that sees it must not assume to be past the open one.
           yield* elsewhere.write(place, [{ id: 7_002n, vector }])
           yield* TestClock.adjust("1001 millis")
           expect((yield* nearest(vector)).slice(0, 2)).toEqual([501n, 7_002n])

@@ -1,4 +1,4 @@
-// The table of words and what it says of texts.
+// The table of word vectors and its reading of texts.
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
@@ -19,7 +19,7 @@ const named = (serviceName: string, description = "") =>
   resourceDocument({ id: 1n, serviceName, description, resource: "https://x.example/" })
 
 const letters = "abcd"
-/** Every text that one slip behind the first letter makes of a word. */
+/** Every text that one typo after the first letter makes of a word. */
 const slipsOf = (word: string): ReadonlyArray<string> =>
   [...word, ""].flatMap((_, at) => {
     if (at === 0) return []
@@ -40,12 +40,12 @@ it("typo lookup returns the most common word, like trying every typo", () => {
     return words.findIndex((one) => slips.has(one))
   })
   expect(asked.map((word) => spelling.likeliest(word))).toEqual(places.map((place) => words[place]))
-  // Some are a slip away from a word, and some from none.
+  // Some are one typo away from a word, and some from none.
   expect(places).toContain(-1)
   expect(places.filter((place) => place >= 0).length).toBeGreaterThan(500)
 })
 
-describe("the table of words", () => {
+describe("the table of word vectors", () => {
   it.effect("word vectors match meaning without shared words, and know the unknown", () =>
     Effect.gen(function* () {
       const words = yield* table
@@ -88,7 +88,7 @@ describe("the table of words", () => {
       expect(likeness("photo", "picture")).toBeCloseTo(dot(products[0]!, products[1]!), 5)
       expect(words.alike("website", 0.6).map(({ word }) => word)).toContain("site")
       expect(words.alike("xqzzt", 0)).toEqual([])
-      // What is kept of a word is of one likeness.
+      // Cached similar words belong to one threshold.
       const many = (likenessMin: number) => words.alike("website", likenessMin).length
       expect(many(0.5)).toBeGreaterThan(many(0.6))
       expect(many(0.6)).toBe(words.alike("website", 0.6).length)
@@ -105,7 +105,7 @@ describe("the table of words", () => {
       // Another form of a word, and two words written as one.
       expect(meant("погоду")).toEqual(["weather"])
       expect(meant("benzinpreis")).toContain("fuel")
-      // What is English too is taken to be English.
+      // A word that is English too is read as English.
       for (const word of ["pain", "gift", "weather"]) expect(words.guessed(word)).toMatchObject({ words: [word] })
       const first = queryMeaning(words, "погода")!
       expect(first.known).toBe(1)
@@ -128,7 +128,7 @@ describe("the table of words", () => {
         expect(words.guessed(typed)).toMatchObject({ words: [meant], isGuess: true })
       const { known, vector } = queryMeaning(words, "resturant")!
       expect(known).toBeLessThan(0.7)
-      // Related words are added to a word that was written as it is known, not to a guessed one.
+      // Related words are added to a correctly spelled word, not to a guessed one.
       expect(dot(vector, queryMeaning(words, "restaurant")!.vector)).toBeGreaterThan(0.9)
       // Short words, words of a listing, and unknown words are left unchanged.
       expect(words.guessed("bsu").words).toEqual([])
@@ -168,7 +168,7 @@ describe("the table of words", () => {
     const left = stored.distinguishing(spread(3))
     expect(Math.abs(left[0]!)).toBeLessThan(0.6)
     expect(left[4]).toBeGreaterThan(0.7)
-    // A replaced vector no longer counts for what they have in common.
+    // A replaced vector no longer counts for the common direction.
     stored.put(Array.from({ length: 600 }, (_, at) => ({ id: BigInt(at), vector: unit(0, ...Array(14).fill(0), 1) })))
     expect(stored.distinguishing(unit(1, ...Array(15).fill(0)))[0]).toBeCloseTo(1, 2)
   })

@@ -59,7 +59,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         const database = yield* lasting(kind)
         const port = yield* Effect.promise(freePort)
         const other = yield* startReceiver({ secret })
-        // It takes what it is sent, and never answers.
+        // It accepts requests, and never responds.
         const silent = yield* startReceiver({ secret, answer: () => "never" })
         const start = startFacilitator({
           ledgerUrl: ledger.ledgerUrl,
@@ -104,7 +104,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         expect(reported[1]!.data).toMatchObject({ status: "success", transaction: hash })
         expect(new Set(reported.map(({ id }) => id)).size).toBe(2)
 
-        // The other's own alone; one receiver that is silent holds up neither the other one nor payments.
+        // Its own events only; a silent receiver delays neither the other one nor payments.
         expect((yield* pay(second, otherKey)).json).toMatchObject({ success: true })
         const others = yield* other.until(({ length }) => length >= 2)
         expect(others.map(({ isSigned, type }) => [type, isSigned])).toEqual([
@@ -134,7 +134,7 @@ describe("webhooks", () => {
     ["100 hours fast", 100 * 3_600_000],
     ["an hour slow", -3_600_000]
   ] as const)(
-    "reach a receiver that holds their time against its own from a machine whose clock is %s",
+    "webhooks verify at a receiver with a clock tolerance from a machine %s",
     ([, millis]) =>
       Effect.gen(function* () {
         const ledger = yield* startLedger
@@ -158,7 +158,7 @@ describe("webhooks", () => {
         }).pipe(Effect.provideServiceEffect(Clock.Clock, skewedClock(millis)))
         expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
         const states = facilitator.sql<{ state: string }>`select distinct state from webhooks_deliveries`
-        // The reading that ends the wait is the one that counts: a later event of the same payment may be due after it.
+        // The read that ends the wait is the one that counts: a later event of the same payment may be due after it.
         const ended = yield* eventually(
           states,
           (all) => receiver.received.length > 0 && all.every(({ state }) => state !== "due")
@@ -224,7 +224,7 @@ describe("webhooks", () => {
         expect(again.slice(2).map(({ id }) => id)).toEqual(again.slice(0, 2).map(({ id }) => id))
         while ((yield* states).some(({ state }) => state !== "delivered")) yield* Effect.sleep("20 millis")
         expect(yield* replay("00000000-0000-4000-a000-000000000001")).toBe(0)
-        expect(yield* Effect.flip(replay(undefined, "nobody"))).toMatchObject({ _tag: "NoSuchReceiver" })
+        expect(yield* Effect.flip(replay(undefined, "unknown"))).toMatchObject({ _tag: "NoSuchReceiver" })
         isUp.now = false
         yield* sql`delete from webhooks_deliveries where receiver = 'example'`
         yield* sql`update webhooks_deliveries set state = 'due', due_at = clock_timestamp(),
@@ -300,7 +300,7 @@ describe("webhooks", () => {
         }
         yield* files.remove(file)
         expect((yield* rotate()).err).toContain("the file that ROTATED_FILE names cannot be read")
-        expect((yield* command("webhooks", "rotate", "nobody")).err).toContain("has no receiver named")
+        expect((yield* command("webhooks", "rotate", "unknown")).err).toContain("no receiver of the settings is named")
         expect(yield* signed).toEqual([false, false, true, true])
         yield* write(secret)
         expect((yield* rotate("--at-once")).status).toBe(0)
@@ -335,7 +335,7 @@ describe("webhooks", () => {
   )
 
   it.live(
-    "webhooks are refused at boot without a valid secret, URL and unique name",
+    "webhooks are refused at boot without valid secret, URL and unique name",
     () =>
       Effect.gen(function* () {
         const one = { key: "shop", url: "https://shop.example.com/hook", secret_env: "SHOP_HOOK" }

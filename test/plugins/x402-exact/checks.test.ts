@@ -342,7 +342,7 @@ layer(world, { timeout: 240_000, excludeTestServices: true })((it) => {
   }
 })
 
-/** Takes one check out of the list while `effect` runs. */
+/** Removes one check from the list while `effect` runs. */
 const withoutCheck = <A>(name: string, effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {

@@ -1,6 +1,6 @@
-// A contract whose balance was archived is paid all the same: the payment's own transaction restores what it needs, as
+// A contract with an archived balance is paid nevertheless: the payment's own transaction restores what it needs, as
 // the network has done since protocol 23, as long as the fee ceilings cover it; beyond them the payment is refused with
-// what it would cost.
+// the cost.
 import { expect, it } from "@effect/vitest"
 import { StrKey } from "@stellar/stellar-sdk"
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
-// What the enforcing simulation must show, by answers made for the purpose: each departure has its word, and what a
-// smart account says beside its transfer is no departure.
+// What the enforcing simulation must show, by artificial responses: each deviation has its reason, and additional
+// events of a smart account are no deviation.
 import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { expect, it } from "vitest"
 import { isSpent } from "../../../kernel/payment/readSimulation.ts"
@@ -68,7 +68,7 @@ it("events of a smart account beside the transfer are tolerated", () => {
 
 it("movements are read from events, not diagnostics or failed calls", () => {
   const topics = [xdr.ScVal.scvSymbol("transfer"), address(payer), address(payTo)]
-  // Garbage that claims to move tokens would be refused, were it a contract's event of a call that succeeded.
+  // Garbage that claims to move tokens would be refused if it were a contract's event of a successful call.
   const diagnostic = event(asset, topics.slice(0, 1), xdr.ScVal.scvVoid(), { type: xdr.ContractEventType.diagnostic })
   const failed = event(asset, topics, i128(10_000n), { successful: false })
   expect(reasonOf(simulated([diagnostic, failed, transfer(), failed]))).toBeUndefined()
@@ -109,7 +109,9 @@ it.each([
     [event(asset, [xdr.ScVal.scvSymbol("transfer"), xdr.ScVal.scvU32(1)], xdr.ScVal.scvVoid())],
     `${exact}_event_not_transfer`
   ]
-] as const)("refuses when %s [S76]", (_, events, reason) => expect(reasonOf(simulated(events))).toBe(reason))
+] as const)("the simulation is refused when %s [S76]", (_, events, reason) =>
+  expect(reasonOf(simulated(events))).toBe(reason)
+)
 
 it("a fee above the ceiling is refused with both figures", () => {
   expect(reasonOf(simulated([transfer()], 200_000n))).toBeUndefined()

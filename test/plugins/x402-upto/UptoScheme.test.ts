@@ -38,7 +38,7 @@ interface Ledger {
   now: number
   fresh: number
   polls: number
-  /** The pace of the fastest clock that a client may have. */
+  /** The close interval of the fastest clock that a client may have. */
   fastest: number
   answer: SimulationAnswer
   readonly envelopes: Array<string>
@@ -106,7 +106,7 @@ const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect
   )
 }
 
-/** A payment of at most 1 000, of which `actual` is asked for. */
+/** A payment of at most 1 000, of which `actual` is to be settled. */
 const paymentOf = (actual: bigint, tamper: UptoTamper = {}) =>
   Effect.gen(function* () {
     const made = yield* Effect.promise(() =>
@@ -168,7 +168,7 @@ describe("upto", () => {
         const { args, auth, operationXdr } = simulatedIn(ledger)
         expect(args[8].i128.lo).toBe(250n)
         expect(auth.map(({ credentials }) => credentials.type)).toEqual([1, 1])
-        // The facilitator's lives no longer than the payer's.
+        // The facilitator's authorization expires no later than the payer's.
         expect(auth[1].credentials.address.signatureExpirationLedger).toBe(1_008)
         const state = { operationXdr, sorobanDataXdr: Uint8Array.of(1) }
         const verified = { payer: "G", authorizationExpiresLedger: 1_008, state } as unknown as Verified
@@ -192,7 +192,7 @@ describe("upto", () => {
     )
   )
 
-  it.effect("a start or expiry out of range is checked against a fresh poll", () =>
+  it.effect("a start or expiry out of range is checked by a fresh poll", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
         ledger.answer = refusedBy("Error(Contract, #10)", 1_013)
@@ -229,7 +229,7 @@ describe("upto", () => {
         for (const stage of ["verify", "settle"] as const)
           expect((yield* Effect.flip(scheme.verify(payment, stage)))._tag).toBe("LedgerUnavailable")
         expect(ledger.envelopes).toEqual([])
-        // The ledger is there by our clock, and the node that simulates has not seen it.
+        // The ledger has closed by our clock, and the simulating node has not seen it.
         ledger.now = 1_012
         ledger.answer = refusedBy("Error(Contract, #10)", 1_011)
         expect((yield* Effect.flip(scheme.verify(payment, "settle")))._tag).toBe("LedgerUnavailable")

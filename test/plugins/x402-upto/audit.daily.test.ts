@@ -5,7 +5,7 @@ import { databaseKinds } from "../../support/databases.ts"
 import { readBooks } from "../../support/readBooks.ts"
 import { max, startUpto } from "./world.ts"
 
-describe.each(databaseKinds)("the auditor on %s", (database) => {
+describe.each(databaseKinds)("the audit on %s", (database) => {
   it.live(
     "the audit matches the ledger for partial, full and zero settlements",
     () =>

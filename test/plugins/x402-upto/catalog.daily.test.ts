@@ -15,7 +15,7 @@ const catalog = {
   }
 }
 
-describe("a resource that is paid by what was used", () => {
+describe("a metered resource", () => {
   it.live(
     "an upto resource is listed by its maximum; analytics count amounts transferred",
     () =>

@@ -20,13 +20,13 @@ interface World {
 
 interface Breach {
   readonly what: string
-  /** The check that finds it, by its name; absent: the decoder or the simulation does. */
+  /** The name of the check that finds it; absent: the decoder or the simulation does. */
   readonly check?: string
   readonly tamper?: (world: World) => UptoTamper
   readonly options?: (world: World) => Partial<UptoOptions>
   /** Changes to the body of both requests. */
   readonly body?: (body: any) => any
-  /** What is to be settled; by default a part. A breach that has it is one of settling alone. */
+  /** The amount to settle; by default a part. A breach that sets it concerns settling only. */
   readonly actual?: string
   readonly reason: string
 }
@@ -38,7 +38,7 @@ const scAddress = (address: string) =>
 const muxedOf = (address: string) =>
   StrKey.encodeMed25519PublicKey(Uint8Array.from([...StrKey.decodeEd25519PublicKey(address), 0, 0, 0, 0, 0, 0, 0, 5]))
 const i128 = (amount: bigint) => nativeToScVal(amount, { type: "i128" })
-/** The same allowance of another amount. */
+/** The same allowance with another amount. */
 const withAmount = (approval: xdr.SorobanAuthorizedInvocation, amount: bigint): xdr.SorobanAuthorizedInvocation => {
   const wire: any = approval.toXdrObject()
   const { contractFn } = wire.function

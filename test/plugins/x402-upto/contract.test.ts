@@ -36,7 +36,7 @@ const settled = (world: UptoWorld, changes: Settling = {}) => {
   return result
 }
 
-/** The contract's own error number, or what else went wrong. */
+/** The contract's own error number, or any other error. */
 const refusalOf = (result: HostResult): string => /Contract, #(\d+)/.exec(errorOf(result))?.[1] ?? errorOf(result)
 
 const balances = (world: UptoWorld) => [lineBalance(world.store, payer), lineBalance(world.store, payee)]
@@ -59,7 +59,7 @@ const plain = (value: ScVal): unknown => {
 }
 
 describe("the module of the settlement contract", () => {
-  it("the module is its source's build, byte for byte, under the pinned hash", () => {
+  it("the module is the byte-exact build of its source", () => {
     expect(sha256Hex(wasm)).toBe(wasmHash)
     expect(sha256Hex(readFileSync(`${contractFolder}settle.wasm`))).toBe(wasmHash)
     expect(sha256Hex(Buffer.from(wasmBase64, "base64"))).toBe(wasmHash)
@@ -171,7 +171,7 @@ describe("bounds", () => {
     ["a window that has not begun", { validAfter: u32(now + 1) }, "105"],
     ["a window that has ended", { deadline: u32(now - 1) }, "106"],
     ["a deadline too far", { deadline: u32(now + 518_401) }, "107"],
-    ["a payer who pays himself", { payTo: payer.address }, "108"],
+    ["a payer that pays itself", { payTo: payer.address }, "108"],
     ["amounts of another type", { actual: u64(5n) }, "101"],
     ["a maximum of another type", { max: u64(500n) }, "101"],
     ["ledgers of another type", { deadline: u64(BigInt(now + 5)) }, "101"],
@@ -190,7 +190,7 @@ describe("bounds", () => {
   it.each<readonly [name: string, changes: (world: UptoWorld) => Settling]>([
     ["the contract as recipient", (world) => ({ payTo: world.upto })],
     ["the token as recipient", (world) => ({ payTo: world.usdToken })],
-    ["the contract as payer", (world) => ({ payer: world.upto, payerKey: "nobody" })]
+    ["the contract as payer", (world) => ({ payer: world.upto, payerKey: "none" })]
   ])("the contract refuses %s", (_name, changes) => {
     const world = new UptoWorld(wasm)
     expect(refusalOf(world.settle(changes(world)))).toBe("108")
@@ -243,7 +243,7 @@ describe("what the payer signs", () => {
   it("a missing or another account's payer signature pays nothing", () => {
     const world = new UptoWorld(wasm)
     expect(errorOf(world.settle({ payerKey: stranger }))).toMatch(/Unauthorized/)
-    expect(errorOf(world.settle({ payerKey: "nobody" }))).toMatch(/Unauthorized/)
+    expect(errorOf(world.settle({ payerKey: "none" }))).toMatch(/Unauthorized/)
   })
 
   it("the payer's signature must cover both allowances", () => {
@@ -268,7 +268,7 @@ const contractFn = (root: ReturnType<UptoWorld["promise"]>) =>
 describe("the facilitator", () => {
   it("the facilitator must sign, so an observed payer signature is useless", () => {
     const world = new UptoWorld(wasm)
-    expect(errorOf(world.settle({ facilitatorKey: "nobody" }))).toMatch(/Unauthorized/)
+    expect(errorOf(world.settle({ facilitatorKey: "none" }))).toMatch(/Unauthorized/)
     expect(errorOf(world.settle({ facilitatorKey: stranger }))).toMatch(/Unauthorized/)
   })
 
@@ -376,7 +376,7 @@ describe("payers and recipients", () => {
   })
 })
 
-describe("a token that lies", () => {
+describe("a dishonest token", () => {
   const lying = (mode: number) => {
     const world = new UptoWorld(wasm)
     const token = world.deploy(tokenWasm, new Uint8Array(32).fill(9))

@@ -1,5 +1,5 @@
 // The settlement contract on the engine of the local ledger: uploaded, created and called with real signatures, at a
-// ledger of the test's choice. Terms have honest defaults; a test changes what it is about.
+// ledger that the test chooses. Terms have honest defaults; a test changes its subject.
 import { WasmRuntime } from "../../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
 import { contractIdOf } from "../../../plugins/ledger-local/engine/host/createContract.ts"
 import { invokeHostFunction } from "../../../plugins/ledger-local/engine/host/Host.ts"
@@ -46,8 +46,8 @@ export interface Terms {
 export interface Settling extends Partial<Terms> {
   readonly actual?: bigint | ScVal
   /** The signers for the payer and the facilitator, and what they sign; by default what the contract requires. */
-  readonly payerKey?: Key | "nobody"
-  readonly facilitatorKey?: Key | "nobody"
+  readonly payerKey?: Key | "none"
+  readonly facilitatorKey?: Key | "none"
   readonly payerNonce?: bigint
   readonly facilitatorNonce?: bigint
   readonly payerSigns?: (root: SorobanAuthorizedInvocation) => SorobanAuthorizedInvocation
@@ -151,11 +151,11 @@ export class UptoWorld extends World {
     const signing = { expiration: changes.expiration ?? this.ledger + 100 }
     const auth: Array<SorobanAuthorizationEntry> = []
     const { facilitatorKey = sponsor, payerKey = payer } = changes
-    if (payerKey !== "nobody") {
+    if (payerKey !== "none") {
       const root = (changes.payerSigns ?? ((root) => root))(this.promise(terms))
       auth.push(this.sign(payerKey, root, { ...signing, nonce: changes.payerNonce ?? 7n }))
     }
-    if (facilitatorKey !== "nobody") {
+    if (facilitatorKey !== "none") {
       const root = (changes.facilitatorSigns ?? ((root) => root))(invocation(this.upto, "settle", args))
       auth.push(this.sign(facilitatorKey, root, { ...signing, nonce: changes.facilitatorNonce ?? 8n }))
     }

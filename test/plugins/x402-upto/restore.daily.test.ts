@@ -1,6 +1,5 @@
-// A payee contract whose balance was archived is paid by `upto` all the same: the settlement restores the balance as
-// long as the fee ceilings cover it. Beyond them verify and settle refuse with the cost and the ceiling, and nothing
-// moves.
+// A payee contract with an archived balance is paid by `upto` nevertheless: the settlement restores the balance as long
+// as the fee ceilings cover it. Beyond them verify and settle refuse with the cost and the ceiling, and nothing moves.
 import { expect, it } from "@effect/vitest"
 import { StrKey } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -30,7 +29,7 @@ it.live(
       })
       const payTo = StrKey.encodeContract(randomBytes(32))
       const { payer } = yield* facilitator.parties(5_000n)
-      // The embedded ledger's time is shared with a second facilitator: a payment may have to be made again.
+      // The embedded ledger is shared with a second facilitator: a payment may have to be repeated.
       const verify = (at: UptoFacilitator) =>
         eventually(
           Effect.flatMap(at.upto({ payer, payTo }), ({ verifyBody }) => at.verify(verifyBody)),

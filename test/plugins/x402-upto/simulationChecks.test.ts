@@ -1,5 +1,5 @@
-// What a simulation and an executed transaction must show, over the events that the contract really emits and over
-// every departure from them.
+// What a simulation and an executed transaction must show, over the contract's real events and every deviation from
+// them.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"
@@ -182,7 +182,7 @@ describe("a simulation", () => {
     expect(errorOf(simulated(1n, [Uint8Array.of(1, 2, 3)]))).toBe("event_unreadable")
   })
 
-  it("a simulation stays within each ceiling, with room for the authorization at verify", () => {
+  it("a simulation stays within each ceiling and reserves for the authorization", () => {
     expect(errorOf(simulated(99_900n))).toBeUndefined()
     expect(errorOf(simulated(99_901n))).toBe("payload_fee_exceeds_maximum")
     expect(errorOf(simulated(100_001n))).toBe("payload_fee_exceeds_maximum")
@@ -190,7 +190,7 @@ describe("a simulation", () => {
     expect(errorOf(simulated(99_901n - ownAuthorizationStroops), ownAuthorizationStroops)).toBe(
       "payload_fee_exceeds_maximum"
     )
-    // A restoration within the ceilings is paid for; beyond them the reason says that it is the restoration.
+    // A restoration within the ceilings is paid for; beyond them the reason names the restoration.
     const restoring = (fee: bigint) => ({ ...simulated(fee), restoredEntries: 1 }) as SimulationAnswer
     expect(errorOf(restoring(99_900n))).toBeUndefined()
     expect(errorOf(restoring(99_901n))).toBe("restore_required")

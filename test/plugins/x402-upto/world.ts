@@ -12,10 +12,10 @@ export interface UptoFacilitator extends Facilitator {
   readonly parties: (usdcUnits?: bigint) => Effect.Effect<{ readonly payer: Keypair; readonly payTo: string }>
 }
 
-/** The most that an honest payment of these tests allows. */
+/** The maximum of an honest payment in these tests. */
 export const max = 1_000n
 
-/** A payment lives for half a minute of ledgers that close five times a second, if nothing else is asked. */
+/** A payment is valid for half a minute of ledgers that close five times a second, by default. */
 const lasting = { maxTimeoutSeconds: 300, secondsPerLedger: 2 }
 
 export const startUpto = Effect.fnUntraced(function* (options: FacilitatorOptions = {}) {

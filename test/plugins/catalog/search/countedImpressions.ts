@@ -1,9 +1,9 @@
-// The impressions that a report on conversion counts, the plain way: all of callers with a key; of a session without
-// one each list once, and the first twenty.
+// A plain recount of a conversion report's impressions: all of keyed callers; of an unkeyed session each list once, at
+// most twenty.
 export interface CountedBy {
   readonly at: number
   readonly session: string
-  /** Equal for equal lists of one mode. */
+  /** Equal for equal lists in one mode. */
   readonly list: string
 }
 

@@ -7,7 +7,7 @@ const fields =
   "football scores, chess moves, bird songs, soil samples, ship positions, train times, patent search, court rulings, " +
   "star charts, road works, wine ratings, film reviews, job offers, house prices, parcel tracking, company registers"
 
-/** Each is of an owner of its own, `GOWNER0` and on. */
+/** Each has its own owner, from `GOWNER0` on. */
 export const fieldListings: ReadonlyArray<IngestedResource> = fields.split(", ").map((field, at) => ({
   name: field,
   type: "http",

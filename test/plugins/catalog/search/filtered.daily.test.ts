@@ -31,7 +31,7 @@ const passes = ({ options: [option], type }: IngestedResource, filter: Filter): 
     return option![name as "asset" | "payTo" | "scheme"] === value
   })
 
-/** Filters that many, some and hardly any pass, and one that only this resource does. */
+/** Filters that many, some and hardly any resources pass, and one that only this resource passes. */
 const filtersFor = (one: IngestedResource, random: () => number): ReadonlyArray<Filter> => {
   const asset = `CASSET${Math.floor(random() * 3)}`
   return [
@@ -51,12 +51,12 @@ interface Found {
 
 const ask = (facilitator: Facilitator, parameters: Filter) =>
   Effect.map(facilitator.ask(`/discovery/search?${new URLSearchParams(parameters)}`), ({ json, status }) => {
-    // Without a model, a mode that asks for meaning is answered by what is on, and says so.
+    // Without a model, a semantic mode is answered by the enabled branches and marked partial.
     expect([status, json.partialResults], JSON.stringify(parameters)).toEqual([200, parameters["mode"] === "hybrid"])
     return json as Found
   })
 
-/** Every page of an answer. */
+/** Every page of a response. */
 const namesOf = Effect.fnUntraced(function* (facilitator: Facilitator, parameters: Filter) {
   const names: Array<string> = []
   let cursor: string | null = ""
@@ -104,14 +104,14 @@ describe.each(databaseKinds)("a filter on %s", (database) => {
   )
 })
 
-/** A set's listings, each of a recipient of its own. */
+/** A set's listings, each with its own recipient. */
 const ofOwnRecipients = (set: Dataset): ReadonlyArray<IngestedResource> =>
   listingsOf(set).map((one, at) => ({
     ...one,
     options: one.options.map((option) => ({ ...option, payTo: `GOWN${at}` }))
   }))
 
-describe.each(["second", "third", "fourth"] as const)("a recipient, of the %s set", (name) => {
+describe.each(["second", "third", "fourth"] as const)("filtering the %s set by recipient", (name) => {
   it(
     "a narrow filter keeps its matches from the unfiltered response",
     () =>

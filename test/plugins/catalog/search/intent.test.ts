@@ -1,4 +1,4 @@
-// What a query says of the price, and what it does not.
+// Which price conditions are read from a query, and which are not.
 import { describe, expect, it } from "vitest"
 import { readIntent } from "../../../../plugins/catalog/search/readIntent.ts"
 

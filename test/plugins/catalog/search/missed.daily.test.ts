@@ -49,7 +49,7 @@ const list = Effect.fnUntraced(function* (facilitator: Facilitator) {
   expect(yield* found("the%20almanac")).toBe(true)
 })
 
-describe("the words that are kept of a query", () => {
+describe("the stored words of a query", () => {
   it.each([
     ["  Zebra   Migration maps ", "zebra migration maps"],
     ["mail of bob@example.com", "mail of …"],
@@ -99,7 +99,7 @@ const readPage = ({ json }: Answer) => ({
   cursor: json.pagination.cursor as string | null
 })
 
-describe("a search of which nothing speaks for an answer", () => {
+describe("a search without a confident answer", () => {
   it.live(
     "a search without an answer shows the nearest three and says so",
     () =>
@@ -124,7 +124,7 @@ describe("a search of which nothing speaks for an answer", () => {
           return pages.map(({ count, nearestOnly }) => [count, nearestOnly])
         })
         expect(yield* pagesOf(unanswered!)).toEqual([1, 1, 1].map((one) => [one, true]))
-        // Behind them there is nothing, however much a word of every listing finds.
+        // There is nothing after them, however much a word of every listing matches.
         expect(yield* found("which%20mushroom%20has%20a%20name&limit=3")).toEqual({
           count: 3,
           nearestOnly: true,
@@ -143,7 +143,7 @@ describe("a search of which nothing speaks for an answer", () => {
         expect((yield* facilitator.ask(path, bearer(ops))).json.items.map(({ words }: any) => words)).not.toContain(
           "wine ratings"
         )
-        // What answers and does not pass the filter answers nothing; what passes and answers does.
+        // Hits that do not pass the filter answer nothing; those that pass do.
         expect(isAnswer(yield* found(`${answered}&payTo=GOWNER18`))).toBe(true)
         expect(yield* pagesOf("film%20reviews&payTo=GOWNER18")).toEqual([[1, true]])
       }).pipe(Effect.scoped),
@@ -151,14 +151,14 @@ describe("a search of which nothing speaks for an answer", () => {
   )
 })
 
-describe("a facilitator that keeps no words", () => {
+describe("a facilitator that stores no queries", () => {
   it.live(
     "a facilitator configured to store no queries reports no missed searches",
     () =>
       Effect.gen(function* () {
         const set = [plugins, "search.missed_days=0"]
         const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
-        // The impressions are written one turn after the other, beside which the words would have been.
+        // Impressions are written in later runs, which would have written the words too.
         const impressions = facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`
         for (const written of [1, 2, 3]) {
           yield* probe(facilitator, "zebra maps")

@@ -9,7 +9,7 @@ import { eventually } from "../../../support/eventually.ts"
 import { startFacilitator } from "../../../support/facilitator.ts"
 import { fieldListings } from "./fieldListings.ts"
 
-/** What is on beside the catalog, and the modes that it lacks something of. */
+/** The plugins enabled beside the catalog, and the modes for which a provider is missing. */
 const compositions = [
   ["search-lexical,search-semantic", ["semantic", "hybrid"]],
   ["search-lexical", ["semantic", "hybrid"]],
@@ -18,7 +18,7 @@ const compositions = [
 
 describe.each(databaseKinds)("without a model's provider, on %s", (database) => {
   it.live.each(compositions)(
-    "a response of %s is partial for the modes %j on each page",
+    "a response of %s is partial for modes %j on each page",
     ([branches, lacking]) =>
       Effect.gen(function* () {
         const set = [`plugins=[ledger-local,x402-exact,catalog,${branches}]`]
@@ -35,13 +35,13 @@ describe.each(databaseKinds)("without a model's provider, on %s", (database) => 
         for (const mode of ["", "lexical", "semantic", "hybrid"]) {
           const asked = mode === "" ? "" : `&mode=${mode}`
           const isLacking = (lacking as ReadonlyArray<string>).includes(mode)
-          // Asked again it is answered from what was kept: that is as partial.
+          // A repeated search is answered from the cache, and is as partial.
           for (let time = 0; time < 3; time++) {
             const { partial, status } = yield* found(asked)
             expect([mode, status, partial]).toEqual([mode, 200, isLacking])
           }
           const { cursor, names } = yield* found(asked)
-          // Words alone are not sure of half a query: then nothing is found, and there is no second page.
+          // Lexical search is not confident about half a query: then nothing is found, and there is no second page.
           expect([mode, cursor === null]).toEqual([mode, names.length === 0])
           if (cursor === null) continue
           const second = yield* found(`${asked}&cursor=${cursor}`)

@@ -13,7 +13,7 @@ const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
   ids.map((id, at) => ({ id: BigInt(id), score: 1 / (at + 1), relevance: 0.5 }))
 const ids = (list: ReadonlyArray<{ readonly id: bigint }>) => list.map(({ id }) => Number(id))
 
-describe("whether anything answers a query of a known number of words", () => {
+describe("the answer threshold for a query of a known number of words", () => {
   const asked = (relevance: number, words: number, mode: "embedded" | "semantic" = "embedded") => {
     const likely = { id: 1n, score: relevance, relevance, evidence: relevance }
     const branches: ReadonlyArray<Ranked> = [
@@ -54,7 +54,7 @@ describe("fusion", () => {
     { mode: "semantic", weight: 0.8, hits: hits(3, 2) }
   ] as const
 
-  it("fusion adds weight / (k + rank) of each branch and reports the ranks [S130]", () => {
+  it("fusion adds weight / (k + rank) per branch and reports the ranks [S130]", () => {
     const fused = fuse(branches, { k: 10, relevanceMin: 0, bestMin: 0 })
     expect(ids(fused)).toEqual([2, 3, 1])
     expect(fused[0]!.score).toBeCloseTo(0.2 / 12 + 0.8 / 12, 12)
@@ -89,7 +89,7 @@ describe("fusion", () => {
     expect(found(hit(1, 0.31), hit(2, 0.07))).toEqual([1, 2])
   })
 
-  it("without a confident branch, rare words or agreement of branches keep a hit", () => {
+  it("without a confident branch, rare words or agreement keep a hit", () => {
     const found = (best: number) =>
       ids(
         fuse(
@@ -110,7 +110,7 @@ describe("fusion", () => {
 
   const prominent = (id: number, relevance: number, prominence: number): Hit => ({ ...hit(id, relevance), prominence })
 
-  /** Three more hold none of the words: where nothing is likelier than chance, no more than three are shown. */
+  /** Three more contain none of the words: where nothing exceeds chance, at most three are shown. */
   const more = [21, 22, 23].map((id): Hit => ({ ...hit(id, 0), evidence: 0 }))
   const isAnswered = (words: ReadonlyArray<Hit>, means: ReadonlyArray<Hit>, bestMin = 0.15): boolean =>
     fuse(
@@ -122,16 +122,16 @@ describe("fusion", () => {
     ).length > 3
 
   it("a question whose nearest hit is within chance has no answer", () => {
-    // Means alone: as like as chance makes the likest, and far beyond.
+    // By similarity alone: as close as chance makes the nearest, and far beyond.
     expect(isAnswered([], [prominent(1, 0.4, -0.2), prominent(2, 0.3, -0.9)])).toBe(false)
     expect(isAnswered([], [prominent(1, 0.4, 0.5), prominent(2, 0.3, -0.9)])).toBe(true)
-    // Words and means that point at different listings, and at the same one.
+    // Words and similarity that point at different listings, and at the same one.
     expect(isAnswered([hit(3, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toBe(false)
     expect(isAnswered([hit(1, 0.12)], [prominent(1, 0.4, -0.2), prominent(3, 0.1, -4)])).toBe(true)
-    // What means do not name among the likest is as likely as the last that they do, and no more.
+    // A hit outside the nearest list is assumed as similar as the last of that list, and no more.
     expect(isAnswered([hit(9, 0.16)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toBe(false)
     expect(isAnswered([hit(9, 0.24)], [prominent(1, 0.1, -1), prominent(2, 0.1, -5)])).toBe(true)
-    // Words that are sure by themselves, and a search that is to keep all.
+    // Lexical hits that are confident alone, and a search that is to keep all.
     expect(isAnswered([hit(9, 0.26)], [prominent(1, 0.1, -1), prominent(2, 0.1, -9)])).toBe(true)
     expect(isAnswered([], [prominent(1, 0.4, -0.2)], 0)).toBe(true)
   })
@@ -139,10 +139,10 @@ describe("fusion", () => {
   it("many weak signals do not answer a short question", () => {
     const held = (id: number, relevance: number, evidence: number): Hit => ({ ...hit(id, relevance), evidence })
     const means = [prominent(1, 0.4, -0.9), prominent(3, 0.1, -1.6)]
-    // A fifth of two words, and of three; the same by means.
+    // A fifth of two words, and of three; the same by similarity.
     expect(isAnswered([held(1, 0.2, 0.18)], means)).toBe(false)
     expect(isAnswered([held(1, 0.2, 0.19)], means)).toBe(true)
-    // What means name last must hold more of the words, and what is sure by words needs no evidence.
+    // The least similar hit must contain more of the words; a lexically confident one needs no evidence.
     expect(isAnswered([held(9, 0.2, 0.36)], means)).toBe(false)
     expect(isAnswered([held(9, 0.2, 0.37)], means)).toBe(true)
     expect(isAnswered([held(1, 0.26, 0.1)], means)).toBe(true)
@@ -166,7 +166,7 @@ describe("fusion", () => {
     expect(found([hit(4, 0.1)])).toEqual([])
   })
 
-  it("with an uncertain model, hits beyond chance stay, those of two branches first", () => {
+  it("with an uncertain model, hits beyond chance stay, agreed ones first", () => {
     const found = (words: ReadonlyArray<Hit>) =>
       ids(
         fuse(
@@ -181,13 +181,13 @@ describe("fusion", () => {
     expect(found([hit(1, 0.1), hit(2, 0.1)])).toEqual([1])
     expect(found([hit(3, 0.14), hit(1, 0.04)])).toEqual([])
     expect(found([hit(1, 0.055), hit(3, 0.05)])).toEqual([1])
-    // What holds a rare word of the query is an answer where nothing else is, and before what is beyond chance alone.
+    // A holder of a rare query word is an answer when nothing else is, and precedes hits merely beyond chance.
     expect(found([{ ...hit(3, 0.05), isEvident: true }])).toEqual([3])
     expect(found([{ ...hit(3, 0.05), isEvident: true }, hit(1, 0.055)])).toEqual([3])
     expect(found([{ ...hit(2, 0.02), isEvident: true }, hit(3, 0.02)])).toEqual([2])
   })
 
-  it("without a confident branch, one hit beyond chance or a rare word answers", () => {
+  it("without a confident branch, one hit beyond chance suffices, or a rare word", () => {
     const found = (words: ReadonlyArray<Hit>) =>
       ids(
         fuse(
@@ -220,10 +220,10 @@ describe("fusion", () => {
           { k: 10, relevanceMin: 0.1, bestMin: 0.15 }
         )
       )
-    // The first by weak words is named by both: by ranks it would come before what means are sure of.
+    // The first weak lexical hit is in both branches: by ranks it would precede the confident semantic hit.
     expect(found(0.14, 0.5)).toEqual([4, 1, 2])
     expect(found(0.14, 0.1)).toEqual([1, 4, 2, 3])
-    // Sure words keep their ranks, and so does an operator's model, whose relevances are no match for these.
+    // Confident lexical hits keep their ranks, and so does an operator's model, whose scores are not comparable.
     expect(found(0.26, 0.4)).toEqual([1, 2, 4])
     expect(found(0.14, 0.5, [hit(5, 0.2), hit(1, 0.19)])[0]).toBe(1)
   })
@@ -325,7 +325,7 @@ describe("fusion", () => {
     expect(alone[0]!.score).toBeCloseTo(0.03, 12)
   })
 
-  it("equal scores of a branch share a rank, and the next rank skips", () => {
+  it("equal scores of a branch share a rank; the next rank skips", () => {
     const equals = [1, 2, 3].map((id): Hit => ({ id: BigInt(id), score: id < 3 ? 1 : 0.5, relevance: 0.5 }))
     const fused = fuse([{ mode: "lexical", weight: 1, hits: equals }], { k: 10, relevanceMin: 0, bestMin: 0 })
     expect(fused.map(({ score }) => score)).toEqual([1 / 11, 1 / 11, 1 / 13])
@@ -412,11 +412,11 @@ describe("signals", () => {
       ...(id > 3n ? {} : { payers: 1_000n, lastSeenAt: new Date(now) })
     }))
     expect(ids(weigh(equal, seen, weights, now))).toEqual([4, 5, 6, 1, 2, 3])
-    // What is better by more than that stays before it.
+    // A hit better by more than that stays before it.
     expect(ids(weigh([{ ...equal[0]!, score: 1.2 }, equal[3]!], seen, weights, now))).toEqual([1, 4])
   })
 
-  /** Claims 1 to 30 of a relevance of 1, and evidence 31 and 32 of less. */
+  /** Claims 1 to 30 with a relevance of 1, and evidence 31 and 32 with less. */
   const flooded = (relevance: number, scores: readonly [number, number] = [0.01, 0.01]) => {
     const standings = (relevance: number) => ({ lexical: { rank: 1, score: relevance, relevance } })
     return [
@@ -437,7 +437,7 @@ describe("signals", () => {
     expect(placeOf(31, flooded(0.69))).toBe(8)
     expect(placeOf(31, flooded(0.26))).toBe(8)
     expect(placeOf(31, flooded(0.24))).toBe(30)
-    // A wider margin than that of a flood holds for all of them.
+    // A wider margin than that of a flood applies to all of them.
     expect(ids(weigh(flooded(0.1), vouched, { ...weights, evidence_margin: 0.95 }, now))[0]).toBe(31)
   })
 
@@ -491,7 +491,7 @@ describe("a first page", () => {
     expect(first(true, behind).filter((id) => id <= 30)).toEqual([1, 2, 3])
   })
 
-  it("a text that many sellers copy keeps three places for its first sellers", () => {
+  it("a text copied by many sellers keeps three places, first sellers first", () => {
     const list = Array.from({ length: 40 }, (_, at) => hit(at < 30 ? 100 - at : at))
     const town = (id: bigint) => ["Riga", "Oslo", "Lima", "Bern"][Number(id) % 4]!
     const own = "abcdefghijklmnopqrstuvwxyz"
@@ -505,10 +505,10 @@ describe("a first page", () => {
       )
     })
     const { hits } = spreadSellers(list, sellerOf)
-    // Best first are 100, 99 and so on: the copies of what 71, 72 and 73 say.
+    // The ranking starts 100, 99 and so on: copies of the texts of 71, 72 and 73.
     expect(hits.slice(0, 4).map(({ id }) => Number(id))).toEqual([71, 72, 73, 30])
     expect(new Set(hits.map(({ id }) => id)).size).toBe(40)
-    // Where all fit on the page none is put behind it, and copies that are as relevant follow the first listed.
+    // Where all fit on the page none is moved back, and equally relevant copies follow the first listed.
     expect(spreadSellers(list.slice(0, 20), sellerOf).hits).toHaveLength(20)
     const texts = new Map(
       [1n, 2n, 3n].map((id) => [
@@ -520,7 +520,7 @@ describe("a first page", () => {
     const hitsOf = (scores: ReadonlyArray<number>) => scores.map((score, at) => ({ id: BigInt(at + 1), score }))
     const idsOf = (scores: ReadonlyArray<number>) =>
       spreadSellers(hitsOf(scores), wordsAt).hits.map(({ id }) => Number(id))
-    // Evidence, then the age of the words; and what is more relevant by far keeps its place.
+    // Evidence first, then the age of the text; a far more relevant hit keeps its place.
     expect([idsOf([1, 0.99, 0.98]), idsOf([1, 0.5, 0.98])]).toEqual([
       [2, 3, 1],
       [3, 2, 1]
@@ -564,7 +564,7 @@ describe("a first page", () => {
     }
   })
 
-  it("one seller has at most three hits per page, and none is lost", () => {
+  it("one seller has at most three hits per page; none is lost", () => {
     const sellerOf = (id: bigint) =>
       id <= 20n
         ? { origin: `https://s${id}`, payTos: ["GCROWD"] }

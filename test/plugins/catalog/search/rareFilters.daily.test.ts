@@ -10,13 +10,13 @@ import { ingest } from "../../../relevance/ingest.ts"
 import { countStatements } from "../../../support/countStatements.ts"
 import { describeDatabases } from "../../../support/databases.ts"
 
-/** A few more than are ranked themselves. */
+/** A few more than are ranked individually. */
 const resources = makeWorld(5_100, 1).resources
 
-/** What the catalog's journal says; a test moves it. */
+/** The position of the catalog's journal; a test moves it. */
 const journal: { edition: Catalog["Service"]["edition"] } = { edition: Effect.succeed("1") }
 
-/** The catalog's conditions alone: what is of a type, and of a recipient. */
+/** The catalog's conditions alone: by type, and by recipient. */
 const catalog = Layer.effect(
   Catalog,
   Effect.map(SqlClient.SqlClient, (sql) => {
@@ -33,7 +33,7 @@ const catalog = Layer.effect(
 )
 
 describeDatabases(
-  "what passes rare filters",
+  "resources that pass rare filters",
   (layer) => {
     it.effect("rare filters read all matches in one statement; common ones are cached [S117]", () =>
       Effect.gen(function* () {
@@ -48,7 +48,7 @@ describeDatabases(
         const [{ id }] = (yield* sql<{ id: bigint }>`select resource_id as id from catalog_options
           where pay_to = ${payTo}`) as [{ id: bigint }]
         expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
-        // An agent's filters stay the same: what passes is kept while the catalog is as it was, half a minute at most.
+        // An agent repeats its filters: the matches are cached while the catalog is unchanged, half a minute at most.
         expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 0 })
         expect(yield* countStatements(passing({ payTo }, 999_999n))).toEqual({ value: [id], statements: 1 })
         expect(yield* ask({ payTo })).toEqual({ value: [id], statements: 1 })
@@ -63,7 +63,7 @@ describeDatabases(
         expect(yield* ask({ payTo: "GNOBODY" })).toEqual({ value: [], statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 1 })
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })
-        // Other filters are others', and what has become rare is seen within the minute.
+        // Other filters are cached separately, and a filter that became rare is noticed within a minute.
         expect((yield* ask({ type: "http", payTo })).value).toEqual([id])
         yield* sql`update catalog_resources set type = 'mcp' where id <> ${id}`
         expect(yield* ask({ type: "http" })).toEqual({ value: undefined, statements: 0 })

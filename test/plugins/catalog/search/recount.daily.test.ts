@@ -21,7 +21,7 @@ const seeds = [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const text = (count: number): string => String(count)
 
-/** Searches without a result over the days that are kept; a few people ask for the same again and again. */
+/** Searches without a result over the retained days; a few callers repeat the same query. */
 const missedOf = (random: Random, now: number): ReadonlyArray<Missed> =>
   Array.from({ length: 600 }, () => ({
     words: `words ${Math.floor(random.next() ** 2 * 60)}`,
@@ -72,7 +72,7 @@ const checkAllMissed = Effect.fnUntraced(function* (seed: number, now: number) {
     yield* writeMissed(sql, crypto, all.slice(from, to))
     from = to
   }
-  // Before the oldest days have left, 720 hours are not all that there is; afterwards they are.
+  // Before the oldest days are pruned, 720 hours do not cover everything; afterwards they do.
   yield* checkMissed(all, now)
   yield* pruneMissed(sql, now, 30)
   yield* checkMissed(all, now)
@@ -183,7 +183,7 @@ const fill = Effect.fnUntraced(function* ({ paid, shown }: ReturnType<typeof wor
 
 const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: number) => {
   const seen = shown.filter(({ at }) => at >= since)
-  // A session was shown a resource from its first impression of it until a day after the last, at the best position.
+  // A session was shown a resource from its first impression until a day after the last, at the best position.
   const impressions = seen.flatMap((one) =>
     one.resources.map((resource, place) => ({ ...one, resource, position: one.first + place + 1 }))
   )
@@ -227,7 +227,7 @@ const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: n
     impressions: text(counted.length),
     impressions_without_results: text(counted.filter((one) => one.resources.length === 0 && one.first === 0).length),
     sessions: text(new Set(seen.map(({ session }) => session)).size),
-    // A verified payment that settled is of both kinds: what settled was paid.
+    // A verified payment that settled counts as both: a settled payment was paid.
     verified_impressions: text(pairs.filter((pair) => verified(pair) + settled(pair) > 0).length),
     settled_impressions: text(pairs.filter((pair) => settled(pair) > 0).length),
     settlements_attributed: settledWithin(Infinity),
@@ -251,7 +251,7 @@ const atRest = <A, E, R>(test: (now: number) => Effect.Effect<A, E, R>) =>
   })
 
 describeDatabases(
-  "search as operators see it, of random histories",
+  "operator search figures of random histories",
   (database) => {
     layer(database, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       for (const seed of seeds) {

@@ -1,8 +1,8 @@
-// The quantized scan finds what an exact one finds.
+// The quantized scan finds what an exact scan finds.
 import { describe, expect, it } from "vitest"
 import { QuantizedVectors } from "../../../../plugins/search-semantic/index/QuantizedVectors.ts"
 
-/** A small generator with a seed, so that a failure can be seen again. */
+/** A small seeded generator, so that a failure is reproducible. */
 const randomFrom = (seed: number) => () => {
   seed = (seed + 0x6d2b79f5) | 0
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
@@ -10,7 +10,7 @@ const randomFrom = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
 }
 
-// The first choice by signs is right on average and not always: the runs that decide are the same every time.
+// Preselection by signs is right on average and not always: the deciding runs are the same every time.
 const seed = Number(process.env["TOLLKEEPER_TEST_SEED"] ?? 7)
 console.log(`seed ${seed}`)
 const random = randomFrom(seed)
@@ -21,7 +21,7 @@ const unit = (numbers: ReadonlyArray<number>): Float32Array => {
   return Float32Array.from(numbers, (one) => one / length)
 }
 
-/** Vectors in clusters around topics and with a direction that all share, as embeddings are. */
+/** Vectors in clusters around topics with a common direction, as embeddings are. */
 const embeddings = (count: number, dimension: number, topics: number): ReadonlyArray<Float32Array> => {
   const shared = Array.from({ length: dimension }, normal)
   const centres = Array.from({ length: topics }, () => Array.from({ length: dimension }, normal))
@@ -56,7 +56,7 @@ describe("quantized vectors", () => {
   it.each([20, 44, 100, 384, 1_536, 4_096])("quantized scores match exact ones at %d dimensions", (dimension) => {
     const all = embeddings(2_500, dimension, 60)
     const stored = new QuantizedVectors(dimension, 60)
-    // Some before the codes are made, some after, and one of each kind replaced by another's neighbour.
+    // Some before the codes are built, some after, and one of each kind replaced by another's neighbor.
     for (const [from, to] of [
       [0, 2_100],
       [2_100, 2_500]

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { SignCodes } from "../../../../plugins/search-semantic/index/SignCodes.ts"
 
-/** A number of the vector, up or down, for each bit of a place. */
+/** A component of the vector, positive or negative, for each bit of a place. */
 const vectorOf = (place: number): Float32Array =>
   Float32Array.from({ length: 20 }, (_, bit) => (((place >> bit) & 1) === 1 ? 1 : -1))
 
@@ -14,7 +14,7 @@ const codesOf = (size: number): SignCodes => {
 
 const first = (count: number) => Array.from({ length: count }, (_, place) => place)
 
-describe("vectors by their signs", () => {
+describe("selection of vectors by their signs", () => {
   it.each([0, 1, 15, 16, 17, 100])("sign selection returns all and only existing vectors: %i of them", (size) => {
     expect(codesOf(size).best(vectorOf(5), 1_000)).toEqual(first(size))
   })
@@ -23,7 +23,7 @@ describe("vectors by their signs", () => {
     const codes = codesOf(64)
     const query = new Float32Array(20)
     query[4] = 1
-    // The fifth bit of a place is that of every other sixteen.
+    // The fifth bit of a place is shared by every other sixteen.
     const sixteens = [...first(16).map((at) => 16 + at), ...first(16).map((at) => 48 + at)]
     expect(codes.best(query, 20)).toEqual(sixteens)
     query[0] = 1

@@ -21,7 +21,7 @@ it.each([
   ["hnsw", "embedded", true, "hnsw"],
   ["hnsw", "server", false, "scan"],
   ["scan", "server", true, "scan"]
-] as const)("%s on a database that is %s (pgvector: %s) means %s", (asked, database, hasPgvector, method) => {
+] as const)("%s on a database that is %s (pgvector: %s) selects %s", (asked, database, hasPgvector, method) => {
   expect(newMethod(asked, database, hasPgvector)).toBe(method)
 })
 
@@ -54,7 +54,7 @@ const askedOf = (facilitator: Facilitator) =>
     return isWhole && found.every((at) => at % 8 === 0) ? undefined : [status, json?.partialResults, found]
   })
 
-describe.skipIf(!databaseKinds.includes("pglite"))("a change of how the nearest are found, on pglite", () => {
+describe.skipIf(!databaseKinds.includes("pglite"))("a change of the vector index method, on pglite", () => {
   it(
     "a method change embeds everything again and switches when complete [S319]",
     () =>

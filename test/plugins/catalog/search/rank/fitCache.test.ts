@@ -1,4 +1,4 @@
-// How well a query is answered without filters: what it is kept by, and for how long.
+// The cache of how well a query is answered without filters: its key and its lifetime.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"

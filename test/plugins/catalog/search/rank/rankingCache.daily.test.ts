@@ -1,5 +1,5 @@
-// A search that is asked again, from outside: its order is kept as long as the index says that nothing changed, what it
-// shows is as of now, and what is listed meanwhile is found.
+// A repeated search over HTTP: its order is cached while the index is unchanged, its bodies are current, and resources
+// listed meanwhile are found.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -20,7 +20,7 @@ const namesOf = (facilitator: Facilitator) =>
     return (json.resources as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
   })
 
-describe.each(databaseKinds)("a search that is asked again on %s", (database) => {
+describe.each(databaseKinds)("a repeated search on %s", (database) => {
   it("a repeated search keeps its order until the catalog changes", () =>
     Effect.runPromise(
       Effect.scoped(

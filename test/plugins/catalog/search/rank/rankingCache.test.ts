@@ -1,4 +1,4 @@
-// Which rankings are made anew and which are not, by a ranker that counts.
+// Which rankings are computed anew and which are cached, with a counting ranker.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlError } from "effect/sql"
@@ -19,7 +19,7 @@ const request: RankRequest = {
   window: 100
 }
 
-/** The ranker's answer bears the number of times that it was asked, as its one id. */
+/** The ranker returns the number of its calls as its only id. */
 const makeKeeper = Effect.gen(function* () {
   const state = {
     made: 0n,
@@ -90,7 +90,7 @@ it.effect("a ranking expires when the catalog, its snapshot or a branch changes"
     state.branches.set("embedded", Effect.succeed("1"))
     expect(yield* asked).toEqual([7, 8, 8])
     expect(yield* ask({ snapshot: 8n })).toBe(9)
-    // A branch that the mode does not ask is nothing to it.
+    // A branch that the mode does not query does not matter.
     const words = ask({ mode: "lexical", isModeAsked: true })
     expect([yield* words, yield* words, yield* words]).toEqual([10, 11, 11])
     state.branches.set("embedded", Effect.succeed("2"))

@@ -1,4 +1,4 @@
-// A reranker is asked in the words of its interface, within bounds, and believed only when it scores each document
+// A reranker is called through its provider's interface, within limits, and accepted only when it scores each document
 // once, in time.
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Option, Redacted } from "effect"
@@ -77,7 +77,7 @@ const ask = (url: string, key: Option.Option<Redacted.Redacted> = Option.none(),
   }).pipe(Effect.provide(FetchHttpClient.layer))
 
 interface Spoken {
-  /** Members of a request: those that must be there, and those that may be. Anything else is refused. */
+  /** Members of a request: required and optional ones. Anything else is refused. */
   readonly required: Readonly<Record<string, (value: unknown) => boolean>>
   readonly optional: ReadonlyArray<string>
   readonly answer: (scores: ReadonlyArray<number>) => unknown
@@ -88,7 +88,7 @@ const areTexts = (value: unknown) => Array.isArray(value) && value.length > 0 &&
 const byScore = (scores: ReadonlyArray<number>) =>
   scores.map((score, index) => ({ index, score })).toSorted((a, b) => b.score - a.score)
 
-/** The interfaces, as strict as the strictest server that speaks each. */
+/** The interfaces, as strict as the strictest server that implements each. */
 const interfaces: Readonly<Record<"cohere" | "tei" | "llamacpp", Spoken>> = {
   cohere: {
     required: { model: isText, query: isText, documents: areTexts },
@@ -142,16 +142,18 @@ const portOf = (url: string, provider: "cohere" | "tei" | "llamacpp" | "http", m
   ).pipe(Effect.map((parts) => Context.get(parts, Reranker).order))
 
 describe("a reranker's interface", () => {
-  it.live.each(["cohere", "tei", "llamacpp"] as const)("of %s is spoken as its server has it", (provider) =>
-    Effect.gen(function* () {
-      const received: Array<unknown> = []
-      const order = yield* portOf(yield* speaking(interfaces[provider], [0.1, 0.9, 0.5], received), provider)
-      expect(yield* order("weather", documents)).toEqual([1, 2, 0])
-      expect(received).toHaveLength(1)
-      // None of them accepts a response for another interface.
-      const all = yield* portOf(yield* speaking(interfaces[provider], [1, 2, 3], []), "http")
-      expect((yield* Effect.flip(all("weather", documents)))._tag).toBe("RerankingFailed")
-    })
+  it.live.each(["cohere", "tei", "llamacpp"] as const)(
+    "the reranker interface of %s matches its server's",
+    (provider) =>
+      Effect.gen(function* () {
+        const received: Array<unknown> = []
+        const order = yield* portOf(yield* speaking(interfaces[provider], [0.1, 0.9, 0.5], received), provider)
+        expect(yield* order("weather", documents)).toEqual([1, 2, 0])
+        expect(received).toHaveLength(1)
+        // None of them accepts a response for another interface.
+        const all = yield* portOf(yield* speaking(interfaces[provider], [1, 2, 3], []), "http")
+        expect((yield* Effect.flip(all("weather", documents)))._tag).toBe("RerankingFailed")
+      })
   )
 
   it.live("identical searches share one reranker request; a failing reranker is not called", () =>
@@ -222,7 +224,7 @@ describe("a reranker", () => {
       { body: { results: [0, 1, 2].map((index) => ({ index, relevance_score: 1, document: "x".repeat(500_000) })) } }
     ],
     ["nothing", "silence"]
-  ] as const)("is not believed when it answers %s", ([, answer]) =>
+  ] as const)("a reranker is not trusted when it answers %s", ([, answer]) =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(
         ask(yield* reranker(answer), Option.none(), answer === "silence" ? 300 : undefined)

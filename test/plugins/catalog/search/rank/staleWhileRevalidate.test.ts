@@ -17,7 +17,7 @@ const report = (millis: number, failsAt = 0) => {
   return { made, make }
 }
 
-describe("a report over much", () => {
+describe("a report over many rows", () => {
   it.effect("a report over few rows is computed for each request", () =>
     Effect.gen(function* () {
       const { made, make } = report(0)

@@ -20,7 +20,7 @@ interface Happened {
   readonly resource: number
 }
 
-/** Searches, payments and observations of ten days; some at the very same moment. */
+/** Searches, payments and observations of ten days; some simultaneous. */
 const historyOf = (random: Random) => {
   // Half a quarter of an hour off every window, however long the test takes.
   const now = Date.now() - hour / 8
@@ -42,7 +42,7 @@ const historyOf = (random: Random) => {
 
 type History = ReturnType<typeof historyOf>
 
-/** The same the slow and plain way. */
+/** The same by a plain recount. */
 const recount = ({ observed, paid, shown }: History, since: number) => {
   const searches = shown.filter(({ at }) => at >= since)
   const settled = paid.filter(({ at }) => at >= since)
@@ -52,7 +52,7 @@ const recount = ({ observed, paid, shown }: History, since: number) => {
       .filter(({ last }) => last >= since)
       .flatMap(({ first, last, resource }) => [first, last].map((at) => ({ at, resource })))
   ]
-  // What a session was shown, from when to when, and where at best.
+  // What a session was shown, from when to when, and its best position.
   const pairs = [...new Set(searches.flatMap(({ ids, session }) => ids.map((id) => `${session} ${id}`)))].map(
     (pair) => {
       const [session, resource] = [pair.split(" ")[0]!, Number(pair.split(" ")[1])]
