@@ -59,14 +59,14 @@ const attack = Effect.fnUntraced(function* (
   { payTo, url }: { readonly payTo: string; readonly url: string },
   payers: ReadonlyArray<Keypair>
 ) {
-  const reported: Array<unknown> = []
+  const results: Array<unknown> = []
   for (const [at, lie] of lies.entries()) {
     const asked = withKey(facilitator, at % 2 === 0 ? attackerKey : sellerKey)
     const body = yield* declaring(asked, { payer: payers[at % payers.length]!, payTo, url, ...lie })
-    reported.push(outcomes(yield* asked.verify(body))?.[lie.key ?? "catalog"])
-    if (at < 3) reported.push(outcomes(yield* asked.settle(body))?.["catalog"])
+    results.push(outcomes(yield* asked.verify(body))?.[lie.key ?? "catalog"])
+    if (at < 3) results.push(outcomes(yield* asked.settle(body))?.["catalog"])
   }
-  return reported
+  return results
 })
 
 describe.each(databaseKinds)("the text of a listing on %s", (database) => {
@@ -94,8 +94,8 @@ describe.each(databaseKinds)("the text of a listing on %s", (database) => {
           const proven = yield* eventually(probe, (one) => one?.["grade"] === "origin")
           expect(proven).toMatchObject({ ownership: "proven", description: "Weather", grade: "origin" })
 
-          const reported = yield* attack(facilitator, { payTo, url }, payers)
-          for (const one of reported) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
+          const results = yield* attack(facilitator, { payTo, url }, payers)
+          for (const one of results) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
           expect(JSON.stringify(lasting(yield* probe))).toBe(JSON.stringify(lasting(proven)))
           // Even the recipient's own key does not override the origin.
           yield* bindRecipients(facilitator, [payTo])
@@ -133,8 +133,8 @@ describe.each(databaseKinds)("the text of a listing on %s", (database) => {
           const read = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)
           const claimed = yield* read
           expect(claimed).toMatchObject({ grade: "claimed", ownership: "provisional" })
-          const notified = yield* attack(facilitator, { payTo, url }, payers)
-          for (const one of notified) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
+          const results = yield* attack(facilitator, { payTo, url }, payers)
+          for (const one of results) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
           expect(JSON.stringify(lasting(yield* read))).toBe(JSON.stringify(lasting(claimed)))
 
           yield* bindRecipients(facilitator, [payTo])
@@ -200,15 +200,15 @@ describe.each(databaseKinds)("the text of a listing on %s", (database) => {
           expect([shown.description, shown.accepts[0].amount, shown.accepts.length]).toEqual(["Three", "3000", 1])
           expect(Date.parse(shown.priceChangedAt)).toBeGreaterThan(0)
           expect(shown.lastSettledAt).toBeUndefined()
-          const received = yield* facilitator.ask(`/discovery/history?resource=${encodeURIComponent(url)}`)
-          expect(received.json).toMatchObject({ x402Version: 2, resource: url, type: "http" })
-          expect(received.json.versions.map(({ grade, version }: Json) => `${version} ${grade}`)).toEqual([
+          const read = yield* facilitator.ask(`/discovery/history?resource=${encodeURIComponent(url)}`)
+          expect(read.json).toMatchObject({ x402Version: 2, resource: url, type: "http" })
+          expect(read.json.versions.map(({ grade, version }: Json) => `${version} ${grade}`)).toEqual([
             "3 declared",
             "2 declared",
             "1 declared"
           ])
-          expect(received.json.versions[0].versionHash).toBe(shown.versionHash)
-          const prices = received.json.prices as ReadonlyArray<Json>
+          expect(read.json.versions[0].versionHash).toBe(shown.versionHash)
+          const prices = read.json.prices as ReadonlyArray<Json>
           expect(prices.map(({ amount, method }) => `${method} ${amount}`)).toEqual([
             "GET 3000",
             "GET 2000",

@@ -370,7 +370,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
           const payer = yield* facilitator.account()
           const payTo = (yield* facilitator.account()).publicKey()
           const body = yield* declaring(facilitator, { payer, payTo, url: ok })
-          const reported: Array<unknown> = []
+          const outcomes: Array<unknown> = []
           for (const [name, { about, extension, url }] of refused) {
             const paymentPayload = {
               ...body.paymentPayload,
@@ -379,9 +379,9 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
             }
             const { answer, outcome } = yield* verified(facilitator, { ...body, paymentPayload })
             expect(answer.headers.get("extension-responses")!.length, name).toBeLessThanOrEqual(2_048)
-            reported.push([name, answer.json.isValid, outcome])
+            outcomes.push([name, answer.json.isValid, outcome])
           }
-          expect(reported).toEqual(
+          expect(outcomes).toEqual(
             refused.map(([name, , rejectedReason]) => [name, true, { status: "rejected", rejectedReason }])
           )
           expect((yield* browse(facilitator)).items).toEqual([])

@@ -66,7 +66,7 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     const { decision } = yield* declare(said, { payer: `GBUYER${seller}`, ...carrier })
     if (decision === "rejected") refusals.set(seller, (refusals.get(seller) ?? 0) + 1)
   })
-  const reported = { listed: 0, held: 0, rejected: 0 }
+  const decisions = { listed: 0, held: 0, rejected: 0 }
   // Each seller's first sale comes somewhere in the morning's spam. Every fourth seller has proven its key; for every
   // other one a false declaration precedes the sale, and its origin, probed because of it, gives the truth.
   for (let at = 0; at < spam; at++) {
@@ -80,9 +80,9 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     const { decision } = yield* declare(spamOf(at, payer, Math.max(1, Math.min(seller, sellers))), {
       payer: `GFREE${payer}`
     })
-    if (decision === "listed") reported.listed += 1
-    else if (decision === "held") reported.held += 1
-    else reported.rejected += 1
+    if (decision === "listed") decisions.listed += 1
+    else if (decision === "held") decisions.held += 1
+    else decisions.rejected += 1
   }
   // In the evening each seller is paid again, and one that has proven its key raises the price.
   for (let seller = 0; seller < sellers; seller++) {
@@ -105,7 +105,7 @@ export const hostileDay = Effect.fn("hostileDay")(function* ({ payers, sellers, 
     (select count(*)::int from catalog_quotas) as quotas`
   const left = rows!.resources - sellers + rows!.claims + rows!.quotas
   const figures: DayFigures = {
-    spam: { declared: spam, ...reported },
+    spam: { declared: spam, ...decisions },
     honest: {
       sellers,
       refused: [...refusals.values()].reduce((sum, one) => sum + one, 0),

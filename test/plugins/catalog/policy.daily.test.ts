@@ -215,9 +215,9 @@ describe.each(databaseKinds)("policy on %s", (database) => {
               (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"])
             )
           const [first, second] = [yield* facilitator.account(), yield* facilitator.account()]
-          const reported = yield* Effect.forEach(["a", "b", "c", "d", "e", "f"], (word) => declare(first, word))
-          expect(reported.at(0)).toBe("success")
-          expect(reported.at(-1)).toBe("rejected")
+          const statuses = yield* Effect.forEach(["a", "b", "c", "d", "e", "f"], (word) => declare(first, word))
+          expect(statuses.at(0)).toBe("success")
+          expect(statuses.at(-1)).toBe("rejected")
           expect(yield* declare(second, "z")).toBe("success")
           const [{ kept }] = (yield* facilitator.sql<{
             kept: number

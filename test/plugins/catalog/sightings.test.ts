@@ -87,13 +87,13 @@ describeDatabases(
             yield* declare()
             const [id] = (yield* sql<{ id: bigint }>`select id from catalog_resources`).map(({ id }) => id)
             const state = Effect.map(readStates(sql, [id!]), (all) => all.get(id!))
-            const reported: Array<string | undefined> = []
-            yield* sightings.onStates((stateHashes) => reported.push(stateHashes.get(id!)))
+            const confirmed: Array<string | undefined> = []
+            yield* sightings.onStanding((standings) => confirmed.push(standings.get(id!)))
             const same = yield* declare()
             expect(same).toMatchObject({ decision: "unchanged", standing: yield* state })
             yield* sightings.touch(id!, new Date(0), undefined)
             yield* sightings.flush
-            expect(reported).toEqual([same.stateHash])
+            expect(confirmed).toEqual([same.standing])
             const changes: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown>]> = [
               ["the same words by its owner", declare({}, { grade: "declared" })],
               ["other words by its owner", declare({ description: "Another thing" }, { grade: "declared" })],

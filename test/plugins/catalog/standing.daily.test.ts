@@ -186,9 +186,9 @@ describeDatabases(
                 join catalog_activity a on a.resource_id = r.id`,
               (rows) => {
                 const of = new Map(rows.map((row) => [new URL(row.resource).hostname.split(".")[0]!, row]))
-                const reported = (name: string) =>
+                const countsOf = (name: string) =>
                   [of.get(name)!.earned, of.get(name)!.recent, of.get(name)!.sales].map(Number)
-                return (names: ReadonlyArray<string>) => names.map((name) => reported(name).join(" "))
+                return (names: ReadonlyArray<string>) => names.map((name) => countsOf(name).join(" "))
               }
             )
             expect((yield* earned)(ring)).toEqual(["2 2 2", "1 1 1", "1 1 1", "1 1 1"])
@@ -201,11 +201,11 @@ describeDatabases(
             const first = yield* probe
             expect(first.lost + (yield* probeFrom(first.last!)).lost).toBe(37)
             yield* changed
-            const notified = yield* earned
-            expect(notified(ring)).toEqual(["1 1 1", "0 0 0", "0 0 0", "0 0 0"])
-            expect(notified(chain)).toEqual(["0 0 0", "1 1 1", "2 2 2"])
-            expect(notified(market).every((one) => one === "3 3 3")).toBe(true)
-            expect(notified(large).every((one) => one === "0 0 0")).toBe(true)
+            const earnings = yield* earned
+            expect(earnings(ring)).toEqual(["1 1 1", "0 0 0", "0 0 0", "0 0 0"])
+            expect(earnings(chain)).toEqual(["0 0 0", "1 1 1", "2 2 2"])
+            expect(earnings(market).every((one) => one === "3 3 3")).toBe(true)
+            expect(earnings(large).every((one) => one === "0 0 0")).toBe(true)
             expect(yield* probe).toMatchObject({ lost: 0 })
             const { names } = yield* ask({ limit: 100 })
             for (const name of ["rb", "rc", "rd", "ca"]) expect(names.slice(37)).toContain(`${name}/0`)

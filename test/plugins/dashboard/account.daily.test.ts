@@ -234,43 +234,43 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
           yield* browser.signIn(Keypair.random())
         ]
         const path = ["/catalog/v1/account"]
-        const reported = (cookie: string) =>
+        const statusOf = (cookie: string) =>
           Effect.map(statuses(facilitator, cookie, path), ([line]) => line!.slice(0, 3))
-        expect(yield* reported(first!.cookie)).toBe("200")
+        expect(yield* statusOf(first!.cookie)).toBe("200")
         // A page of another site cannot end it.
         const foreign = yield* facilitator.ask("/dashboard/account", {
           method: "DELETE",
           headers: { cookie: first!.cookie }
         })
-        expect([foreign.status, yield* reported(first!.cookie)]).toEqual([403, "200"])
+        expect([foreign.status, yield* statusOf(first!.cookie)]).toEqual([403, "200"])
         const closed = yield* signOut(facilitator, first!.cookie)
         expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_account=; .*Max-Age=0$/)
-        expect([yield* reported(first!.cookie), yield* reported(second!.cookie)]).toEqual(["401", "200"])
+        expect([yield* statusOf(first!.cookie), yield* statusOf(second!.cookie)]).toEqual(["401", "200"])
         // An ended session ends no other.
         yield* signOut(facilitator, first!.cookie, "/dashboard/account?everywhere=1")
-        expect(yield* reported(second!.cookie)).toBe("200")
+        expect(yield* statusOf(second!.cookie)).toBe("200")
         const again = yield* browser.signIn(seller)
         yield* signOut(facilitator, again.cookie, "/dashboard/account?everywhere=1")
-        expect([yield* reported(second!.cookie), yield* reported(again.cookie)]).toEqual(["401", "401"])
-        expect(yield* reported(third!.cookie)).toBe("200")
+        expect([yield* statusOf(second!.cookie), yield* statusOf(again.cookie)]).toEqual(["401", "401"])
+        expect(yield* statusOf(third!.cookie)).toBe("200")
         const token = third!.cookie.split("=")[1]!
         for (const forged of [
           token.slice(0, -1) + (token.endsWith("A") ? "B" : "A"),
           `${"A".repeat(32)}.${token.split(".")[1]}`,
           token.split(".")[0]!
         ])
-          expect(yield* reported(`tollkeeper_account=${forged}`)).toBe("401")
-        expect(yield* reported(`tollkeeper_session=${token}`)).toBe("401")
+          expect(yield* statusOf(`tollkeeper_account=${forged}`)).toBe("401")
+        expect(yield* statusOf(`tollkeeper_session=${token}`)).toBe("401")
         // With the rows unreachable a session is an error, not signed out, and an unknown cookie costs no query.
         yield* facilitator.sql`alter table kernel_account_sessions rename to out_of_reach`
-        expect(yield* reported(third!.cookie)).toBe("503")
-        expect(yield* reported(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")
+        expect(yield* statusOf(third!.cookie)).toBe("503")
+        expect(yield* statusOf(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")
         yield* facilitator.sql`alter table out_of_reach rename to kernel_account_sessions`
         const endsIn = (seconds: number) =>
           Effect.andThen(
             facilitator.sql`update kernel_account_sessions set until = now() + ${seconds} * interval '1 second'
               where account <> ${seller.publicKey()}`,
-            reported(third!.cookie)
+            statusOf(third!.cookie)
           )
         // Twelve hours, and five minutes of clock skew: one with more left is from a clock that was ahead.
         expect(yield* endsIn(12 * 3_600 + 290)).toBe("200")

@@ -56,24 +56,24 @@ describe("key rotation over HTTP", () => {
         expect((yield* rotate(first.plan)).status).toBe(409)
 
         yield* write(next, old)
-        const reported = yield* read
-        expect(reported).toMatchObject({
+        const dryRun = yield* read
+        expect(dryRun).toMatchObject({
           now: { sponsor: old.publicKey() },
           next: { sponsor: next.publicKey(), former_sponsors: [old.publicKey()] },
           refused: null
         })
         // The dry run changes nothing; only an operator may request it; keys other than planned are refused.
         expect(yield* sponsor).toBe(old.publicKey())
-        expect((yield* rotate(reported.plan, {})).status).toBe(401)
+        expect((yield* rotate(dryRun.plan, {})).status).toBe(401)
         yield* write(stranger, old)
-        const other = yield* rotate(reported.plan)
+        const other = yield* rotate(dryRun.plan)
         expect([other.status, other.json.message]).toEqual([
           409,
           expect.stringContaining("no longer hold the planned keys")
         ])
         expect(yield* sponsor).toBe(old.publicKey())
         yield* write(next, old)
-        expect((yield* rotate(reported.plan)).json).toEqual({ done: true })
+        expect((yield* rotate(dryRun.plan)).json).toEqual({ done: true })
         expect(yield* sponsor).toBe(next.publicKey())
         const moves = yield* facilitator.ask("/dashboard/v1/moves", { headers: { authorization } })
         const line = { by: "ops", move: "rotate", subject: "sponsor", note: "a year has passed" }

@@ -89,8 +89,8 @@ describe.each(databaseKinds)("a filter on %s", (database) => {
                 for (const filter of filtersFor(one, random)) {
                   const wanted = all.filter((name) => passes(byName.get(name)!, filter))
                   const { resources } = yield* ask(facilitator, { query, mode, ...filter })
-                  const reported = `seed ${seed}: ${JSON.stringify({ query, mode, ...filter })} lost ${wanted.join(", ")}`
-                  expect(resources.length > 0 || wanted.length === 0, reported).toBe(true)
+                  const message = `seed ${seed}: ${JSON.stringify({ query, mode, ...filter })} lost ${wanted.join(", ")}`
+                  expect(resources.length > 0 || wanted.length === 0, message).toBe(true)
                   expect(resources.every(({ name }) => passes(byName.get(name)!, filter))).toBe(true)
                   answered += wanted.length === 0 ? 0 : 1
                 }

@@ -75,13 +75,13 @@ describe.each(databaseKinds)("searches without a result on %s", (database) => {
         for (const init of [undefined, bearer(shop), bearer(shop)]) yield* probe(facilitator, "Zebra  maps", init)
         yield* probe(facilitator, "=1+1 tides of bob@example.com", bearer(shop))
         yield* probe(facilitator, "bob@example.com", bearer(shop))
-        const reported = yield* until(facilitator, (items) => items.length === 2 && items[0].times === "3")
-        expect(reported.items.map(({ sessions, times, words }: any) => [words, sessions, times])).toEqual([
+        const missed = yield* until(facilitator, (items) => items.length === 2 && items[0].times === "3")
+        expect(missed.items.map(({ sessions, times, words }: any) => [words, sessions, times])).toEqual([
           ["zebra maps", "2", "3"],
           ["=1+1 tides of …", "1", "1"]
         ])
-        expect(reported.pagination).toMatchObject({ limit: 50, offset: 0 })
-        expect(Option.getOrThrow(csvOf(reported))).toContain("\r\n'=1+1 tides of …,")
+        expect(missed.pagination).toMatchObject({ limit: 50, offset: 0 })
+        expect(Option.getOrThrow(csvOf(missed))).toContain("\r\n'=1+1 tides of …,")
         for (const init of [undefined, bearer(shop)]) expect((yield* facilitator.ask(path, init)).status).toBe(401)
         for (const query of ["hours=0", "hours=721", "hours=24&limit=x"])
           expect((yield* facilitator.ask(`/analytics/v1/search/missed?${query}`, bearer(ops))).status).toBe(400)
@@ -131,10 +131,10 @@ describe("a search without a confident answer", () => {
           cursor: null
         })
         const agent = yield* connectHttp(yield* startTools({ facilitatorUrl: facilitator.url }))
-        const reported = (query: string) => call(agent, "x402_search_resources", { query: decodeURIComponent(query) })
-        const warned = ({ body }: Effect.Success<ReturnType<typeof reported>>) =>
+        const searchFor = (query: string) => call(agent, "x402_search_resources", { query: decodeURIComponent(query) })
+        const warned = ({ body }: Effect.Success<ReturnType<typeof searchFor>>) =>
           body["resources"].map(({ wrapper }: any) => /^nearest_only:/.test(wrapper.warnings[0]))
-        const [sure, guessed] = [yield* reported(answered!), yield* reported(unanswered!)]
+        const [sure, guessed] = [yield* searchFor(answered!), yield* searchFor(unanswered!)]
         expect(sure.body["nearestOnly"]).toBe(undefined)
         expect(warned(sure)).not.toContain(true)
         expect(guessed.body["nearestOnly"]).toBe(true)

@@ -24,7 +24,7 @@ interface Answer {
 
 /** A server that responds as configured: a status and a body by request, or never. */
 const reranker = (
-  reported: Answer | "silence" | ((body: unknown) => Answer | Promise<Answer>),
+  configured: Answer | "silence" | ((body: unknown) => Answer | Promise<Answer>),
   received: Received = {}
 ) =>
   Effect.map(
@@ -37,8 +37,8 @@ const reranker = (
             .on("end", () => {
               received.body = JSON.parse(text)
               received.headers = request.headers
-              if (reported === "silence") return
-              const answering = typeof reported === "function" ? reported(received.body) : reported
+              if (configured === "silence") return
+              const answering = typeof configured === "function" ? configured(received.body) : configured
               void Promise.resolve(answering).then(({ body, status }) =>
                 response
                   .writeHead(status ?? 200, { "content-type": "application/json" })
