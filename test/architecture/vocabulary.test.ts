@@ -36,10 +36,10 @@ const numbersOf = (source: Source): ReadonlySet<string> => {
 }
 
 /** A number, or a name for one. */
-const standsForNumber = (node: unknown, numbers: ReadonlySet<string>): boolean => {
+const isNumberExpression = (node: unknown, numbers: ReadonlySet<string>): boolean => {
   if (!isNode(node)) return false
   if (node.type === "Identifier") return numbers.has(String(node["name"]))
-  return node.type === "MemberExpression" ? standsForNumber(node["object"], numbers) : isNumber(node)
+  return node.type === "MemberExpression" ? isNumberExpression(node["object"], numbers) : isNumber(node)
 }
 
 const comparisons = new Set(["===", "!==", "==", "!=", "<", ">", "<=", ">="])
@@ -48,14 +48,14 @@ const isComparison = (node: Node, numbers: ReadonlySet<string>): boolean => {
   if (node.type === "BinaryExpression" && comparisons.has(String(node["operator"]))) {
     const { left, right } = node
     return (
-      (isDiscriminant(left) && standsForNumber(right, numbers)) ||
-      (isDiscriminant(right) && standsForNumber(left, numbers))
+      (isDiscriminant(left) && isNumberExpression(right, numbers)) ||
+      (isDiscriminant(right) && isNumberExpression(left, numbers))
     )
   }
   return (
     node.type === "SwitchStatement" &&
     isDiscriminant(node["discriminant"]) &&
-    (node["cases"] as ReadonlyArray<Node>).some(({ test }) => standsForNumber(test, numbers))
+    (node["cases"] as ReadonlyArray<Node>).some(({ test }) => isNumberExpression(test, numbers))
   )
 }
 

@@ -23,7 +23,7 @@ const large = Number(process.env["SETTLEMENTS"] ?? 200_000)
 const growth = 10
 const exponentMax = 0.1
 const p50BarMillis = 20
-const atOnce = 5_000
+const batchSize = 5_000
 const oneByOne = 150
 const rounds = 3
 const idleMillis = 3_000
@@ -49,7 +49,7 @@ const reportJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }:
       select n, lpad(to_hex(n), 12, '0') as hex, 1 + floor(power(random(), 2) * ${buyers}::int)::int as buyer,
         1 + floor(power(random(), 2) * ${sellers}::int)::int as seller, now() - make_interval(secs => 120 + n % 3600)
           as at
-      from generate_series(${from}::int, ${from + atOnce - 1}::int) n
+      from generate_series(${from}::int, ${from + batchSize - 1}::int) n
     )
     insert into kernel_facts (at, type, version, subject, data)
     select at, type, 1, '00000000-0000-4000-b000-' || hex, data from (
@@ -66,7 +66,7 @@ const reportJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }:
         'moved', case when n % 10 < 9 then (n % 10000 + 1)::text
           end, 'feeChargedStroops', '23000', 'ledger', n, 'reason', case when n % 10 < 9 then null
           else 'settle_ledger_transaction_failed' end) from made where n % 200 <> 0
-    ) told order by n, step`.unprepared
+    ) events order by n, step`.unprepared
 
 /** One settlement, published as the house publishes it. */
 const reportOne = (n: number) =>
@@ -84,7 +84,7 @@ const reportOne = (n: number) =>
 
 interface World {
   readonly facilitator: Facilitator
-  readonly told: { count: number }
+  readonly published: { count: number }
   /** Milliseconds of processor time of both until now. */
   readonly spent: () => number
 }
@@ -97,7 +97,7 @@ const shown = ({ sql }: Facilitator) =>
     ([row]) => row!.shown
   )
 
-const readAll = Effect.fnUntraced(function* ({ facilitator, told: reported }: World) {
+const readAll = Effect.fnUntraced(function* ({ facilitator, published: reported }: World) {
   while ((yield* shown(facilitator)) < reported.count) yield* Effect.sleep("100 millis")
 })
 
@@ -114,7 +114,7 @@ const measure = Effect.fnUntraced(function* (
   for (let round = 0; round < rounds; round++) {
     const [from, before] = [performance.now(), world.spent()]
     yield* report(round)
-    world.told.count += settlements
+    world.published.count += settlements
     yield* readAll(world)
     const spent = world.spent() - before - idlePerMilli * (performance.now() - from)
     least = Math.min(least, spent / (settlements * 2))
@@ -147,11 +147,11 @@ const beside = Effect.fnUntraced(function* (settlements: number) {
   const [{ pid } = { pid: 0 }] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
   const server = Number(readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ")[1])
   const spent = () => processorMillis(process.pid) + familyMillis(server)
-  const world = { facilitator, told: { count: settlements }, spent }
+  const world = { facilitator, published: { count: settlements }, spent }
   let next = 1
   // The same parties beside either history: what merges in a batch must not make the difference.
   const parties = sizeOf(large / growth)
-  const many = yield* measure(world, atOnce, () => reportJournal(sql, parties, (next += atOnce)))
+  const many = yield* measure(world, batchSize, () => reportJournal(sql, parties, (next += batchSize)))
   const single = yield* measure(world, oneByOne, () =>
     Effect.gen(function* () {
       for (let reported = 0; reported < oneByOne; reported++) {
@@ -161,10 +161,10 @@ const beside = Effect.fnUntraced(function* (settlements: number) {
     })
   )
   console.log(
-    `  beside ${settlements} settlements: ${many.toFixed(3)} ms of CPU a fact of ${atOnce * 2} at once, ` +
+    `  beside ${settlements} settlements: ${many.toFixed(3)} ms of CPU a fact of ${batchSize * 2} at once, ` +
       `${single.toFixed(2)} ms of those that are told one settlement after the other`
   )
-  return { facilitator, many, single, told: world.told.count }
+  return { facilitator, many, single, published: world.published.count }
 })
 
 const asked = Effect.fnUntraced(function* ({ url }: Facilitator) {
@@ -182,7 +182,7 @@ const asked = Effect.fnUntraced(function* ({ url }: Facilitator) {
 const program = Effect.gen(function* () {
   console.log(`analytics: load of the machine ${loadavg()[0]!.toFixed(1)}`)
   const small = yield* Effect.scoped(beside(large / growth))
-  const { facilitator, many, single, told: reported } = yield* beside(large)
+  const { facilitator, many, single, published: reported } = yield* beside(large)
   const { json: overview } = yield* facilitator.ask("/analytics/v1/overview?days=0")
   const exact = overview.total_transactions === String(reported)
   console.log(`  the overview counts ${overview.total_transactions} of ${reported} settlements`)

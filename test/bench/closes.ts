@@ -11,7 +11,7 @@ import { startProgram } from "../conformance/programs.ts"
 import { contract, leb, signed, VOID_BODY } from "../plugins/ledger-local/engine/wasm/assemble.ts"
 import { deployContract } from "../support/deployContract.ts"
 import { freePort } from "../support/freePort.ts"
-import { LedgerRpcFault, rpcCall } from "../support/rpcCall.ts"
+import { LedgerRpcError, rpcCall } from "../support/rpcCall.ts"
 import { atMost, barLine } from "./rig/bars.ts"
 import { processorMillis } from "./rig/processes.ts"
 import { root } from "./rig/program.ts"
@@ -122,7 +122,7 @@ export const bench = async (): Promise<boolean> => {
       while (!isOver) {
         const from = performance.now()
         const answer = await rpcCall(url)("simulateTransaction", { transaction }).catch((error) => error)
-        if (answer instanceof Error && !(answer instanceof LedgerRpcFault)) throw answer
+        if (answer instanceof Error && !(answer instanceof LedgerRpcError)) throw answer
         const text = answer.error === undefined ? "simulated" : String(answer.error).split("\n")[0]!.slice(0, 60)
         answers.set(`${kind}: ${text}`, (answers.get(`${kind}: ${text}`) ?? 0) + 1)
         slowest = Math.max(slowest, performance.now() - from)

@@ -26,7 +26,7 @@ export interface LoadFigures {
   readonly clientCpu: number
 }
 
-type Reply = { readonly figures: LoadFigures } | { readonly fault: string }
+type Reply = { readonly figures: LoadFigures } | { readonly error: string }
 
 /** Asked for so long before anything counts. */
 export const WARM_SECONDS = 0.5
@@ -126,7 +126,7 @@ export const startLoad = (): Load => {
         child.once("message", (reply: Reply) => {
           child.off("exit", ended)
           if ("figures" in reply) resolve(reply.figures)
-          else reject(new Error(reply.fault))
+          else reject(new Error(reply.error))
         })
         child.send(order)
       }),
@@ -139,7 +139,7 @@ if (process.argv[2] === "clients" && process.send !== undefined) {
     carryOut(order)
       .then(
         (figures): Reply => ({ figures }),
-        (error): Reply => ({ fault: error instanceof Error ? error.message : String(error) })
+        (error): Reply => ({ error: error instanceof Error ? error.message : String(error) })
       )
       .then((reply) => process.send!(reply))
   })

@@ -47,7 +47,7 @@ interface Figures {
   readonly settle: Cost
   /** Looks that found somebody waiting for a lock, of all looks. */
   readonly lockWaits: number
-  readonly looks: number
+  readonly samples: number
   /** What they were about to do, with how many were seen waiting for it. */
   readonly waitedFor: ReadonlyMap<string, number>
 }
@@ -74,7 +74,7 @@ const watchLocks = (database: BenchDatabase) => {
   return async () => {
     stopped = true
     await running
-    return { lockWaits: waits, looks: reads, waitedFor }
+    return { lockWaits: waits, samples: reads, waitedFor }
   }
 }
 
@@ -118,7 +118,7 @@ const costOf = (rounds: ReadonlyArray<Round>): Cost => {
   }
 }
 
-const line = ({ lockWaits, looks: reads, replicas, settle, verify }: Figures): string =>
+const line = ({ lockWaits, samples: reads, replicas, settle, verify }: Figures): string =>
   `  ${replicas} of them: CPU ms a verify ${verify.facilitators.toFixed(2)}; a settle ` +
   `${settle.facilitators.toFixed(1)} and ${settle.database.toFixed(1)} of PostgreSQL's; ` +
   `${verify.rate.toFixed(0)} verifies and ${settle.rate.toFixed(1)} settles a second; ` +
@@ -139,7 +139,7 @@ const check = (all: ReadonlyArray<Figures>): ReadonlyArray<Bar> => {
       growthMax
     ),
     atLeast("answered well", Math.min(...all.flatMap(({ settle, verify }) => [verify.good, settle.good])), 1),
-    atMost("looks that found a wait for a lock", most.lockWaits / most.looks, 0.01)
+    atMost("looks that found a wait for a lock", most.lockWaits / most.samples, 0.01)
   ]
 }
 
@@ -185,7 +185,7 @@ interface Stage {
   readonly verifies: Array<Round>
   readonly settles: Array<Round>
   lockWaits: number
-  looks: number
+  samples: number
   readonly waitedFor: Map<string, number>
 }
 
@@ -200,7 +200,7 @@ const measureAll = async (world: World, quick: boolean, progress: Progress): Pro
     verifies: [],
     settles: [],
     lockWaits: 0,
-    looks: 0,
+    samples: 0,
     waitedFor: new Map()
   }))
   try {
@@ -211,9 +211,9 @@ const measureAll = async (world: World, quick: boolean, progress: Progress): Pro
         const stop = watchLocks(database)
         stage.verifies.push(await round(world, asked, verifies(stage.replicas, sizes.verify)))
         stage.settles.push(await round(world, asked, settles(stage.replicas, sizes.settle)))
-        const { lockWaits, looks: reads, waitedFor } = await stop()
+        const { lockWaits, samples: reads, waitedFor } = await stop()
         stage.lockWaits += lockWaits
-        stage.looks += reads
+        stage.samples += reads
         for (const [what, count] of waitedFor) stage.waitedFor.set(what, (stage.waitedFor.get(what) ?? 0) + count)
       }
     }

@@ -73,16 +73,16 @@ export const startKept = async (count: number): Promise<KeptServer> => {
 
 const seconds = (from: number) => ((performance.now() - from) / 1_000).toFixed(0)
 
-interface Standing {
+interface IndexStatus {
   readonly lexical: number
   readonly changed: number
   readonly due: number
   readonly generation: bigint | null
 }
 
-const standingOf = (sql: SqlClient.SqlClient) =>
+const readIndexStatus = (sql: SqlClient.SqlClient) =>
   Effect.map(
-    sql<Standing>`select (select count(*) from search_lexical_documents)::int as lexical,
+    sql<IndexStatus>`select (select count(*) from search_lexical_documents)::int as lexical,
       (select changed from search_lexical_state limit 1) as changed, (select count(*)
         from search_semantic_jobs)::int as due,
       (select max(id) from search_semantic_generations where status = 'active') as generation`,
@@ -95,7 +95,7 @@ const countOf = (sql: SqlClient.SqlClient, table: string) =>
 /** Waits until all indexes hold everything. */
 const untilIndexed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: number, progress: Progress) {
   while (true) {
-    const { changed, due, generation, lexical } = yield* standingOf(sql)
+    const { changed, due, generation, lexical } = yield* readIndexStatus(sql)
     const vectors = generation === null ? 0 : yield* countOf(sql, `search_semantic_vectors_${generation}`)
     const words = yield* countOf(sql, "search_semantic_word_vectors")
     progress.step(`${lexical} by words, ${vectors} by vectors, ${words} by the table of words`)

@@ -30,7 +30,7 @@ const faultyMax = 5
 const headEnd = Buffer.from("\r\n\r\n")
 const partial = Buffer.from(`"partialResults":true`)
 
-const faultOf = (answer: Buffer, bodyAt: number, holds: Buffer): string | undefined => {
+const errorOf = (answer: Buffer, bodyAt: number, holds: Buffer): string | undefined => {
   if (answer.toString("latin1", 9, 12) !== "200") return `status ${answer.toString("latin1", 9, 12)}`
   if (answer.indexOf(holds, bodyAt) === -1) return "empty"
   // It stands behind the resources and before a cursor of some kilobytes.
@@ -81,10 +81,10 @@ export const load = (job: LoadJob): Promise<LoadFigures> => {
         }
         if (received < expected) return
         const time = performance.now() - from
-        const fault = faultOf(Buffer.concat(chunks), bodyAt, holds)
-        if (fault === undefined) times.push(time)
+        const error = errorOf(Buffer.concat(chunks), bodyAt, holds)
+        if (error === undefined) times.push(time)
         else {
-          wrong[fault] = (wrong[fault] ?? 0) + 1
+          wrong[error] = (wrong[error] ?? 0) + 1
           if (faulty.size < faultyMax) faulty.add(path)
         }
         next()

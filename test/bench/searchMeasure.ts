@@ -117,7 +117,7 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
   const database = spent < 0 ? Number.NaN : spent / times.length
   const cpu = (system + user) / 1_000 / times.length
   const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]
-  const faults = Object.entries(wrong).map(([what, count]) => `${count} ${what}`)
+  const errors = Object.entries(wrong).map(([what, count]) => `${count} ${what}`)
   const bars = [
     ...(kind.cpuMax === undefined ? [] : [atMost(`${name}: processor`, cpu, kind.cpuMax)]),
     ...(kind.databaseMax === undefined || Number.isNaN(database)
@@ -126,11 +126,11 @@ export const measure = Effect.fnUntraced(function* (facilitator: Facilitator, ki
     ...(kind.p50Max === undefined ? [] : [atMost(`${name}: p50`, p50, kind.p50Max)]),
     ...(kind.p95Max === undefined ? [] : [atMost(`${name}: p95`, p95, kind.p95Max)])
   ]
-  const isSound = faults.length === 0 && times.length >= Math.min(100, paths.length)
+  const isSound = errors.length === 0 && times.length >= Math.min(100, paths.length)
   console.log(
     `  ${name.padEnd(36)} processor ${show(cpu, 2, 5)} ms + database ${show(database, 2, 6)} ms   p50 ` +
       `${show(p50, 1, 5)}  p95 ${show(p95, 1, 5)} ms   ${show((1_000 * times.length) / elapsedMillis, 0, 4)}/s   ` +
-      `${isSound ? bars.map(barLine).join(", ") : `NOT sound: ${times.length} answers, ${faults.join(", ")}`}   ` +
+      `${isSound ? bars.map(barLine).join(", ") : `NOT sound: ${times.length} answers, ${errors.join(", ")}`}   ` +
       `load ${loadavg()[0]!.toFixed(1)}`
   )
   for (const path of faulty) console.log(`    not sound: ${path}`)

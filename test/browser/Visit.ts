@@ -25,20 +25,20 @@ export class Visit {
   readonly page: Page
   readonly context: BrowserContext
   /** What a page must never do. */
-  readonly faults: Array<string> = []
+  readonly issues: Array<string> = []
   readonly #url: string
 
   private constructor(context: BrowserContext, page: Page, url: string) {
     this.context = context
     this.page = page
     this.#url = url
-    page.on("pageerror", (error) => this.faults.push(`error: ${error.message}`))
+    page.on("pageerror", (error) => this.issues.push(`error: ${error.message}`))
     page.on("request", (request) => {
       if (!request.url().startsWith(url) && !request.url().startsWith("data:") && !request.url().startsWith("blob:"))
-        this.faults.push(`asked elsewhere: ${request.url()}`)
+        this.issues.push(`asked elsewhere: ${request.url()}`)
     })
     page.on("console", (message) => {
-      if (/Content Security Policy|Trusted Type/i.test(message.text())) this.faults.push(message.text())
+      if (/Content Security Policy|Trusted Type/i.test(message.text())) this.issues.push(message.text())
     })
   }
 

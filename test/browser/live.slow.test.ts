@@ -154,7 +154,7 @@ describe.skipIf(chromiumPath() === undefined)(
           `${long.length} tasks over 50 ms, rows after ${rows[rows.length >> 1]} ms (median) to ${rows.at(-1)} ms`
       )
       expect(rows.length).toBe(watched)
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       if (isTimed) {
         expect(script).toBeLessThanOrEqual(scriptMaxMillis)
         expect(long).toEqual([])
@@ -181,7 +181,7 @@ describe.skipIf(chromiumPath() === undefined)(
       report(`live: ${megabytes.join(", ")} MB of live objects after 1,000, 6,000 and 11,000 events, ${rows} rows`)
       expect(rows).toBe(100)
       expect(heap[2]! - heap[0]!).toBeLessThan(1_048_576)
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       await visit.close()
     }, 240_000)
   }

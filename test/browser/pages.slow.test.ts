@@ -110,7 +110,7 @@ describe.skipIf(chromiumPath() === undefined)(
       expect(await dashboard.page.locator(".steps > li time").count()).toBeGreaterThanOrEqual(7)
       expect(await dashboard.axe()).toEqual([])
       await dashboard.picture("one settlement")
-      expect([...dashboard.faults, ...visitor.faults]).toEqual([])
+      expect([...dashboard.issues, ...visitor.issues]).toEqual([])
       await dashboard.close()
       await visitor.close()
     }, 240_000)
@@ -143,7 +143,7 @@ describe.skipIf(chromiumPath() === undefined)(
           expect([name, overrun]).toEqual([name, []])
           await visit.picture(`${name} ${read.width} ${read.theme}`)
         }
-        expect(visit.faults).toEqual([])
+        expect(visit.issues).toEqual([])
         await visit.close()
       },
       240_000
@@ -179,7 +179,7 @@ describe.skipIf(chromiumPath() === undefined)(
       expect(await prices.getByText("now", { exact: true }).count()).toBe(1)
       expect(await visit.axe()).toEqual([])
       await visit.picture("prices over time")
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       await visit.close()
     }, 240_000)
 
@@ -234,7 +234,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await pay(after, "http://127.0.0.1:9/after", "Sold after")
       await rows.filter({ hasText: "settled" }).nth(1).waitFor()
       await overview.page.getByText("2 settlements", { exact: true }).waitFor()
-      expect([...overview.faults, ...live.faults]).toEqual([])
+      expect([...overview.issues, ...live.issues]).toEqual([])
       await overview.close()
       await live.close()
       await Effect.runPromise(after.stop)
@@ -250,7 +250,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.page.getByText('<img src=x onerror=document.title="owned">').first().waitFor()
       expect(await visit.page.locator("main script, main img").count()).toBe(0)
       expect(await visit.page.title()).toBe("Tollkeeper")
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       await visit.picture("a hostile listing")
       await visit.close()
     }, 240_000)
@@ -265,7 +265,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await name.click()
       await visit.page.keyboard.press("Control+C")
       expect(await visit.page.evaluate(() => navigator.clipboard.readText())).toBe(whole)
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       await visit.close()
     }, 120_000)
 
@@ -288,7 +288,7 @@ describe.skipIf(chromiumPath() === undefined)(
       expect(await pointed(1)).toBe(`${day(today - 30 * 86_400_000)} (UTC) 0.00`)
       const moved = Number(json.series.at(-1).total_amount) / 1e7
       expect(await pointed(width - 20)).toBe(`${day(today)} (UTC) ${moved}`)
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       await visit.close()
     }, 120_000)
 
@@ -327,7 +327,7 @@ describe.skipIf(chromiumPath() === undefined)(
         expect(JSON.parse(await answerOf("/settle", made)).success).toBe(true)
         expect(await visit.axe()).toEqual([])
         await visit.picture(`the interface tried ${theme}`)
-        expect(visit.faults).toEqual([])
+        expect(visit.issues).toEqual([])
         await visit.close()
       },
       240_000
@@ -372,7 +372,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await page.getByText("Nothing was ever observed of this URL.").waitFor()
       expect(await visit.axe()).toEqual([])
       await visit.picture("a seller")
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       await visit.close()
     }, 240_000)
 
@@ -415,7 +415,7 @@ describe.skipIf(chromiumPath() === undefined)(
         await visit.picture(`a seller's account ${width}`)
         await page.getByRole("button", { name: "Sign out", exact: true }).click()
         await page.getByRole("button", { name: "Continue" }).waitFor()
-        expect(visit.faults).toEqual([])
+        expect(visit.issues).toEqual([])
         await visit.close()
       },
       240_000
@@ -536,7 +536,7 @@ describe.skipIf(chromiumPath() === undefined)(
       }
       await page.getByRole("button", { name: "Sign out" }).click()
       await page.getByRole("button", { name: "Sign in" }).waitFor()
-      expect(visit.faults).toEqual([])
+      expect(visit.issues).toEqual([])
       await visit.close()
     }, 240_000)
   }

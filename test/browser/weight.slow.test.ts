@@ -28,7 +28,7 @@ const weigh = async (path: string) => {
   await visit.page.locator("main h1, #api .info").first().waitFor()
   await visit.page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0)
   const paint = await visit.page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]!.startTime)
-  expect(visit.faults).toEqual([])
+  expect(visit.issues).toEqual([])
   await visit.close()
   return { bytes, paint }
 }

@@ -14,7 +14,7 @@ import type { World } from "./world.ts"
 
 const price = 10_000n
 const network = "ledger:testnet"
-const buyersAtOnce = 20
+const concurrentBuyers = 20
 
 export const neutralCases = async (world: World, part: Part): Promise<void> => {
   const payTo = (await world.account(0)).publicKey()
@@ -64,8 +64,8 @@ export const neutralCases = async (world: World, part: Part): Promise<void> => {
       assert.equal(await world.balance(payTo), price)
     })
 
-    await part.check(`${buyersAtOnce} buyers at once are all paid and served`, async () => {
-      const buyers = await Promise.all(Array.from({ length: buyersAtOnce }, () => world.account(1)))
+    await part.check(`${concurrentBuyers} buyers at once are all paid and served`, async () => {
+      const buyers = await Promise.all(Array.from({ length: concurrentBuyers }, () => world.account(1)))
       const paid = await Promise.all(buyers.map((one) => purchase(one.secret())))
       assert.deepEqual(
         paid.map(({ response }) => response.status),
@@ -74,7 +74,7 @@ export const neutralCases = async (world: World, part: Part): Promise<void> => {
       for (const one of paid)
         assert.equal((await awaitTransaction(world.rpc, one.receipt.transaction)).status, "SUCCESS")
       for (const one of buyers) assert.equal(await world.balance(one.publicKey()), 10_000_000n - price)
-      assert.equal(await world.balance(payTo), price * BigInt(buyersAtOnce + 1))
+      assert.equal(await world.balance(payTo), price * BigInt(concurrentBuyers + 1))
     })
 
     for (const credentials of ["address", "addressV2"] as const) {

@@ -13,7 +13,7 @@ import type { World } from "./world.ts"
 export const price = 10_000n
 
 const network = "stellar:testnet"
-const buyersAtOnce = 20
+const concurrentBuyers = 20
 
 /** What the last answer of a failed purchase said. */
 const reasonOf = ({ responses }: Purchase): string => {
@@ -146,23 +146,23 @@ const everyRoute = async (set: OfficialSet, world: World, part: Part, payTo: str
 }
 
 const manyBuyers = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
-  const buyers = await Promise.all(Array.from({ length: buyersAtOnce }, () => world.account(1)))
+  const buyers = await Promise.all(Array.from({ length: concurrentBuyers }, () => world.account(1)))
   const before = await world.balance(payTo)
   let purchases: ReadonlyArray<Purchase> = []
-  await part.check(`${buyersAtOnce} buyers at once are all paid and served`, async () => {
+  await part.check(`${concurrentBuyers} buyers at once are all paid and served`, async () => {
     purchases = await Promise.all(buyers.map((buyer) => set.buy({ path: "/plain", secret: buyer.secret() })))
     purchases.forEach(assertPaid)
-    assert.equal(new Set(purchases.map(({ receipt }) => receipt.transaction)).size, buyersAtOnce)
+    assert.equal(new Set(purchases.map(({ receipt }) => receipt.transaction)).size, concurrentBuyers)
   })
-  await part.check(`the ledger knows all ${buyersAtOnce}, and each buyer paid once`, async () => {
+  await part.check(`the ledger knows all ${concurrentBuyers}, and each buyer paid once`, async () => {
     for (const { receipt } of purchases) {
       assert.equal((await awaitTransaction(world.rpc, receipt.transaction)).status, "SUCCESS")
     }
     for (const buyer of buyers) assert.equal(await world.balance(buyer.publicKey()), 10_000_000n - price)
-    assert.equal((await world.balance(payTo)) - before, price * BigInt(buyersAtOnce))
+    assert.equal((await world.balance(payTo)) - before, price * BigInt(concurrentBuyers))
   })
   const times = purchases.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b)
-  part.figure(`${buyersAtOnce} at once, median ms`, String(times[times.length >> 1] ?? "-"))
+  part.figure(`${concurrentBuyers} at once, median ms`, String(times[times.length >> 1] ?? "-"))
   part.figure("slowest ms", String(times.at(-1) ?? "-"))
 }
 

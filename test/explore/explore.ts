@@ -26,7 +26,7 @@ export interface Explored {
 const keyOf = (state: State): string => JSON.stringify(state)
 
 /** What an end must be worth. */
-const endFault = ({ look: read, to }: Step, bounds: Bounds): string | undefined => {
+const endViolation = ({ read, to }: Step, bounds: Bounds): string | undefined => {
   if (read === undefined || read.decision._tag !== "End") return undefined
   const { index } = read
   const { message, reason, state, transaction } = read.decision.outcome
@@ -61,7 +61,7 @@ const endFault = ({ look: read, to }: Step, bounds: Bounds): string | undefined 
 }
 
 /** Built again only when nothing of it has moved money, and nothing of it can. */
-const rebuildFault = ({ from, look: read }: Step, bounds: Bounds): string | undefined => {
+const rebuildViolation = ({ from, read }: Step, bounds: Bounds): string | undefined => {
   if (read === undefined) return undefined
   const { decision, index } = read
   if (decision._tag !== "Rebuild") return undefined
@@ -72,7 +72,7 @@ const rebuildFault = ({ from, look: read }: Step, bounds: Bounds): string | unde
 }
 
 /** What the channel is told by an end must be so. */
-const channelFault = ({ look: read, to }: Step): string | undefined => {
+const channelViolation = ({ read, to }: Step): string | undefined => {
   if (read === undefined || read.decision._tag !== "End") return undefined
   const reported = read.decision.outcome.channel
   const { number } = to.settlements[read.index]!
@@ -83,22 +83,22 @@ const channelFault = ({ look: read, to }: Step): string | undefined => {
 }
 
 /** A channel is another's only when nothing of the settlement can land on it. */
-const holdFault = ({ look: read, to }: Step, bounds: Bounds): string | undefined =>
+const holdViolation = ({ read, to }: Step, bounds: Bounds): string | undefined =>
   read !== undefined && !to.settlements[read.index]!.held && canStillMove(to, read.index, bounds)
     ? "its channel is free, and its envelope may still land"
     : undefined
 
-const bidFault = ({ look: read }: Step): string | undefined =>
+const bidViolation = ({ read }: Step): string | undefined =>
   read?.decision._tag === "Bid" && read.decision.inclusionStroops > BigInt(ceilingStroops)
     ? "a bid above the ceiling"
     : undefined
 
-const faultOf = (step: Step, bounds: Bounds): string | undefined =>
-  rebuildFault(step, bounds) ??
-  endFault(step, bounds) ??
-  channelFault(step) ??
-  holdFault(step, bounds) ??
-  bidFault(step)
+const violationOf = (step: Step, bounds: Bounds): string | undefined =>
+  rebuildViolation(step, bounds) ??
+  endViolation(step, bounds) ??
+  channelViolation(step) ??
+  holdViolation(step, bounds) ??
+  bidViolation(step)
 
 /** Ledgers of calm weather in which everything that can be known is. */
 const calmLedgers = 12
@@ -110,18 +110,18 @@ const makeCalm = (bounds: Bounds, product: Product) => {
   return (start: State): string | undefined => {
     const met: Array<string> = []
     let state = start
-    let fault: string | undefined
+    let violation: string | undefined
     for (let ledgers = 0; ; ledgers++) {
       if (isOver(state)) break
       const key = keyOf(state)
       if (known.has(key)) {
-        fault = known.get(key)
+        violation = known.get(key)
         break
       }
       met.push(key)
       if (ledgers === calmLedgers) state = { ...state, ledger: state.ledger + unresolvedAfterLedgers }
       if (ledgers > calmLedgers + 3) {
-        fault = "it never ends, though the weather is calm"
+        violation = "it never ends, though the weather is calm"
         break
       }
       state = calmStep(state, bounds, product)
@@ -129,15 +129,15 @@ const makeCalm = (bounds: Bounds, product: Product) => {
     // When a stranger used the number after the expiry, nobody can say any more that it was free until then.
     const unknowable = ({ number }: State["settlements"][number], index: number) =>
       number?.by === "stranger" && number.ledger > expiresOf(bounds, index)
-    fault ??= state.settlements.some((one, index) => one.ended?.state === "unresolved" && !unknowable(one, index))
+    violation ??= state.settlements.some((one, index) => one.ended?.state === "unresolved" && !unknowable(one, index))
       ? "it is left to an operator, though everything can be known"
       : undefined
-    for (const key of met) known.set(key, fault)
-    return fault
+    for (const key of met) known.set(key, violation)
+    return violation
   }
 }
 
-const didOf = ({ look: read }: Step): string =>
+const didOf = ({ read }: Step): string =>
   read === undefined ? "a ledger closes" : `settlement ${read.index}: ${read.decision._tag}`
 
 const notified = (did: string, to: State): string => {
@@ -168,9 +168,9 @@ export const explore = (bounds: Bounds, product: Product): Explored => {
       for (const step of successors(state, bounds, product)) {
         transitions += 1
         const key = keyOf(step.to)
-        const fault = faultOf(step, bounds)
-        if (fault === undefined && from.has(key)) continue
-        const what = fault ?? calm(step.to)
+        const violation = violationOf(step, bounds)
+        if (violation === undefined && from.has(key)) continue
+        const what = violation ?? calm(step.to)
         if (what !== undefined)
           return {
             states: from.size,

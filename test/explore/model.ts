@@ -216,16 +216,16 @@ const openOf = (state: State, index: number, bounds: Bounds): OpenSettlement => 
 /** What one look of the follower may be told. */
 interface Answers {
   readonly hash: "true" | "denied" | "denied by one behind"
-  readonly standing: "none" | "new" | "old"
+  readonly snapshot: "none" | "new" | "old"
   readonly search: "none" | "whole"
 }
 
 const reads: ReadonlyArray<Answers> = (["true", "denied", "denied by one behind"] as const).flatMap((hash) =>
-  (["none", "new", "old"] as const).flatMap((standing) =>
-    (["none", "whole"] as const).map((search) => ({ hash, standing, search }))
+  (["none", "new", "old"] as const).flatMap((snapshot) =>
+    (["none", "whole"] as const).map((search) => ({ hash, snapshot, search }))
   )
 )
-const truth: Answers = { hash: "true", standing: "new", search: "whole" }
+const truth: Answers = { hash: "true", snapshot: "new", search: "whole" }
 
 export type Decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions) => Decision
 
@@ -233,7 +233,7 @@ export type Decide = (settlement: OpenSettlement, evidence: Evidence, options: D
 export type ReadUse = (by: NonceUse["by"], index: number) => "Ours" | "Elsewhere"
 export const readUse: ReadUse = (by, index) => (by === index || (by === "ghost" && index === 0) ? "Ours" : "Elsewhere")
 
-const standingOf = (state: State, index: number, ledger: number): NonNullable<Evidence["snapshot"]> => {
+const snapshotOf = (state: State, index: number, ledger: number): NonNullable<Evidence["snapshot"]> => {
   const { number } = state.settlements[index]!
   return {
     ledger,
@@ -295,9 +295,9 @@ const readWith = (state: State, index: number, bounds: Bounds, answers: Answers,
     landed === undefined ? { _tag: "Absent", latestLedger } : { _tag: "Included", landed, latestLedger }
   let evidence: Evidence = { seen, snapshot: undefined, search: undefined }
   let decision = product.decide(settlement, evidence, options)
-  if (decision._tag === "ReadSnapshot" && answers.standing !== "none") {
-    const ledger = answers.standing === "old" ? Math.max(born, state.ledger - 2) : state.ledger
-    evidence = { ...evidence, snapshot: standingOf(state, index, ledger) }
+  if (decision._tag === "AskStanding" && answers.snapshot !== "none") {
+    const ledger = answers.snapshot === "old" ? Math.max(born, state.ledger - 2) : state.ledger
+    evidence = { ...evidence, snapshot: snapshotOf(state, index, ledger) }
     decision = product.decide(settlement, evidence, options)
   }
   if (decision._tag === "Search") {
@@ -454,7 +454,7 @@ export interface Step {
   readonly from: State
   readonly to: State
   /** What the follower did, when it was it. */
-  readonly look?: Read & { readonly index: number }
+  readonly read?: Read & { readonly index: number }
 }
 
 /** Everything that may happen next. */
@@ -466,7 +466,7 @@ export const successors = (state: State, bounds: Bounds, product: Product): Read
     for (const answers of reads) {
       const read = readWith(state, index, bounds, answers, product)
       for (const to of carryOut(state, index, read.decision, bounds.answers))
-        steps.push({ from: state, to, look: { ...read, index } })
+        steps.push({ from: state, to, read: { ...read, index } })
     }
   })
   return steps

@@ -102,11 +102,11 @@ export const defects: Readonly<Record<string, Product>> = {
       ? failed({ message: `the authorization lives until ledger ${settlement.authorizationExpiresLedger}` })
       : undefined
   ),
-  "a-passed-number-is-somebody-elses": changed((settlement, { seen, snapshot: standing }) =>
+  "a-passed-number-is-somebody-elses": changed((settlement, { seen, snapshot }) =>
     seen._tag === "Absent" &&
-    standing?.sequence !== undefined &&
-    standing.sequence >= settlement.channelSequence &&
-    seen.latestLedger >= standing.ledger
+    snapshot?.sequence !== undefined &&
+    snapshot.sequence >= settlement.channelSequence &&
+    seen.latestLedger >= snapshot.ledger
       ? failed({ message: "another transaction used the channel's sequence number" })
       : undefined
   ),
@@ -157,13 +157,13 @@ export const defects: Readonly<Record<string, Product>> = {
     return failed({ ...decision.outcome, message: "the authorization was used in another transaction" })
   }),
   "any-use-of-the-nonce-is-ours": { decide, readUse: () => "Ours" },
-  "built-again-without-a-look-at-the-nonce": changed((settlement, { seen, snapshot: standing }, { canRebuild }) =>
-    canRebuild && seen._tag === "Absent" && standing?.sequence === settlement.channelSequence
-      ? { _tag: "Rebuild", ledger: standing.ledger }
+  "built-again-without-a-look-at-the-nonce": changed((settlement, { seen, snapshot }, { canRebuild }) =>
+    canRebuild && seen._tag === "Absent" && snapshot?.sequence === settlement.channelSequence
+      ? { _tag: "Rebuild", ledger: snapshot.ledger }
       : undefined
   ),
-  "a-bad-sequence-is-enough-to-build-again": changed(({ attempts }, { seen, snapshot: standing }, { canRebuild }) =>
-    canRebuild && standing !== undefined && attempts.at(-1)?.sentCode === "txBadSeq"
+  "a-bad-sequence-is-enough-to-build-again": changed(({ attempts }, { seen, snapshot }, { canRebuild }) =>
+    canRebuild && snapshot !== undefined && attempts.at(-1)?.sentCode === "txBadSeq"
       ? { _tag: "Rebuild", ledger: seen.latestLedger }
       : undefined
   ),

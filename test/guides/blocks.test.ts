@@ -15,7 +15,7 @@ describe("a block", () => {
       fenced("text", "+--+"),
       fenced("js", "console.log(2)")
     ].join("\n")
-    expect(blocksOf(page).map(({ kind }) => kind)).toEqual(["commands", "file", "data", "not-run", "drawing", "fault"])
+    expect(blocksOf(page).map(({ kind }) => kind)).toEqual(["commands", "file", "data", "not-run", "drawing", "invalid"])
   })
 
   it("of text right below commands is what they print, and says where something is missing", () => {

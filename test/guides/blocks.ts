@@ -14,7 +14,7 @@ export type Block = { readonly line: number } & (
   | { readonly kind: "data"; readonly language: "json" | "yaml"; readonly text: string }
   | { readonly kind: "drawing" }
   | { readonly kind: "not-run"; readonly why: string }
-  | { readonly kind: "fault"; readonly why: string }
+  | { readonly kind: "invalid"; readonly why: string }
 )
 
 const notRun = /^(?:#|\/\/|--|;) not run here: (.+)$/
@@ -55,7 +55,7 @@ const blockOf = (language: string, text: string, line: number): Block => {
   if (language === "sh") return { kind: "commands", steps: stepsOf(text.trimEnd()), text, line }
   if (language === "json" || language === "yaml") return { kind: "data", language, text, line }
   if (language === "text" || language === "") return { kind: "drawing", line }
-  return { kind: "fault", why: `a block of ${language} neither names its file nor says why it is not run`, line }
+  return { kind: "invalid", why: `a block of ${language} neither names its file nor says why it is not run`, line }
 }
 
 const fence = /^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm

@@ -51,7 +51,7 @@ const databasesOf = () => {
 /** What was done with a block; throws when it does not do what the guide says. */
 const play = async (world: World, block: Block): Promise<"run" | { readonly notRun: string }> => {
   switch (block.kind) {
-    case "fault":
+    case "invalid":
       throw new Error(block.why)
     case "not-run":
       return { notRun: block.why }
@@ -80,7 +80,7 @@ const play = async (world: World, block: Block): Promise<"run" | { readonly notR
   }
 }
 
-const none = { run: 0, notRun: 0, faults: 0 }
+const none = { run: 0, notRun: 0, failed: 0 }
 
 /** What a guide came to. A fault ends it, since what follows stands on it. */
 const playGuide = async (page: string): Promise<typeof none> => {
@@ -99,8 +99,8 @@ const playGuide = async (page: string): Promise<typeof none> => {
           console.log(`      ${name}:${block.line} not run: ${done.notRun}`)
         }
       } catch (error) {
-        count.faults++
-        console.log(`FAULT ${name}:${block.line} ${error instanceof Error ? error.message : error}`)
+        count.failed++
+        console.log(`FAILED ${name}:${block.line} ${error instanceof Error ? error.message : error}`)
         return count
       }
     }
@@ -108,7 +108,7 @@ const playGuide = async (page: string): Promise<typeof none> => {
   } finally {
     await world.close()
     const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
-    const state = count.faults > 0 ? "fault" : "ok   "
+    const state = count.failed > 0 ? "invalid" : "ok   "
     console.log(`${state} ${name}: ${count.run} of ${blocks.length} blocks in ${seconds} s`)
   }
 }
@@ -121,13 +121,13 @@ const total = { ...none }
 try {
   for (const page of pages) {
     const first = await playGuide(page)
-    const count = first.faults > 0 && isShared ? await playGuide(page) : first
-    for (const key of ["run", "notRun", "faults"] as const) total[key] += count[key]
+    const count = first.failed > 0 && isShared ? await playGuide(page) : first
+    for (const key of ["run", "notRun", "failed"] as const) total[key] += count[key]
   }
 } finally {
   await postgres?.stop()
 }
 const kept = `${total.run} blocks of ${pages.length} guides do what they say`
-console.log(`${kept}, ${total.notRun} were not run and say why, ${total.faults} are at fault`)
-console.log(`${total.run} passed, ${total.faults} failed, ${total.notRun} skipped`)
-process.exitCode = total.faults === 0 && total.run > 0 ? 0 : 1
+console.log(`${kept}, ${total.notRun} were not run and say why, ${total.failed} are at fault`)
+console.log(`${total.run} passed, ${total.failed} failed, ${total.notRun} skipped`)
+process.exitCode = total.failed === 0 && total.run > 0 ? 0 : 1

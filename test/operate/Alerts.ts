@@ -16,8 +16,8 @@ export class Alerts {
     this.#monitor = monitor
   }
 
-  readonly #standing = async (name: string, labels: Labels) => {
-    const all = (await this.#monitor?.standing()) ?? []
+  readonly #activeAlerts = async (name: string, labels: Labels) => {
+    const all = (await this.#monitor?.activeAlerts()) ?? []
     return all.filter(
       (one) =>
         one.labels["alertname"] === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value)
@@ -27,16 +27,16 @@ export class Alerts {
   /** Throws when it stands already: then a scene could not tell its own doing. */
   readonly silent = async (...names: ReadonlyArray<string>): Promise<void> => {
     for (const name of names) {
-      const [standing] = await this.#standing(name, {})
-      if (standing !== undefined) throw new Error(`${name} is ${standing.state} before anything was done`)
+      const [active] = await this.#activeAlerts(name, {})
+      if (active !== undefined) throw new Error(`${name} is ${active.state} before anything was done`)
     }
   }
 
   /** Waits until nothing stands: Prometheus has scraped, and nobody would be woken. */
   readonly calm = async (): Promise<void> => {
     const since = performance.now()
-    const standing = async () => ((await this.#monitor?.standing()) ?? []).map(({ labels }) => labels["alertname"])
-    for (let names = await standing(); names.length > 0; names = await standing()) {
+    const activeNames = async () => ((await this.#monitor?.activeAlerts()) ?? []).map(({ labels }) => labels["alertname"])
+    for (let names = await activeNames(); names.length > 0; names = await activeNames()) {
       if (performance.now() - since > millisMax) throw new Error(`${names.join(", ")} before anything was done`)
       await sleep(250)
     }
@@ -46,7 +46,7 @@ export class Alerts {
   readonly fires = async (name: string, labels: Labels = {}): Promise<string> => {
     if (this.#monitor === undefined) return `${name} not judged`
     const since = performance.now()
-    while (!(await this.#standing(name, labels)).some(({ state }) => state === "firing")) {
+    while (!(await this.#activeAlerts(name, labels)).some(({ state }) => state === "firing")) {
       if (performance.now() - since > millisMax) throw new Error(`${name} did not fire`)
       await sleep(250)
     }
@@ -67,7 +67,7 @@ export class Alerts {
   readonly clears = async (...names: ReadonlyArray<string>): Promise<void> => {
     for (const name of names) {
       const since = performance.now()
-      while ((await this.#standing(name, {})).length > 0) {
+      while ((await this.#activeAlerts(name, {})).length > 0) {
         if (performance.now() - since > millisMax) throw new Error(`${name} still stands`)
         await sleep(250)
       }

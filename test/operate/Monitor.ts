@@ -26,7 +26,7 @@ export interface MonitorOptions {
 }
 
 /** An alert that stands: `pending` while its time has not passed. */
-export interface Standing {
+export interface ActiveAlert {
   readonly state: "pending" | "firing"
   readonly labels: Readonly<Record<string, string>>
 }
@@ -56,9 +56,9 @@ export class Monitor {
     this.#url = url
   }
 
-  readonly standing = async (): Promise<ReadonlyArray<Standing>> => {
+  readonly activeAlerts = async (): Promise<ReadonlyArray<ActiveAlert>> => {
     const answer: any = await (await fetch(`${this.#url}/api/v1/alerts`)).json()
-    const all = answer.data.alerts as ReadonlyArray<Standing>
+    const all = answer.data.alerts as ReadonlyArray<ActiveAlert>
     for (const { labels, state } of all) if (state === "firing") this.fired.add(labels["alertname"]!)
     return all
   }

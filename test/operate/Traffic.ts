@@ -174,13 +174,13 @@ export class Traffic {
   }
 
   /** What ledger and callers disagree about, to the atom; nothing when they agree. */
-  readonly faults = async (): Promise<ReadonlyArray<string>> => {
+  readonly issues = async (): Promise<ReadonlyArray<string>> => {
     const { rpc } = this.#options
     const started = 1_000_000_000n
-    const faults: Array<string> = []
+    const issues: Array<string> = []
     const compare = async (address: string, expected: bigint, caller: string) => {
       const held = await usdcBalance(rpc, address)
-      if (held !== expected) faults.push(`${caller} ${address} holds ${held} and should hold ${expected}`)
+      if (held !== expected) issues.push(`${caller} ${address} holds ${held} and should hold ${expected}`)
     }
     for (const one of this.#sellers) {
       const address = one.publicKey()
@@ -190,8 +190,8 @@ export class Traffic {
       const address = one.publicKey()
       await compare(address, started - (this.#spent.get(address) ?? 0n), "buyer")
     }
-    if (this.#doubled > 0) faults.push(`${this.#doubled} transactions were told of two payments`)
-    for (const lost of this.lost) faults.push(`lost: ${lost}`)
-    return faults
+    if (this.#doubled > 0) issues.push(`${this.#doubled} transactions were told of two payments`)
+    for (const lost of this.lost) issues.push(`lost: ${lost}`)
+    return issues
   }
 }

@@ -88,9 +88,9 @@ export class World {
     try {
       await world.#open(options)
       return world
-    } catch (fault) {
+    } catch (error) {
       await world.close()
-      throw fault
+      throw error
     }
   }
 
@@ -267,7 +267,7 @@ export class World {
   }
 
   /** What database and ledger disagree about once everything has ended; nothing when they agree. */
-  readonly faults = async (): Promise<ReadonlyArray<string>> => {
+  readonly issues = async (): Promise<ReadonlyArray<string>> => {
     // A mismatch is told by the exit code as well.
     const report = await this.besideOne("audit").catch(({ stderr, stdout }) => {
       if (stdout === "") throw new Error(`the audit says nothing: ${stderr}`)

@@ -23,7 +23,7 @@ it.skipIf(!databaseKinds.includes("postgres"))(
       ...options
     ]
     const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: root }).catch((error) => error)
-    expect(stdout).toMatch(/^3 of 3 scenes .* payments settled, each once, .* 0 faults$/m)
+    expect(stdout).toMatch(/^3 of 3 scenes .* payments settled, each once, .* 0 issues$/m)
   },
   900_000
 )

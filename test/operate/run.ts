@@ -36,7 +36,7 @@ if (prometheus === undefined && !values["without-alerts"]) {
 const [seed, clients, pace] = [values.seed, values.clients, values.pace].map(Number) as [number, number, number]
 const stopMillisMax = Number(values["stop-max"]) * 1_000
 const started = performance.now()
-const faults: Array<string> = []
+const issues: Array<string> = []
 const world = await World.open({ seed, clients, prometheus, pace, stopMillisMax })
 const chosen = scenes.filter(({ name }) => only.length === 0 || only.includes(name))
 let played = 0
@@ -50,9 +50,9 @@ try {
     console.log(`${name.padEnd(9)} ${figures} (${((performance.now() - since) / 1_000).toFixed(0)} s)`)
   }
   await world.traffic.stop()
-  faults.push(...(await world.traffic.faults()), ...(await world.faults()))
-} catch (fault) {
-  faults.push(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault))
+  issues.push(...(await world.traffic.issues()), ...(await world.issues()))
+} catch (error) {
+  issues.push(fault instanceof Error ? (fault.stack ?? fault.message) : String(error))
   const isReported = (line: string) => !line.includes('"level":"INFO"')
   for (const { log, name } of world.replicas)
     console.log(`${name} logged last:\n${log.split("\n").filter(isReported).slice(-20).join("\n")}`)
@@ -60,10 +60,10 @@ try {
   world.traffic.quit()
   await world.close()
 }
-for (const fault of faults) console.log(`FAILED: ${fault}`)
+for (const issue of issues) console.log(`FAILED: ${issue}`)
 const { paid, unanswered } = world.traffic
 console.log(
   `${played} of ${chosen.length} scenes in ${((performance.now() - started) / 1_000).toFixed(0)} s, seed ${seed}: ` +
-    `${paid.length} payments settled, each once, ${unanswered} answers lost and brought again, ${faults.length} faults`
+    `${paid.length} payments settled, each once, ${unanswered} answers lost and brought again, ${issues.length} issues`
 )
-process.exit(faults.length === 0 ? 0 : 1)
+process.exit(issues.length === 0 ? 0 : 1)

@@ -103,13 +103,13 @@ export const replayCases = async (target: Target, ledger: string, part: Part): P
     await moves(1, async () => [await settle(one.body), await settle(other.body)])
   })
   await part.check("two authorizations with one nonce are one payment, one after the other and at once", async () => {
-    for (const [nonce, isAtOnce] of [
+    for (const [nonce, isConcurrent] of [
       [7_001n, false],
       [7_002n, true]
     ] as const) {
       const [one, other] = [await pay({ tamper: { nonce } }), await pay({ tamper: { nonce, expiryOffset: -2 } })]
       await moves(1, async () =>
-        isAtOnce
+        isConcurrent
           ? Promise.all([settle(one.body), settle(other.body)])
           : [await settle(one.body), await settle(other.body)]
       )

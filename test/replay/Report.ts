@@ -108,15 +108,15 @@ export class Report {
   }
 
   /** Executed transactions, and those of them whose diagnostic events came out word for word. */
-  readonly diagnostics = { told: 0, identical: 0 }
+  readonly diagnostics = { reported: 0, identical: 0 }
   /** The others, each with the first event that is not the same. */
-  readonly toldOtherwise: Array<string> = []
+  readonly differing: Array<string> = []
 
   /** Takes how the diagnostic events of a transaction compare: the first that is not the same, or undefined. */
-  tell(where: string, otherWords: string | undefined): void {
-    this.diagnostics.told++
+  compare(where: string, otherWords: string | undefined): void {
+    this.diagnostics.reported++
     if (otherWords === undefined) this.diagnostics.identical++
-    else this.toldOtherwise.push(`${where}: ${otherWords}`)
+    else this.differing.push(`${where}: ${otherWords}`)
   }
 
   /** Calls for which a simulation would have declared less than the real node used. */
@@ -163,9 +163,9 @@ export class Report {
     if (this.#differences.length > 0) write("\ndifferent")
     for (const difference of this.#differences.slice(0, differencesMax)) write(`  ${difference}`)
     if (this.#differences.length > differencesMax) write(`  … and ${this.#differences.length - differencesMax} more`)
-    const { told: reported, identical: same } = this.diagnostics
+    const { reported, identical: same } = this.diagnostics
     write(`\ndiagnostic events: word for word in ${same} of ${reported} transactions`)
-    for (const other of this.toldOtherwise.slice(0, differencesMax)) write(`  ${other}`)
+    for (const other of this.differing.slice(0, differencesMax)) write(`  ${other}`)
     const { checked, different: wrong } = this.ledgers
     write(`ledgers as a whole (hashes, evictions, size of the state): ${checked} compared, ${wrong} different`)
     const { streams, identical, different, unsupported, fees } = this.total

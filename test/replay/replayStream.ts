@@ -439,7 +439,7 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
         item.unsupported === undefined &&
         item.applying !== undefined
       )
-        report.tell(where, firstOtherWords(item))
+        report.compare(where, firstOtherWords(item))
       report.add(file.family, where, verdictOf(item))
     }
   }

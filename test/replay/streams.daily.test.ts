@@ -27,9 +27,9 @@ describe.skipIf(streams === undefined)("stellar-core's ledger streams in ../shar
   })
 
   it("tell the same diagnostic events, word for word, but for where exactly a call ran out of its budget", () => {
-    const others = report.toldOtherwise.filter((other) => !/Error\(Budget, ExceededLimit\)/.test(other))
+    const others = report.differing.filter((other) => !/Error\(Budget, ExceededLimit\)/.test(other))
     expect(others).toEqual([])
-    expect(report.diagnostics.told - report.diagnostics.identical).toBeLessThan(12)
+    expect(report.diagnostics.reported - report.diagnostics.identical).toBeLessThan(12)
   })
 
   it("meter instructions within 2 % of the real node's for 95 of 100 calls, and simulate none too low", () => {

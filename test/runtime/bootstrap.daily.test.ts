@@ -83,8 +83,8 @@ describe("our own program", () => {
   /** Says its process, and whether it was told of its parent, and stays. */
   const program =
     `import { endWithParent } from ${module("system.mjs")}; ` +
-    `const isTold = process.env.TOLLKEEPER_PARENT === String(process.ppid); endWithParent(); ` +
-    `console.log(process.pid, isTold, process.env.TOLLKEEPER_PARENT); setInterval(() => {}, 1_000)`
+    `const knowsParent = process.env.TOLLKEEPER_PARENT === String(process.ppid); endWithParent(); ` +
+    `console.log(process.pid, knowsParent, process.env.TOLLKEEPER_PARENT); setInterval(() => {}, 1_000)`
   const becoming = words(
     `import { becomeOwn } from ${module("bootstrap.mjs")}; ` +
       `becomeOwn(process.execPath, ${JSON.stringify(words(program))})`

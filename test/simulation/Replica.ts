@@ -7,7 +7,7 @@ import type { Keys } from "./keys.ts"
 export interface FirstRead {
   at: number | undefined
 }
-export const Reading = Context.Reference<FirstRead>("test/simulation/Looking", {
+export const Reading = Context.Reference<FirstRead>("test/simulation/FirstRead", {
   defaultValue: () => ({ at: undefined })
 })
 

@@ -163,7 +163,7 @@ export class World {
   }
 
   /** An end is final: no later ledger may prove it wrong, whatever it includes. */
-  judgeEnd({ attempts, born }: Row, { state }: Outcome): void {
+  checkEnd({ attempts, born }: Row, { state }: Outcome): void {
     if (state !== "failed" && state !== "expired") return
     for (const { outerHash } of attempts) {
       const submission = this.submissions.get(outerHash)
@@ -173,7 +173,7 @@ export class World {
   }
 
   /** A settlement that was built again has one envelope that can land. */
-  judgeRebuild({ attempts, attemptsVoid, born }: Row): void {
+  checkRebuild({ attempts, attemptsVoid, born }: Row): void {
     for (const { outerHash } of attempts.slice(0, attemptsVoid)) {
       const submission = this.submissions.get(outerHash)
       if (submission !== undefined && this.ledger.canStillMove(submission))

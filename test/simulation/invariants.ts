@@ -13,8 +13,8 @@ import type { World } from "./World.ts"
 export interface Reported {
   readonly payment: Payment
   /** When it first looked at the store; absent when it never did. */
-  readonly lookedAt: number | undefined
-  readonly toldAt: number
+  readonly readAt: number | undefined
+  readonly receivedAt: number
   readonly answer: SettleAnswer
 }
 
@@ -158,7 +158,7 @@ const claimOf = (reason: string): Row["state"] | undefined =>
 /** Answers that the final state does not bear out. */
 const contradiction = (
   world: World,
-  { answer, payment, toldAt: reportedAt }: Reported,
+  { answer, payment, receivedAt }: Reported,
   row: Row | undefined,
   ours: Included | undefined
 ): string | undefined => {
@@ -183,7 +183,7 @@ const contradiction = (
       if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits)
         return `${claimed}, and is ${row?.state ?? "not recorded"}`
       // Of a record that was lost, maybe another caller's: asked again, it was recorded anew, and then ended otherwise.
-      const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= reportedAt
+      const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= receivedAt
       const isExcused = isOfLost || (row !== undefined && ours !== undefined && isPaidByLost(world, row, ours))
       if (claimed !== undefined && ours !== undefined && !isExcused) return `${claimed}, and its money moved`
       if (reason === "settle_ledger_already_settled" && isOwner && !isOfLost && row?.state !== "settled")
@@ -230,7 +230,7 @@ const answers = (
     if (!isIdentified && all.length > 1) found.push(`${id} released ${all.length} resources`)
     // Who looked before the settlement was born is a twin of whoever recorded it; one of them gets the success.
     const bornAt = byId.get(id)?.recordedAt ?? 0
-    const twins = all.filter(({ lookedAt: observedAt }) => observedAt !== undefined && observedAt <= bornAt)
+    const twins = all.filter(({ readAt }) => readAt !== undefined && readAt <= bornAt)
     if (twins.length > 1) found.push(`${id} was given to ${twins.length} callers at once`)
   }
   return found

@@ -147,7 +147,7 @@ const kindOf = (answer: SettleAnswer): Occurrence | undefined => {
 
 /** Those who ask: some hang up, and all come back while the answer leaves them hope. */
 class Clients {
-  readonly told: Array<Reported> = []
+  readonly received: Array<Reported> = []
   unfinished = 0
   isCalm = false
   /** Only settlements that nobody can decide are waited for: ledgers close quickly meanwhile. */
@@ -205,7 +205,7 @@ class Clients {
       if (exit._tag === "Failure" || !replica.isAlive) return again(int(500, 6_000))
       const waited = world.time.now - askedAt
       if (waited > settleTimeoutMillis + answerSlack) world.broken.push(`a caller waited ${waited} ms`)
-      this.#hear({ payment, lookedAt: read.at, toldAt: world.time.now, answer: exit.value }, again)
+      this.#receive({ payment, readAt: read.at, receivedAt: world.time.now, answer: exit.value }, again)
     })
   }
 
@@ -218,12 +218,12 @@ class Clients {
     return { ...payment, fingerprint, principal: { ...payment.principal, source: "ip:elsewhere" } }
   }
 
-  #hear(reported: Reported, again: (millis: number) => void): void {
+  #receive(reported: Reported, again: (millis: number) => void): void {
     const { coverage, random } = this.#world
     const { answer, payment } = reported
     const isRepeated =
-      answer._tag === "Settled" && this.told.some((one) => one.payment === payment && one.answer._tag === "Settled")
-    this.told.push(reported)
+      answer._tag === "Settled" && this.received.some((one) => one.payment === payment && one.answer._tag === "Settled")
+    this.received.push(reported)
     const kind = isRepeated ? "answer stored success" : kindOf(answer)
     if (kind !== undefined) coverage.count(kind)
     const isHopeful =
@@ -334,7 +334,7 @@ export const simulate = (seed: number): Report => {
   const unfinished = runStorm(world, scenario, clients, replicas)
   const calm = runCalm(world, scenario, clients)
   countEnds(world)
-  const broken = [...world.broken, ...violations(world, clients.told)]
+  const broken = [...world.broken, ...violations(world, clients.received)]
   world.time.run(() => observers.areComplete, world.time.now + observingMillis)
   broken.push(...observers.faults)
   if (unfinished !== undefined) broken.push(unfinished)

@@ -107,13 +107,13 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       const node = which()
       const failure = () => {
         if (!random.chance(world.faults.rpcAway)) return undefined
-        world.fault("rpc away")
+        world.fault("rpc unavailable")
         return new LedgerUnavailable({ operation, message: "away" })
       }
       const answer = () => {
         if (node.lag > 0) world.coverage.count("node behind")
         if (node.retention < 1_000) world.coverage.count("node forgets")
-        if (node.stillAt !== undefined) world.coverage.count("node stands still")
+        if (node.stillAt !== undefined) world.coverage.count("node frozen")
         return run(node)
       }
       return world.call(replica, answer, { before: failure, after: failure })

@@ -62,7 +62,7 @@ const settlementsOf = (world: World, stored: Stored) => {
     resolve: (id, outcome, known) =>
       stored(() => {
         const answer = store.resolve(id, outcome, known)
-        if (answer._tag === "Resolved") world.judgeEnd(store.rows.get(id)!, outcome)
+        if (answer._tag === "Resolved") world.checkEnd(store.rows.get(id)!, outcome)
         return answer
       }),
     freeChannel: (id, ledger) =>
@@ -77,7 +77,7 @@ const settlementsOf = (world: World, stored: Stored) => {
         if (number === undefined) return undefined
         coverage.count("built again")
         world.bornIn.set(id, world.ledger.sequence)
-        world.judgeRebuild(store.rows.get(id)!)
+        world.checkRebuild(store.rows.get(id)!)
         return number
       }),
     wasOwner: () => Effect.succeed(false),

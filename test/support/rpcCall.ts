@@ -1,11 +1,11 @@
 // A bare JSON-RPC call for tests: no retry, no cache, the ledger's answer as it came. An answer with `error` becomes a
-// `LedgerRpcFault`, so that a test can tell a refusal of the method from a refusal inside the result.
+// `LedgerRpcError`, so that a test can tell a refusal of the method from a refusal inside the result.
 
 /** One JSON-RPC method call; resolves with `result` as the ledger sent it. */
 export type RpcCall = (method: string, params?: unknown) => Promise<any>
 
 /** The ledger answered with a JSON-RPC error, or with something that is no JSON-RPC at all. */
-export class LedgerRpcFault extends Error {
+export class LedgerRpcError extends Error {
   readonly code: number
   constructor(method: string, code: number, message: string) {
     super(`${method}: ${message} (${code})`)
@@ -24,7 +24,7 @@ export const rpcCall = (url: string, timeoutMs = 60_000): RpcCall => {
       signal: AbortSignal.timeout(timeoutMs)
     })
     const answer: any = await response.json()
-    if (answer.error !== undefined) throw new LedgerRpcFault(method, answer.error.code, answer.error.message)
+    if (answer.error !== undefined) throw new LedgerRpcError(method, answer.error.code, answer.error.message)
     return answer.result
   }
 }

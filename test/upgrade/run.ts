@@ -104,11 +104,11 @@ const pay = async (payer: Keypair): Promise<void> => {
   throw new Error(`${id} has no end`)
 }
 
-let goOn = true
+let isLoadOn = true
 const client = async (): Promise<void> => {
   const payer = Keypair.random()
   await askFriendbot(ledgerUrl, payer.publicKey(), 100)
-  while (goOn) await pay(payer)
+  while (isLoadOn) await pay(payer)
 }
 
 /** Lets the load go on until so many more have settled. */
@@ -139,7 +139,7 @@ try {
   targets = [after.url]
   if (!values.crash) await before.program.stop()
   await third("this checkout alone")
-  goOn = false
+  isLoadOn = false
   await load
   const paid = await usdcBalance(rpc, seller.publicKey())
   const audit = run(root, "audit", "--state", join(folder, "new"))

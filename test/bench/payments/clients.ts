@@ -13,7 +13,7 @@ import type { Order, PaymentKind, Reply, SendFigures, SendOrder, SignOrder } fro
 /** Ledgers that a payment lives: three hundred seconds at five a ledger, as the official client reckons. */
 const maxTimeoutSeconds = 300
 /** Payments that are being signed at a time; each asks the ledger for a simulation. */
-const signersAtOnce = 4
+const signerConcurrency = 4
 const openLoopSocketsMax = 512
 const headEnd = Buffer.from("\r\n\r\n")
 const lastChunk = "0\r\n\r\n"
@@ -60,7 +60,7 @@ const sign = async ({ count, kind, ledgerUrl, payTo, payers, pool }: SignOrder):
   const bodies: Array<Buffer> = Array.from({ length: count })
   let next = 0
   await Promise.all(
-    Array.from({ length: signersAtOnce }, async () => {
+    Array.from({ length: signerConcurrency }, async () => {
       for (let at = next++; at < count; at = next++) bodies[at] = await one(at)
     })
   )
@@ -274,7 +274,7 @@ const carryOut = async (order: Order): Promise<Reply> => {
   try {
     return order.order === "sign" ? { signed: await sign(order) } : { figures: await send(order) }
   } catch (error) {
-    return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+    return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
 }
 

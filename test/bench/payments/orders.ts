@@ -51,4 +51,4 @@ export interface SendFigures {
 }
 
 export type Order = SignOrder | SendOrder
-export type Reply = { readonly figures: SendFigures } | { readonly signed: number } | { readonly fault: string }
+export type Reply = { readonly figures: SendFigures } | { readonly signed: number } | { readonly error: string }

@@ -15,13 +15,13 @@ export const startClients = (): Clients => {
     stdio: "inherit",
     execArgv: ["--disable-warning=ExperimentalWarning"]
   })
-  const ask = (order: Order): Promise<Exclude<Reply, { fault: string }>> =>
+  const ask = (order: Order): Promise<Exclude<Reply, { error: string }>> =>
     new Promise((resolve, reject) => {
       const ended = () => reject(new Error("the clients' process ended"))
       child.once("exit", ended)
       child.once("message", (reply: Reply) => {
         child.off("exit", ended)
-        if ("fault" in reply) reject(new Error(reply.fault))
+        if ("error" in reply) reject(new Error(reply.error))
         else resolve(reply)
       })
       child.send(order)

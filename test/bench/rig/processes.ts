@@ -128,8 +128,8 @@ export const pause = (millis: number): Promise<void> => new Promise((resolve) =>
 export const until = async (what: string, holds: () => Promise<boolean>, by?: Service): Promise<void> => {
   const end = performance.now() + 90_000
   while (!(await holds().catch(() => false))) {
-    const fault = by?.isRunning() === false ? "it has ended" : performance.now() > end ? "not in time" : undefined
-    if (fault !== undefined) throw new Error(`${what}: ${fault}\n${by?.tail() ?? ""}`)
+    const problem = by?.isRunning() === false ? "it has ended" : performance.now() > end ? "not in time" : undefined
+    if (problem !== undefined) throw new Error(`${what}: ${problem}\n${by?.tail() ?? ""}`)
     await pause(20)
   }
 }
