@@ -43,11 +43,11 @@ const compositionIssues = (source: Source): ReadonlyArray<string> => {
     }
   })
   if (!caches.includes(source.path))
-    for (const node of emptyTables(source)) issue(node, "a table that is filled by whoever comes")
+    for (const node of emptyTables(source)) issue(node, "a table that other modules fill")
   return issues
 }
 
-describe("the composition of the house", () => {
+describe("composition", () => {
   it("is by services, and runs nothing while it is read", () => {
     const own = sourcesIn("kernel", "plugins")
     expect(own.length).toBeGreaterThan(200)

@@ -1,5 +1,5 @@
-// Who may import whom: the kernel downwards only and never a plugin, a plugin the kernel and itself, and only the
-// runtime folder a platform. The table of `kernel/README.md`, held over every import there is.
+// Allowed imports: the kernel only from layers below and never a plugin, a plugin the kernel and itself, and only
+// `runtime/` a platform. Checks the table of `kernel/README.md` against every import.
 import { posix } from "node:path"
 import { describe, expect, it } from "vitest"
 import { parts } from "../../runtime/loading.mjs"
@@ -51,11 +51,11 @@ const kernelIssue = (path: string, target: string): string | undefined => {
   return "the kernel imports downwards only"
 }
 
-/** A page's module is served as it stands, so it reaches what is served beside it, and the libraries of the page. */
+/** A page's module is served unbundled, so it imports only modules served beside it and the page's libraries. */
 const pageLibraries = new Set(["preact", "preact/hooks", "uplot"])
 
 const pluginIssue = (path: string, target: string): string | undefined => {
-  if (isPage(path) !== isPage(target)) return "a page imports pages only, and nobody else imports one"
+  if (isPage(path) !== isPage(target)) return "a page imports only page modules, and only pages import them"
   const [own, other] = [path.split("/")[1], target.split("/")[1]]
   if (target.startsWith("kernel/"))
     return target.endsWith("Wire.ts") ? "a plugin leaves the kernel's wire alone" : undefined
@@ -67,9 +67,9 @@ const pluginIssue = (path: string, target: string): string | undefined => {
 
 const runtimeIssue = (path: string, target: string): string | undefined => {
   if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
-  // The ledger by itself is a program of its own, so its command starts more than a plugin.
+  // The standalone ledger is a program of its own, so its command starts more than a plugin.
   if (path === "runtime/runLedger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
-  // An example that a newcomer runs first is a command too, for who has no checkout.
+  // The first example is a command too, for users without a checkout.
   if (path === "runtime/commands/pay.ts" && target === "examples/pay.ts") return undefined
   return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)
     ? undefined
@@ -81,7 +81,7 @@ const ruleOf: Readonly<Record<string, (path: string, target: string) => string |
   plugins: pluginIssue,
   runtime: runtimeIssue,
   examples: (_, target) =>
-    /^(examples|kernel)\/|\/contract\.ts$/.test(target) ? undefined : "an example stands on what anybody can use"
+    /^(examples|kernel)\/|\/contract\.ts$/.test(target) ? undefined : "an example imports public modules only"
 }
 
 /** What is wrong with the imports of one source. */
@@ -113,7 +113,7 @@ const manifest = JSON.parse(readText("package.json")) as Record<
   Record<string, string>
 >
 
-/** The program's own files, which run whatever plugins there are. `App.ts` lists them; a command may be about one. */
+/** The program's own files, which do not depend on particular plugins. `App.ts` lists plugins; a command may be about one. */
 const programs = ["runtime/cli.mjs", "runtime/commandLine.ts", "runtime/greeting.ts", "runtime/serve.ts"]
 
 /** What a program reaches by relative imports, `but` some and what only they reach, with each one's imports. */
@@ -179,7 +179,7 @@ describe("imports", () => {
     expect(loading).toEqual([])
   })
 
-  it("of the ledger by itself reach nothing of the facilitator: a process of one's tests is small", () => {
+  it("of the standalone ledger reach nothing of the facilitator, so a test's process stays small", () => {
     const reached = reachedFrom("runtime/ledgerLine.ts")
     const others = [...reached.keys()].filter(
       (path) =>
@@ -189,7 +189,7 @@ describe("imports", () => {
     expect(others).toEqual([])
   })
 
-  it("of the ledger by itself load no large part of a package at the start that it does not use", () => {
+  it("of the standalone ledger load no large unused part of a package at start", () => {
     // Each costs two to ten megabytes: builders of transactions, codecs of archives, exporters of telemetry.
     const large =
       /^(@stellar\/stellar-sdk(\/base)?|effect\/(encoding|http|http-api|observability|sql)|@effect\/opentelemetry.*)$/

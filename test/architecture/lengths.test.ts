@@ -1,5 +1,5 @@
-// What a reader can hold at once: functions of seventy lines, lines of a hundred and twenty, files that do not need
-// each other in a circle. What is longer today is named here with its length, and may only become shorter.
+// Limits on size: functions of seventy lines, lines of a hundred and twenty, no import cycles. Longer functions are
+// listed here with their length, which may only decrease.
 import { posix } from "node:path"
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, parseSource, type Source, sources, sourcesIn } from "./sources.ts"
@@ -71,7 +71,7 @@ const circles = (all: ReadonlyArray<Pick<Source, "path" | "imports">>): Readonly
   return found
 }
 
-describe("the lengths of the house", () => {
+describe("lengths", () => {
   it("of a function are seventy lines at most, a Layer's generator included", () => {
     expect(sourcesIn("kernel", "plugins", "runtime").flatMap(functionIssues)).toEqual([])
   })
@@ -96,7 +96,7 @@ describe("the lengths of the house", () => {
   })
 })
 
-describe("the imports of the house", () => {
+describe("imports", () => {
   it("form no circle of files, types included", () => {
     expect(circles(sources)).toEqual([])
   })

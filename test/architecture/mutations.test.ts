@@ -1,4 +1,4 @@
-// The lists stay alive: whoever moves or rewrites code that a list names hears of it at once, not when the list is run.
+// Checks that every mutation still matches its source: moved or rewritten code fails here, not only when the list runs.
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -55,7 +55,7 @@ describe.each(listNames)("the list %s", (name) => {
 describe("a change", () => {
   const change = { file: "x.ts", from: "if (a)\n  return b", to: "if (c) return b" }
 
-  it("is found whatever the white space, and leaves the rest as it is", () => {
+  it("is found regardless of white space, and leaves the rest unchanged", () => {
     expect(withChange(change, "let a = 1\nif (a) return b\nlet c")).toBe("let a = 1\nif (c) return b\nlet c")
     expect(withChange(change, "if (\n  a\n) return b")).toBe("if (c) return b")
   })

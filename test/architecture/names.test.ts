@@ -1,5 +1,5 @@
-// What things are called: no type hides one of the language's own, in the kernel a type's name stands once, words that
-// once meant three things mean one, and what is required is not called wanted.
+// Naming rules: no type shadows a global of the language, type names are unique in the kernel, one term has one
+// meaning, and required things are not called wanted.
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
@@ -20,7 +20,7 @@ const builtIn = new Set(
   ].concat(["Record", "RegExp", "Set", "String", "Symbol", "Uint8Array", "WeakMap"])
 )
 
-/** Too general for one thing among many: whose standing, which journal, an observation of what. */
+/** Too general as a type's whole name: it does not say of what. */
 const general = new Set(["Journal", "Observation", "Standing"])
 
 const kinds = ["ClassDeclaration", "TSInterfaceDeclaration", "TSTypeAliasDeclaration"]
@@ -66,7 +66,7 @@ describe("names", () => {
     expect(named.flatMap(nameIssues)).toEqual([])
   })
 
-  it("of the kernel's types stand once", () => {
+  it("of the kernel's types are unique", () => {
     expect(twins(sourcesIn("kernel"))).toEqual([])
   })
 

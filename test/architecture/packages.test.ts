@@ -1,5 +1,5 @@
-// What the project stands on: exact versions, lockfiles that name no registry, licences that anybody can live with, and
-// the packages that the design names, in real use.
+// Dependencies: exact versions, lockfiles without a registry's address, permissive licenses, and real use of the
+// packages that the design names.
 import { basename } from "node:path"
 import { describe, expect, it } from "vitest"
 import { readText, sourcesIn, textFiles } from "./sources.ts"
@@ -24,7 +24,7 @@ const importedBy = (...folders: ReadonlyArray<string>) =>
 const uses = (imported: ReadonlySet<string>, name: string) =>
   [...imported].some((specifier) => specifier === name || specifier.startsWith(`${name}/`))
 
-/** Licences under which the product can be given to anybody; several of them in an expression are as good as one. */
+/** Licenses compatible with distributing the product; an expression passes if all its licenses do. */
 const permissive = new Set(
   [
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 CC-BY-4.0 CC0-1.0 ISC MIT MPL-2.0 PostgreSQL",

@@ -1,6 +1,6 @@
-// The text files of the project as the architecture tests see them: what git tracks or would track, else what lies
-// there. A TypeScript source is parsed once, with the parser the tests run on anyway; rules are functions from a source
-// to its faults, so that each rule can also be shown a source that breaks it.
+// The project's text files as the architecture tests read them: tracked or trackable by git, or without git all files.
+// A TypeScript source is parsed once, with the tests' own parser. Rules are functions from a source to its violations,
+// so that each rule can be tested on a source that breaks it.
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join, posix } from "node:path"
@@ -58,7 +58,7 @@ export interface Source {
 export const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string"
 
-/** Calls `visit` for each node below `node`, itself included, with its parent and the key it stands at. */
+/** Calls `visit` for `node` and each of its descendants, with the parent and the key below it. */
 export const eachNode = (node: Node, visit: (node: Node, parent: Node | undefined, key: string) => void): void => {
   const go = (node: Node, parent: Node | undefined, key: string) => {
     visit(node, parent, key)

@@ -1,10 +1,10 @@
-// The house style, as far as a machine can hold it: names of files and folders, a head of prose, named exports, no
-// barrels, a length that fits a reader's patience, and nothing that type stripping cannot strip.
+// Style rules that can be checked: names of files and folders, a head of prose, named exports, no barrels, a maximum
+// length, and only syntax that type stripping supports.
 import { basename, dirname } from "node:path"
 import { describe, expect, it } from "vitest"
 import { isNode, parseSource, type Source, sources, sourcesIn, textFiles } from "./sources.ts"
 
-/** Lines of a product source as the formatter sets it; house style looks hard at 300. */
+/** Lines of a formatted product source; the style guide questions 300. */
 const linesMax = 390
 /** One file, which sellers copy. */
 const longFiles: Readonly<Record<string, number>> = { "examples/soldOnce.mjs": 540 }
@@ -42,7 +42,7 @@ const styleIssues = (source: Source): ReadonlyArray<string> => {
 }
 
 describe("the style of the sources", () => {
-  it("has names, heads, named exports and lengths of the house", () => {
+  it("follow the rules for names, heads, exports and lengths", () => {
     expect(sources.filter(({ path }) => !path.startsWith("test/official/")).flatMap(styleIssues)).toEqual([])
   })
 
@@ -62,7 +62,7 @@ describe("the style of the sources", () => {
     ["kernel/File.ts", '// A head.\nimport { b } from "./a.ts"\nexport * from "./a.ts"\nexport const c = b'],
     ["kernel/File.ts", '// A head.\nexport { b } from "./a.ts"\nexport { c } from "./c.ts"'],
     ["kernel/File.ts", `// A head.\n${"export {}\n".repeat(linesMax)}`]
-  ])("would catch a fault in %s", (path, text) => {
+  ])("reports a violation in %s", (path, text) => {
     expect(styleIssues(parseSource(path, text)).length).toBeGreaterThan(0)
   })
 })

@@ -1,10 +1,10 @@
-// What no file of the project may hold, whatever its kind: a path of somebody's machine, the address of a package
-// registry, a secret key, a mark of an unfinished merge.
+// What no file of the project may contain: a path of a developer's machine, the address of a package registry, a
+// secret key, a merge conflict marker.
 import { describe, expect, it } from "vitest"
 import { readText, textFiles } from "./sources.ts"
 
 const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
-  ["a path of somebody's machine", /(?<![\w.:/$}])\/(?:home|Users|work|root)\/[A-Za-z0-9._-]+/],
+  ["a path of a developer's machine", /(?<![\w.:/$}])\/(?:home|Users|work|root)\/[A-Za-z0-9._-]+/],
   ["the address of a package registry", /registry\.(?:npmjs|yarnpkg|npmmirror)\.[a-z]+|"resolved":\s*"https?:/],
   ["a private key", /-----BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]/],
   ["an unfinished merge", /^(?:<{7}|>{7}) /m]

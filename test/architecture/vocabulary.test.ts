@@ -1,7 +1,6 @@
-// The numbers by which the ledger's XDR tells its kinds apart are known in `kernel/stellar/` and nowhere else: whoever
-// reads or makes XDR calls a function there. The embedded ledger is left out on purpose: it is the ledger, implements
-// the whole protocol rather than the few kinds that a payment meets, has names of its own for them, and shares no
-// decoder with what it is there to test.
+// XDR discriminants are known in `kernel/stellar/` only; other code calls its functions to read or make XDR. The
+// embedded ledger is excluded on purpose: it implements the whole protocol rather than the few types that a payment
+// uses, has its own names for them, and shares no decoder with the code it tests.
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
@@ -22,7 +21,7 @@ const isNumber = (node: unknown): boolean =>
     ? typeof node["value"] === "number"
     : isNode(node["expression"]) && isNumber(node["expression"]))
 
-/** Names of a source that stand for numbers: constants, and tables of them. */
+/** Names in a source that are bound to numbers: constants, and tables of them. */
 const numbersOf = (source: Source): ReadonlySet<string> => {
   const names = new Set<string>()
   eachNode(source.program, ({ id, init, type }) => {

@@ -1,9 +1,9 @@
-// What analytics costs for an event, on PostgreSQL: beside a history that SQL has filled in, settlements are told in
-// the journal, and the facilitator's own reader makes the rollups from them; first many at once, as after a time away,
-// then one after the other, as they happen. A cost is processor time of facilitator and database together for each
-// fact, what both use while nothing happens taken off; beside ten times the history it must not grow with a power above
-// 0.1. Then the overview is held to what the journal tells, and to its bar, p50 ≤ 20 ms with one client. SETTLEMENTS
-// sets the larger history (200,000); buyers, sellers and resources keep their ratio to it.
+// The cost of analytics per event on PostgreSQL: beside a history filled in by SQL, settlements are published to the
+// journal and the facilitator's own reader makes the rollups; first as one batch, as after downtime, then one at a time.
+// A cost is processor time of facilitator and database per fact, less what both use when idle; beside ten times the
+// history it must not grow with a power above 0.1. Then the overview is compared with the journal and with its bar,
+// p50 ≤ 20 ms with one client. SETTLEMENTS sets the larger history (200,000); buyers, sellers and resources keep their
+// ratio to it.
 import { Effect, Layer, Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
@@ -68,7 +68,7 @@ const reportJournal = (sql: SqlClient.SqlClient, { buyers, resources, sellers }:
           else 'settle_ledger_transaction_failed' end) from made where n % 200 <> 0
     ) events order by n, step`.unprepared
 
-/** One settlement, published as the house publishes it. */
+/** One settlement, published as the kernel publishes it. */
 const reportOne = (n: number) =>
   Effect.gen(function* () {
     const facts = yield* Facts
@@ -122,7 +122,7 @@ const measure = Effect.fnUntraced(function* (
   return least
 })
 
-/** One history, what a fact costs beside it, and whether the overview is what was told. */
+/** One history, the cost of a fact beside it, and whether the overview equals what was published. */
 const beside = Effect.fnUntraced(function* (settlements: number) {
   const postgres = yield* Effect.acquireRelease(Effect.promise(startPostgres), ({ stop }) => Effect.promise(stop))
   const database = Layer.succeed(DatabaseSource, {
@@ -161,8 +161,8 @@ const beside = Effect.fnUntraced(function* (settlements: number) {
     })
   )
   console.log(
-    `  beside ${settlements} settlements: ${many.toFixed(3)} ms of CPU a fact of ${batchSize * 2} at once, ` +
-      `${single.toFixed(2)} ms of those that are told one settlement after the other`
+    `  beside ${settlements} settlements: ${many.toFixed(3)} ms of CPU per fact in a batch of ${batchSize * 2}, ` +
+      `${single.toFixed(2)} ms per fact published one settlement at a time`
   )
   return { facilitator, many, single, published: world.published.count }
 })
@@ -188,8 +188,8 @@ const program = Effect.gen(function* () {
   console.log(`  the overview counts ${overview.total_transactions} of ${reported} settlements`)
   const exponent = (before: number, after: number) => Math.log10(after / before) / Math.log10(growth)
   const bars: ReadonlyArray<Bar> = [
-    atMost("growth of a fact of many at once", exponent(small.many, many), exponentMax),
-    atMost("growth of a fact by itself", exponent(small.single, single), exponentMax),
+    atMost("growth of a fact in a batch", exponent(small.many, many), exponentMax),
+    atMost("growth of a single fact", exponent(small.single, single), exponentMax),
     atMost("overview p50 in ms", yield* asked(facilitator), p50BarMillis)
   ]
   console.log(`${exact ? "exact" : "NOT exact"}; ${bars.map(barLine).join("; ")}`)

@@ -1,9 +1,9 @@
-// `npm run bench -- growth`: what a verify and a settle cost beside 1,000, 10,000 and 100,000 ended settlements and
-// listed resources, and beside 10, 100 and 1,000 open settlements, on PostgreSQL. Rows are copies of real ones under
-// new names, so they are as large as what payments leave. A cost is processor time of facilitator and database
-// together, what both use while nobody asks taken off; it must not grow with a power above 0.1. Says the disk of one
-// settlement and of one resource. `--quick` stops at 10,000 and 100. The last line says the exponents; the status is 0
-// only when every bar holds.
+// `npm run bench -- growth`: the cost of a verify and a settle beside 1,000, 10,000 and 100,000 ended settlements and
+// listed resources, and beside 10, 100 and 1,000 open settlements, on PostgreSQL. Rows are renamed copies of real ones,
+// so they are as large as real payments leave. A cost is processor time of facilitator and database together, less what
+// both use when idle; it must not grow with a power above 0.1. Prints the disk space of one settlement and of one
+// resource. `--quick` stops at 10,000 and 100. The last line has the exponents; the status is 0 only when every bar
+// holds.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import { measureRound, signed } from "./payments/measure.ts"
@@ -111,7 +111,7 @@ const addResources = async (database: BenchDatabase, first: number, last: number
   )
 }
 
-/** Open settlements that no ledger will ever tell an end of, and whose authorizations live on. */
+/** Open settlements that never reach an outcome, with authorizations that stay valid. */
 const addOpen = async (database: BenchDatabase, first: number, last: number): Promise<void> => {
   await begin(database, first, last)
   await copy(
@@ -166,7 +166,7 @@ interface Cost {
   readonly rows: number
   readonly verify: number
   readonly settle: number
-  /** Processor time a second while nobody asks. */
+  /** Processor time per second when idle. */
   readonly idle: number
 }
 
@@ -219,7 +219,7 @@ const exponents = (what: string, costs: ReadonlyArray<Cost>): ReadonlyArray<Bar>
 const say = (what: string, { idle, rows, settle, verify }: Cost): void =>
   console.log(
     `  ${`${rows} ${what}`.padEnd(42)} CPU ms: ${verify.toFixed(2)} a verify, ${settle.toFixed(2)} a settle; ` +
-      `${idle.toFixed(0)} a second while nobody asks`
+      `${idle.toFixed(0)} a second when idle`
   )
 
 interface Part {

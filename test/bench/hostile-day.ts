@@ -9,7 +9,7 @@ import { hostileDay } from "../plugins/catalog/hostileDay.ts"
 import { databaseLayer } from "../support/databases.ts"
 import { hostileHttp } from "./hostileHttp.ts"
 
-/** The same over HTTP, by so many payers of twenty declarations each (`npm run bench -- hostile-day 500` for all). */
+/** The same over HTTP, by `payers` payers of twenty declarations each (`npm run bench -- hostile-day 500` for all). */
 const overHttp = async (payers: number): Promise<boolean> => {
   const { cpuOfSpam, honest, spam } = await hostileHttp(payers, 10)
   const reported = Object.entries(spam).map(([word, count]) => `${count} ${word}`)

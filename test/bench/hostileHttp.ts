@@ -33,13 +33,13 @@ export interface HttpSample {
   readonly cpuOfSpam: number
 }
 
-/** How the look at a listing's origin stands. */
+/** State of the probe of a listing's origin. */
 const readOf = Effect.fnUntraced(function* (facilitator: Facilitator, url: string) {
   const [row] = yield* Effect.orDie(
-    facilitator.sql<{ look: string }>`select row_to_json(p)::text || ' at ' || now() as look
+    facilitator.sql<{ probe: string }>`select row_to_json(p)::text || ' at ' || now() as probe
       from catalog_probes p join catalog_resources r on r.id = p.resource_id where r.resource = ${url}`
   )
-  return `${url}: ${row?.look ?? "never asked for"}`
+  return `${url}: ${row?.probe ?? "never probed"}`
 })
 
 const run = Effect.fnUntraced(function* (payersCount: number, sellersCount: number) {
@@ -98,7 +98,7 @@ const run = Effect.fnUntraced(function* (payersCount: number, sellersCount: numb
     Effect.fnUntraced(function* (body) {
       const answer = yield* facilitator.verify(body)
       const outcome = outcomes(answer)?.["catalog"]
-      const reported = outcome?.rejectedReason ?? outcome?.status ?? `not judged: ${answer.json.invalidReason}`
+      const reported = outcome?.rejectedReason ?? outcome?.status ?? `not validated: ${answer.json.invalidReason}`
       spam[reported] = (spam[reported] ?? 0) + 1
     }),
     { concurrency: 8, discard: true }

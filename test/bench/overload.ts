@@ -116,7 +116,7 @@ const post = (agent: Agent, port: number, name: string, body: string): Promise<A
     sent.end(body)
   })
 
-/** Processor time that a process has used, in milliseconds; NaN where the system does not tell. */
+/** Processor time that a process has used, in milliseconds; NaN where the system does not report it. */
 const processorMillis = (pid: number): number => {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")
@@ -187,7 +187,7 @@ export const bench = async (): Promise<boolean> => {
     console.log(
       `overload: ${offered} a second for ${overloadSeconds} s; ${settled} settled, ${refused.length} refused busy`
     )
-    console.log(`  ${others.length} told otherwise: ${[...new Set(others.map(({ reason }) => reason))].join(", ")}`)
+    console.log(`  ${others.length} refused otherwise: ${[...new Set(others.map(({ reason }) => reason))].join(", ")}`)
     console.log(`  goodput ${goodput.toFixed(2)} of capacity (bar ${goodputMin})`)
     console.log(`  refusals p50 ${p50.toFixed(0)} ms (bar ${p50Max}), p99 ${p99.toFixed(0)} ms (bar ${p99Max})`)
     console.log(`  ${processor.toFixed(2)} ms of the facilitator's processor time for each payment, refused or not`)

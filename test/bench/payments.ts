@@ -1,9 +1,9 @@
-// `npm run bench -- payments`: this facilitator beside the official `@x402/stellar` class behind express, each a
-// process of its own, on one ledger in one run. Payments are signed ahead, both are warm, rounds alternate, and what is
-// judged is processor time for a payment and ratios, so that a busy machine does not decide. `--quick` is a sample of
-// about four minutes, `--busy` a hundred channels at their limit and nothing else, `--deno` runs ours on Deno. Figures
-// go to dist/bench as JSON and as a page, but those of `--busy`. The last line says the ratios; the status is 0 only
-// when every bar holds.
+// `npm run bench -- payments`: this facilitator beside the official `@x402/stellar` class behind express, each in a
+// process of its own, on one ledger in one run. Payments are signed in advance, both are warm, rounds alternate, and the
+// bars are on processor time per payment and on ratios, so that load on the machine does not decide. `--quick` is a
+// sample of about four minutes, `--busy` only a hundred channels at their limit, `--deno` runs ours on Deno. Figures go
+// to dist/bench as JSON and as a page, except those of `--busy`. The last line has the ratios; the status is 0 only when
+// every bar holds.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
@@ -83,13 +83,13 @@ const settleLines = (one: Case & { readonly settling: Settling }): ReadonlyArray
     `${perSettled(one)} CPU ms per settled one`
 ]
 
-/** What clients saw of it: beside the judged figure, and at the mercy of whatever else the machine does. */
+/** What clients measured: printed beside the figure with a bar, since it depends on the machine's load. */
 const besideLine = (name: string, without: Case, withIt: Case): string =>
   `  ${`rate with ${name}, of that without`.padEnd(36)} ${(withIt.rate / without.rate).toFixed(3).padStart(7)}`
 
 /** What of a payment with metadata its size alone costs. */
 const sizeLine = ({ plain, unread }: Figures["variants"]): string =>
-  `  ${"kept with metadata nobody reads, by CPU".padEnd(36)} ${rateKept(plain, unread).toFixed(3).padStart(7)}`
+  `  ${"kept with unread metadata, by CPU".padEnd(36)} ${rateKept(plain, unread).toFixed(3).padStart(7)}`
 
 /** What of a refusal no facilitator can save, as a share of a valid verify. */
 const floorLine = (refusals: Figures["refusals"], signatureMillis: number): string => {
@@ -144,7 +144,7 @@ const summary = (bars: ReadonlyArray<Bar>): string => {
   return `payments: ${verdict}: ${bars.map(barLine).join("; ")}`
 }
 
-/** All figures, written down and judged. */
+/** All figures, written down and compared with their bars. */
 const benchAll = async (world: World, deno: boolean, quick: boolean, machine: string, progress: Progress) => {
   const figures = await measureAll(world, planOf({ quick }), (what) => progress.step(what))
   progress.end()

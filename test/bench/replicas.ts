@@ -1,10 +1,9 @@
 // `npm run bench -- replicas`: one, two and four facilitators over one PostgreSQL, with one sponsor and the channels
-// shared, all started and warm before anything counts. A second process must cost nothing but itself: processor time
-// for a verify and a settle stays what it was with one, and nobody waits for a lock. Each facilitator always has as
-// many clients, or requests a second, as the others, so that what it gathers is the same whether it is alone or one of
-// four, and the stages take turns in short rounds, so that the machine's moods fall on all of them. Locks are looked
-// for every ten milliseconds, by the server's own word. `--quick` takes fewer payments. The status is 0 only when every
-// bar holds.
+// shared, all started and warm before measuring. A second process must cost nothing but itself: processor time for a
+// verify and a settle stays what it was with one, and no backend waits for a lock. Each facilitator always has as many
+// clients, or requests per second, as the others, so that its batches are the same size in each stage, and the stages
+// alternate in short rounds, so that changes in load affect all of them. Lock waits are sampled from pg_stat_activity
+// every ten milliseconds. `--quick` takes fewer payments. The status is 0 only when every bar holds.
 import process from "node:process"
 import { parseArgs } from "node:util"
 import type { SendOrder } from "./payments/orders.ts"
@@ -45,14 +44,14 @@ interface Figures {
   readonly replicas: number
   readonly verify: Cost
   readonly settle: Cost
-  /** Looks that found somebody waiting for a lock, of all looks. */
+  /** Samples that found a backend waiting for a lock, of all samples. */
   readonly lockWaits: number
   readonly samples: number
   /** What they were about to do, with how many were seen waiting for it. */
   readonly waitedFor: ReadonlyMap<string, number>
 }
 
-/** Looks for whoever waits for a lock, until it is told to stop. */
+/** Samples the backends that wait for a lock until it is stopped. */
 const watchLocks = (database: BenchDatabase) => {
   let stopped = false
   let waits = 0
@@ -80,7 +79,7 @@ const watchLocks = (database: BenchDatabase) => {
 
 type Sent = Omit<SendOrder, "order" | "port" | "from">
 
-/** Processor time of all who are asked and of the database, in milliseconds, and what became of the payments. */
+/** Processor time of the round's facilitators and of the database, in milliseconds, and the payments' outcomes. */
 interface Round {
   readonly facilitators: number
   readonly database: number
@@ -122,7 +121,7 @@ const line = ({ lockWaits, samples: reads, replicas, settle, verify }: Figures):
   `  ${replicas} of them: CPU ms a verify ${verify.facilitators.toFixed(2)}; a settle ` +
   `${settle.facilitators.toFixed(1)} and ${settle.database.toFixed(1)} of PostgreSQL's; ` +
   `${verify.rate.toFixed(0)} verifies and ${settle.rate.toFixed(1)} settles a second; ` +
-  `somebody waited for a lock in ${lockWaits} of ${reads} looks`
+  `a lock wait in ${lockWaits} of ${reads} samples`
 
 const check = (all: ReadonlyArray<Figures>): ReadonlyArray<Bar> => {
   const [one, most] = [all[0]!, all.at(-1)!]
@@ -139,7 +138,7 @@ const check = (all: ReadonlyArray<Figures>): ReadonlyArray<Bar> => {
       growthMax
     ),
     atLeast("answered well", Math.min(...all.flatMap(({ settle, verify }) => [verify.good, settle.good])), 1),
-    atMost("looks that found a wait for a lock", most.lockWaits / most.samples, 0.01)
+    atMost("samples that found a lock wait", most.lockWaits / most.samples, 0.01)
   ]
 }
 
@@ -176,7 +175,7 @@ const settles = (replicas: number, each: number): Sent => ({
   load: { clients: replicas * settleClients }
 })
 
-/** Who is asked in a round of so many: others in each, so that no process is always the one alone. */
+/** The subjects of a round of N: others in each round, so that the single one is not always the same process. */
 const askedIn = (subjects: ReadonlyArray<Subject>, replicas: number, at: number): ReadonlyArray<Subject> =>
   Array.from({ length: replicas }, (_, place) => subjects[(at + place) % subjects.length]!)
 

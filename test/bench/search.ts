@@ -1,13 +1,13 @@
-// Search and discovery over HTTP: 100,000 resources on PostgreSQL and 10,000 on the embedded database. What counts is
-// processor time of this process for one request; PostgreSQL's share stands beside it, and the clock only where one
-// client asks. Browsing, one resource, words, what everybody has (words and the table of words), that and an embedding
-// model together, rare filters, and queries that are made to be dear. The embedding provider is asked once a query
-// before the measurement. First the answers are checked; one that is an error, partial or empty fails the run. The
-// bars of searches are those of questions that were never asked before, drawn from the words of one listing each;
-// beside them stand the same kind of questions where three of ten repeat an earlier one, and what caches carry:
-// questions that are asked again and again. `RESOURCES=20000` makes it smaller. The server's folder is kept
-// (`searchFill.ts`), or TOLLKEEPER_TEST_DATABASE_URL names a database to use and to keep. `-- search postgres` and `--
-// search embedded` run one half, and `-- search postgres browse` of it what has that word in its name.
+// Search and discovery over HTTP: 100,000 resources on PostgreSQL and 10,000 on the embedded database. The measure is
+// processor time of this process per request; PostgreSQL's share is printed beside it, and wall time only with a single
+// client. Cases: browsing, one resource, words, the default configuration (words and the table of word vectors), that
+// and an embedding model together, rare filters, and queries made to be expensive. The embedding provider is asked once
+// per query before the measurement. First the answers are checked; an error, a partial or an empty one fails the run.
+// The bars of searches are for queries that were never asked before, drawn from the words of one listing each; beside
+// them are the same kind of queries where three of ten repeat an earlier one, and repeated ones, which caches answer.
+// `RESOURCES=20000` makes it smaller. The server's folder is kept (`searchFill.ts`), or TOLLKEEPER_TEST_DATABASE_URL
+// names a database to use and to keep. `-- search postgres` and `-- search embedded` run one half, and `-- search
+// postgres browse` the cases of it that have that word in their name.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import process from "node:process"
@@ -91,7 +91,7 @@ const withProvider = ({ fresh, questions }: World): ReadonlyArray<Kind> => {
   ]
 }
 
-/** What is measured as everybody has it who configures nothing. */
+/** The default configuration. */
 const withoutProvider = (world: World, cursors: ReadonlyArray<string>): ReadonlyArray<Kind> => {
   const { fresh, mistyped, questions, unknown, urls } = world
   const browsing = { clients: CLIENTS, cpuMax: 0.4 }

@@ -1,6 +1,6 @@
-// The database of the bench of search, filled once: a server whose folder stays beside the system's temporary files,
-// named after all that decides what it holds, so that another run starts at once and a change of how resources are
-// indexed fills anew. It is filled as payments and their indexes would, but that indexes of words are made at the end.
+// The database of the search bench, filled once: a server whose folder is kept in the system's temporary folder, named
+// after everything that decides its content, so that another run starts immediately and a change of indexing fills it
+// anew. It is filled as payments and their indexes would, except that lexical indexes are made at the end.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"

@@ -8,7 +8,7 @@ export interface LoadJob {
   readonly port: number
   readonly paths: ReadonlyArray<string>
   readonly clients: number
-  /** It ends after so long, or after so many questions. */
+  /** It ends after this time, or after this number of queries. */
   readonly milliseconds: number
   readonly questionsMax: number
   /** What a good answer's body holds. */
@@ -33,7 +33,7 @@ const partial = Buffer.from(`"partialResults":true`)
 const errorOf = (answer: Buffer, bodyAt: number, holds: Buffer): string | undefined => {
   if (answer.toString("latin1", 9, 12) !== "200") return `status ${answer.toString("latin1", 9, 12)}`
   if (answer.indexOf(holds, bodyAt) === -1) return "empty"
-  // It stands behind the resources and before a cursor of some kilobytes.
+  // It follows the resources and precedes a cursor of some kilobytes.
   return answer.lastIndexOf(partial) === -1 ? undefined : "partial"
 }
 

@@ -1,7 +1,6 @@
-// The made-up world of the bench of search: resources of English words alone that are as frequent as words of natural
-// language, queries drawn from the words of one resource each, queries of words that nobody has written and of words
-// that were mistyped, and an embedding of texts by their words. Everything comes from one seed: every run measures the
-// same.
+// The generated data of the search bench: resources of English words with the frequencies of natural language, queries
+// drawn from the words of one resource each, queries of words that no listing has and of mistyped words, and an
+// embedding of texts by their words. Everything comes from one seed: every run measures the same.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { foreignIn } from "../../plugins/search-lexical/languages.ts"
@@ -17,9 +16,9 @@ const randomFrom = (seed: number) => () => {
 }
 
 /**
- * Words of the table that meaning is read from, past those that stand in every text, and without the small words of
- * other languages ("van", "del"): among words drawn at random two of them would make a listing Dutch or Italian, and a
- * catalog in other languages too costs every query more.
+ * Words of the vector table, past those that occur in every text, and without the small words of other languages
+ * ("van", "del"): among words drawn at random two of them would make a listing Dutch or Italian, and a catalog in other
+ * languages makes every query more expensive.
  */
 const vocabulary = (() => {
   const foreign = foreignIn("de,fr,es,pt,it,nl")
@@ -30,7 +29,7 @@ const vocabulary = (() => {
     .filter((word) => /^[a-z]{3,16}$/.test(word) && !foreign.some(({ smallWords }) => smallWords.has(word)))
     .slice(0, 20_000)
 })()
-// Zipf and Mandelbrot's law: the commonest word stands in one text of six, most words in a few.
+// Zipf–Mandelbrot law: the commonest word occurs in one text of six, most words in a few.
 const cumulative: Array<number> = []
 for (let at = 0; at < vocabulary.length; at++) cumulative.push((cumulative[at - 1] ?? 0) + 1 / (at + 50))
 
@@ -40,7 +39,7 @@ export interface Question {
   readonly about: string
 }
 
-/** What is asked of the world. The resources themselves are held by nobody while something is measured. */
+/** The queries. The resources themselves are not kept in memory during a measurement. */
 export interface World {
   readonly questions: ReadonlyArray<Question>
   /** Parts of others, as many as that in each; each part is asked by one measurement alone. */
@@ -68,7 +67,7 @@ const drawWord = (random: () => number): string => {
   return vocabulary[low]!
 }
 
-/** The catalog's key of a URL, which a request for that one resource looks for. */
+/** The catalog's key of a URL, by which a request reads that one resource. */
 const keyOf = (type: string, url: string, toolName: string): string =>
   createHash("sha256")
     .update(JSON.stringify([type, url, toolName]))

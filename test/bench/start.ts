@@ -1,8 +1,7 @@
-// `npm run bench -- start`: how long a start takes until it is ready, what the process holds in memory then, and what
-// it uses while nobody asks: the local profile over a state that exists, and the self-hosted one over PostgreSQL and a
-// ledger in a process of its own. Then how much `npm ci --omit=dev` brings beside Node, and whether an idle facilitator
-// sends spans. `--quick` looks for seconds instead of a minute. The last line says the figures; the status is 0 only
-// when every bar holds.
+// `npm run bench -- start`: time from start to ready, the process's memory then, and its idle use: the local profile
+// over existing state, and the self-hosted one over PostgreSQL and a ledger in a process of its own. Then the size of
+// `npm ci --omit=dev` beside Node, and whether an idle facilitator sends spans. `--quick` samples for seconds instead of
+// a minute. The last line has the figures; the status is 0 only when every bar holds.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFileSync } from "node:child_process"
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
@@ -106,7 +105,7 @@ const measure = async (name: string, start: Launch, plan: Plan, folder: string, 
 
 const timesOf = ({ cpuMillis, readyMillis }: Started) => ({ cpuMillis, readyMillis })
 
-/** Batches of spans that arrive while nobody asks. */
+/** Batches of spans received while idle. */
 const spansWhileIdle = async (start: Launch, plan: Plan, folder: string): Promise<number> => {
   let spans = 0
   const collector = createServer((request, response) => {
@@ -137,7 +136,7 @@ const bytesBelow = (folder: string): number =>
     return entry.isFile() ? sum + statSync(path).size : sum
   }, 0)
 
-/** What npm installs for somebody who only runs it, the Node that comes with it left out; NaN without a registry. */
+/** Size of npm's installation for a user who only runs it, without its Node; NaN without a registry. */
 const installedBytes = (folder: string, say: (line: string) => void): number => {
   const place = mkdtempSync(join(folder, "install-"))
   for (const file of ["package.json", "package-lock.json", ".npmrc"]) {

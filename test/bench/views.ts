@@ -98,7 +98,7 @@ const get = async (url: string): Promise<any> => {
   return JSON.parse(text)
 }
 
-/** Milliseconds until the stream of settlements has told its first one. */
+/** Milliseconds until the stream of settlements has sent its first one. */
 const firstEvent = async (url: string): Promise<number> => {
   const stop = new AbortController()
   const from = performance.now()

@@ -38,7 +38,7 @@ export const listResources = (sql: SqlClient.SqlClient, { resources }: Size) =>
       from generate_series(1, 100000) n`
   })
 
-/** Words that were looked for in vain: as many of each day as are kept, most of them once, some by many. */
+/** Queries without results: as many of each day as are kept, most of them once, some by many. */
 export const fillMissed = (sql: SqlClient.SqlClient) =>
   sql`insert into catalog_missed_searches (day, words, session, times, last_at)
     select day::date, 'words ' || floor(power(random(), 3) * 20000)::int, 's' || n, 1 + n % 3,

@@ -102,7 +102,7 @@ export const defects: Readonly<Record<string, Product>> = {
       ? failed({ message: `the authorization lives until ledger ${settlement.authorizationExpiresLedger}` })
       : undefined
   ),
-  "a-passed-number-is-somebody-elses": changed((settlement, { seen, snapshot }) =>
+  "a-used-number-is-foreign": changed((settlement, { seen, snapshot }) =>
     seen._tag === "Absent" &&
     snapshot?.sequence !== undefined &&
     snapshot.sequence >= settlement.channelSequence &&
@@ -157,7 +157,7 @@ export const defects: Readonly<Record<string, Product>> = {
     return failed({ ...decision.outcome, message: "the authorization was used in another transaction" })
   }),
   "any-use-of-the-nonce-is-ours": { decide, readUse: () => "Ours" },
-  "built-again-without-a-look-at-the-nonce": changed((settlement, { seen, snapshot }, { canRebuild }) =>
+  "rebuilt-without-reading-the-nonce": changed((settlement, { seen, snapshot }, { canRebuild }) =>
     canRebuild && seen._tag === "Absent" && snapshot?.sequence === settlement.channelSequence
       ? { _tag: "Rebuild", ledger: snapshot.ledger }
       : undefined

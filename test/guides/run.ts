@@ -82,7 +82,7 @@ const play = async (world: World, block: Block): Promise<"run" | { readonly notR
 
 const none = { run: 0, notRun: 0, failed: 0 }
 
-/** What a guide came to. A fault ends it, since what follows stands on it. */
+/** What a guide came to. A failure ends it, since later blocks depend on earlier ones. */
 const playGuide = async (page: string): Promise<typeof none> => {
   const name = basename(page)
   const blocks = blocksOf(readFileSync(page, "utf8"))
@@ -108,7 +108,7 @@ const playGuide = async (page: string): Promise<typeof none> => {
   } finally {
     await world.close()
     const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
-    const state = count.failed > 0 ? "invalid" : "ok   "
+    const state = count.failed > 0 ? "FAILED" : "ok    "
     console.log(`${state} ${name}: ${count.run} of ${blocks.length} blocks in ${seconds} s`)
   }
 }
@@ -128,6 +128,6 @@ try {
   await postgres?.stop()
 }
 const kept = `${total.run} blocks of ${pages.length} guides do what they say`
-console.log(`${kept}, ${total.notRun} were not run and say why, ${total.failed} are at fault`)
+console.log(`${kept}, ${total.notRun} were not run and say why, ${total.failed} failed`)
 console.log(`${total.run} passed, ${total.failed} failed, ${total.notRun} skipped`)
 process.exitCode = total.failed === 0 && total.run > 0 ? 0 : 1

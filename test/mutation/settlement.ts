@@ -1167,7 +1167,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ...sweepTests
   },
-  ...["failed-is-not-asked-why", "a-passed-number-is-somebody-elses"].map((name): Mutation => ({
+  ...["failed-is-not-asked-why", "a-used-number-is-foreign"].map((name): Mutation => ({
     name: `explored: ${name}`,
     changes: [
       {

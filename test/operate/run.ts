@@ -52,7 +52,7 @@ try {
   await world.traffic.stop()
   issues.push(...(await world.traffic.issues()), ...(await world.issues()))
 } catch (error) {
-  issues.push(fault instanceof Error ? (fault.stack ?? fault.message) : String(error))
+  issues.push(error instanceof Error ? (error.stack ?? error.message) : String(error))
   const isReported = (line: string) => !line.includes('"level":"INFO"')
   for (const { log, name } of world.replicas)
     console.log(`${name} logged last:\n${log.split("\n").filter(isReported).slice(-20).join("\n")}`)

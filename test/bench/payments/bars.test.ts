@@ -108,7 +108,7 @@ describe("the bars of payments", () => {
     for (const [change, name] of cases) expect(missed({ ...reached, ...change })).toEqual([name])
   })
 
-  it("of what differs in one thing are judged by the middle of the blocks that both had", () => {
+  it("of variants use the median of the blocks that both had", () => {
     const { variants } = reached
     const blocks = (...cpuRounds: ReadonlyArray<number | null>): Case => ({ ...oneCase(1), cpuRounds })
     const verified = (bare: Case, telemetry: Case) =>
@@ -119,7 +119,7 @@ describe("the bars of payments", () => {
     expect(verified(blocks(1, 2, 3), blocks(1, 2, null))).toEqual(["with OpenTelemetry at 0.1: rate kept"])
   })
 
-  it("are not reached by what the system does not tell", () => {
+  it("are not reached by figures that the system does not report", () => {
     const blind = check({ ...reached, verify: { ours: oneCase(null, 250), class: oneCase(null, 100) } })
     expect(blind.filter(({ holds }) => !holds).map(barLine)).toEqual([
       "verify: CPU of the class's unknown (≤ 0.3, MISSED)"

@@ -1,4 +1,4 @@
-// The bars that payments must reach, judged from figures alone: what could not be measured is not reached.
+// The bars that payments must reach, computed from figures alone: a figure that could not be measured misses its bar.
 import { atLeast, atMost, type Bar } from "../rig/bars.ts"
 import type { Case, Counted, Figures } from "./figures.ts"
 import { median } from "./median.ts"
@@ -27,7 +27,7 @@ const counts = (name: string, { rpcCalls, statements }: Counted, rpcMax: number,
 
 const settledShare = ({ settling }: Figures["settle"]["ours"]): number => settling.settled / settling.sent
 
-/** One look at the ledger for all open payments, and one at its time, for each ledger. */
+/** Per ledger: one poll for all open payments, and one for the ledger's time. */
 const pollsPerLedger = 2
 
 /** Latency of a busy house: one close and what is added to it, in milliseconds. */

@@ -1,6 +1,5 @@
-// How many calls to the ledger's RPC and statements to the database one payment takes: the facilitators stand behind
-// counting proxies here, which would blur a time. What a facilitator does by itself is counted while nobody asks, and
-// taken off.
+// Calls to the ledger's RPC and statements to the database per payment: the facilitators run behind counting proxies
+// here, which would distort a time. What a facilitator does when idle is counted first and subtracted.
 import { type Counter, countRpc, countSql } from "../rig/counting.ts"
 import { pause } from "../rig/processes.ts"
 import type { Counted, Figures } from "./figures.ts"
@@ -29,7 +28,7 @@ const read = ({ rpc, sql }: Meters): Reading => ({
 const since = (now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): ReadonlyMap<string, number> =>
   new Map([...now].map(([what, count]) => [what, count - (before.get(what) ?? 0)]))
 
-/** What each kind came to a millisecond while nobody asked. */
+/** Calls of each kind per millisecond when idle. */
 type Idle = (what: string) => number
 
 const idleOf = async (meters: Meters, seconds: number): Promise<Idle> => {
@@ -94,7 +93,7 @@ const countOurs = async (world: World, { counted }: Plan, rpc: Counter, step: (w
   })
   try {
     const meters: Meters = { rpc, sql: sql! }
-    // The first payments make connections and read what is remembered from then on.
+    // The first payments open connections and fill caches.
     await signed(world, "plain", channelsBeside)
     const first = { pool: "plain", port: subject.port, from: 0, count: channelsBeside, load: { clients: 8 } }
     for (const path of ["/verify", "/settle"] as const) await world.clients.send({ ...first, path })

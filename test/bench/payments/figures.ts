@@ -1,5 +1,5 @@
-// What the bench of payments measured, as its report holds it. Milliseconds of processor time are for one answer, and
-// null where the system does not tell.
+// The measurements of the payments bench, as its report holds them. Milliseconds of processor time are per answer, and
+// null where the system does not report them.
 
 export interface Cpu {
   readonly facilitator: number | null
@@ -64,7 +64,7 @@ export interface Figures {
     readonly telemetry: Case
     readonly plain: Case
     readonly metadata: Case
-    /** The same bytes under a key that nobody reads. */
+    /** The same bytes under an unread key. */
     readonly unread: Case
   }
   readonly settle: {

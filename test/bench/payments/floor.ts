@@ -1,6 +1,5 @@
-// What no facilitator can go below, in the same run: a server that reads a body as JSON and answers with a refusal, and
-// does nothing else, and one check of a signature. Neither is judged; they say how much of a refusal's figure is a
-// choice at all.
+// The lower bound for any facilitator, in the same run: a server that only parses a body as JSON and refuses it, and one
+// signature check. Neither has a bar; they show how much of a refusal's figure is avoidable.
 import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto"
 import { createServer } from "node:http"
 import process from "node:process"

@@ -1,6 +1,6 @@
-// One case of the bench of payments: what is sent, to whom, in many short rounds that alternate between the subjects,
-// so that the machine's moods fall on all of them; what all rounds took is divided by all answers. Each payment is sent
-// to a facilitator once; what a facilitator still does for it after the last answer counts as well.
+// One case of the payments bench: what is sent to which subject, in many short rounds that alternate between the
+// subjects, so that changes in the machine's load affect all of them; the time of all rounds is divided by all answers.
+// Each payment is sent to a facilitator once; its work after the last answer counts as well.
 import { familyMillis, pause, processorMillis } from "../rig/processes.ts"
 import type { Case, Cpu, Settling } from "./figures.ts"
 import { median } from "./median.ts"
@@ -95,13 +95,13 @@ export interface Turns {
 /** What is read before the first round of payments that are signed at a time, and after the last. */
 interface Block {
   readonly begin: () => void
-  /** Told how many rounds there were. */
+  /** Called with the number of rounds. */
   readonly end: (rounds: number) => Promise<void>
   /** Between rounds. */
   readonly waitMillis: number
 }
 
-/** Verifies of several contenders, who take turns forwards and backwards. */
+/** Verifies of several contenders, which alternate forwards and backwards. */
 const takeTurns = async (
   world: World,
   contenders: ReadonlyArray<Contender>,
@@ -146,10 +146,10 @@ export const alternate = async (
 }
 
 /**
- * The same of contenders with a process each, which differ in one thing. What that thing costs comes when it likes, in
- * batches, while others have their turn: all that a process does from the first round of a block until a second after
- * the last is counted as its own. What it does by itself in that time is counted too, and is the same for all. The
- * figures of rounds are those of blocks here.
+ * The same for contenders that run in a process each and differ in one setting. The setting's cost occurs at any time,
+ * in batches, while others have their turn: everything that a process does from a block's first round until a second
+ * after its last counts as its own. Its idle work in that time is counted too, and is the same for all. The figures of
+ * rounds are those of blocks here.
  */
 export const alternateWhole = async (
   world: World,
@@ -180,7 +180,7 @@ export const alternateWhole = async (
 export const signed = ({ clients, ledgerUrl, payTo, payers }: World, kind: PaymentKind, count: number) =>
   clients.sign({ pool: kind, kind, count, ledgerUrl, payers, payTo })
 
-/** In which ledgers a round's settlements stand, by the ledger's own word. */
+/** The ledgers that hold a round's settlements, as the ledger reports them. */
 export const settlingOf = async (world: World, rounds: ReadonlyArray<Round>, channels: number): Promise<Settling> => {
   let ledgers = 0
   for (const { settled } of rounds) {

@@ -1,9 +1,9 @@
-// What the bench of payments asks of its clients, which are a process of their own: payments signed ahead into a named
-// pool, and a pool sent to an address, by so many clients at once or at a rate.
+// What the payments bench orders from its clients, which run in a process of their own: payments signed in advance into
+// a named pool, and a pool sent to an address, by N concurrent clients or at a rate.
 
 /**
- * What is sent: an honest payment, with metadata for the catalog, with the same under a key that nobody reads, or
- * without; or one that has to be refused.
+ * What is sent: a valid payment, with metadata for the catalog, with the same under an unread key, or without; or one
+ * that has to be refused.
  */
 export type PaymentKind = "plain" | "metadata" | "unread" | "malformed" | "badly signed"
 
@@ -27,7 +27,7 @@ export interface SendOrder {
   /** Payments sent, from the pool's beginning. */
   readonly from: number
   readonly count: number
-  /** So many clients, each sending as soon as it was answered; or a rate a second whether others were answered. */
+  /** A number of clients, each sending as soon as it was answered; or a rate per second, independent of answers. */
   readonly load: { readonly clients: number } | { readonly perSecond: number }
   readonly key?: string
   /** Each with a trace of its sender's that is to be sent on. */

@@ -119,7 +119,7 @@ const casesOf = ({
   ["with telemetry, ours", variants.telemetry],
   ["with a catalog, ours", variants.plain],
   ["with metadata, ours", variants.metadata],
-  ["with metadata that nobody reads, ours", variants.unread],
+  ["with unread metadata, ours", variants.unread],
   ["settle, ours, cold", settle.cold],
   ["settle, ours", settle.ours],
   ["settle, the class", settle.class],

@@ -1,5 +1,5 @@
-// How much a run of the bench of payments measures: the whole, or a sample of four minutes. Rounds are short and many,
-// so that whatever else the machine does falls on all who are compared; what they come to together is the figure.
+// How much a run of the payments bench measures: the whole, or a sample of four minutes. Rounds are short and many, so
+// that other load on the machine affects all subjects; the figure is taken over all rounds.
 export interface Plan {
   /** Payments sent to each facilitator before anything counts: it is hot code that is compared. */
   readonly warmVerifies: number
@@ -34,7 +34,7 @@ const whole: Plan = {
   warmVerifies: 4_500,
   warmVariants: 6_000,
   warmRefusals: 3_000,
-  // A settle goes through three times the code of a verify: what it costs goes on falling until some three thousand.
+  // A settle runs three times the code of a verify: its cost keeps falling until some three thousand.
   warmSettles: 2_400,
   verify: { rounds: 30, count: 200, clients: 32 },
   refusals: { rounds: 12, count: 300 },

@@ -151,7 +151,7 @@ export const refusals = async (world: World, ours: Subject, plan: Plan, step: St
   return { valid: valid!, malformed: malformed!, badlySigned: badlySigned!, answeringAlone: answeringAlone! }
 }
 
-/** A collector that takes whatever it is sent. */
+/** A collector that accepts everything. */
 const startCollector = async () => {
   let requests = 0
   const server = createServer((request, response) => {

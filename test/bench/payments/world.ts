@@ -36,7 +36,7 @@ export interface OursOptions {
   readonly plugins?: ReadonlyArray<string>
   readonly set?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
-  /** Stands before the ledger, or before the database. */
+  /** A proxy before the ledger, or before the database. */
   readonly rpcUrl?: string
   readonly throughSql?: (databaseUrl: string) => Promise<string>
   /** Over the database and with the sponsor of another one: its replica. */
@@ -132,8 +132,8 @@ const startPeer = async (base: Base, secrets: ReadonlyArray<string>, feeSecret: 
     {
       cwd: join(folder, "a"),
       log: join(base.folder, "peer.log"),
-      // Horizon is refused at once, on a port where nothing listens: of the ways in which the class can learn the
-      // time between ledgers, the one that costs it least.
+      // Horizon is refused immediately, on a port where nothing listens: of the ways in which the class can learn
+      // the close interval, the cheapest for it.
       env: { NODE_ENV: "production", LOCAL_HORIZON_PORT: "1" }
     }
   )

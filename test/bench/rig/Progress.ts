@@ -27,7 +27,7 @@ export class Progress {
     this.#done += 1
   }
 
-  /** A line for good, above the bar. */
+  /** A permanent line, above the bar. */
   say(line: string): void {
     if (process.stderr.isTTY === true) process.stderr.write("\r\u001b[2K")
     console.log(line)

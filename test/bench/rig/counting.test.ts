@@ -1,5 +1,5 @@
-// The proxies of the benches count what goes through them: each call of a batch, each statement whatever the pieces
-// that its bytes come in.
+// The benches' proxies count what goes through them: each call of a batch, and each statement however its bytes are
+// split.
 import { createServer } from "node:http"
 import { describe, expect, it } from "vitest"
 import { countRpc, statementReader } from "./counting.ts"
@@ -25,7 +25,7 @@ const prepared = ["P", "B", "D", "E", "S"].map((kind) => message(kind, "select 1
 describe("the statements of a PostgreSQL client", () => {
   const wire = Buffer.concat([tlsRequest, startUp, ...prepared, message("Q", "commit\0"), ...prepared])
 
-  it("are its executions and simple queries, in whatever pieces its bytes come", () => {
+  it("are its executions and simple queries, however its bytes are split", () => {
     for (const size of [1, 3, 7, wire.length]) {
       const seen: Array<string> = []
       const read = statementReader((what) => seen.push(what))

@@ -1,6 +1,5 @@
-// Two proxies that pass bytes on and count what goes through: calls to a ledger's RPC by their methods, and statements
-// to a PostgreSQL by its protocol's messages (an Execute or a simple Query each). They stand only where something is
-// counted; what is timed talks straight.
+// Two proxies that forward bytes and count: calls to a ledger's RPC by method, and statements to PostgreSQL by protocol
+// message (an Execute or a simple Query each). They are used only for counting; timed runs connect directly.
 import { createServer as createHttp, request, Agent } from "node:http"
 import { connect, createServer, type Server, type Socket } from "node:net"
 

@@ -1,6 +1,6 @@
-// Programs that a bench starts beside itself, and what the system says of their processor time and memory. Their output
-// goes to a file, so that nobody has to read it while something is measured. Where there is no /proc, figures of the
-// system are NaN, which a report calls unknown.
+// Programs that a bench starts, and the system's figures of their processor time and memory. Their output goes to a
+// file, so that reading it does not disturb a measurement. Where there is no /proc, the system's figures are NaN, which
+// a report prints as unknown.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs"
@@ -22,7 +22,7 @@ const fieldsOf = (pid: number): ReadonlyArray<string> => {
   return text === "" ? [] : text.slice(text.lastIndexOf(") ") + 2).split(" ")
 }
 
-/** What the scheduler counted of the threads that live, finer than ticks; 0 where it counts for nobody. */
+/** Scheduler time of the live threads, finer than ticks; 0 where the system does not count it. */
 const liveThreadsMillis = (pid: number): number => {
   let nanos = 0
   try {
@@ -34,7 +34,7 @@ const liveThreadsMillis = (pid: number): number => {
   return nanos / 1_000_000
 }
 
-/** What the ended threads of a process had taken, as far as its ticks have told. */
+/** Time used by a process's ended threads, as far as its ticks show. */
 const endedThreads = new Map<number, number>()
 
 /**
@@ -124,7 +124,7 @@ export const startService = (command: string, args: ReadonlyArray<string>, optio
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits until something holds, a minute and a half at most; a service that has ended meanwhile is told of. */
+/** Waits until a condition holds, a minute and a half at most; fails when the service has ended meanwhile. */
 export const until = async (what: string, holds: () => Promise<boolean>, by?: Service): Promise<void> => {
   const end = performance.now() + 90_000
   while (!(await holds().catch(() => false))) {

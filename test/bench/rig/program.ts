@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 /** The folder of the project. */
 export const root = fileURLToPath(new URL("../../..", import.meta.url))
 
-/** What stands before the words of `tollkeeper` on Node's command line, in the project's folder. */
+/** Node's arguments before those of `tollkeeper`, in the project's folder. */
 export const programArgs: ReadonlyArray<string> = ["--disable-warning=ExperimentalWarning", "runtime/cli.mjs"]
 
 /** The same for Deno. */
