@@ -35,7 +35,7 @@ const burning = contract({
   body: [0x03, 0x40, ...i32(0), ...i32(7), ...i32(pages * 65_536), 0xfc, 0x0b, 0, 0x0c, 0, 0x0b, ...VOID_BODY],
   memory: [0, ...leb(pages)]
 })
-/** WebAssembly of `bytes` bytes: constants that are dropped. */
+/** A contract of `uploadBytes` bytes: constants that are dropped. */
 const large = (number: number): Uint8Array =>
   contract({
     body: [0x42, number, 0x1a, ...Array.from({ length: uploadBytes / 3 }, () => [0x42, 2, 0x1a]).flat(), ...VOID_BODY]
@@ -45,7 +45,7 @@ const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 const quantile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
 
-/** Lateness of each of `count` closes, milliseconds. */
+/** Lateness of each of `closes` closes, milliseconds. */
 const latenessOf = async (url: string, closes: number): Promise<ReadonlyArray<number>> => {
   const rpc = rpcCall(url)
   const seenAt: Array<number> = []

@@ -1,6 +1,6 @@
-// A browser that looks at a facilitator's pages for tests: it collects what a page must never do (violations of its
-// policy, errors of scripts, requests to elsewhere), checks what a screen reader would meet (axe), and takes pictures
-// for people into the folder that TOLLKEEPER_TEST_SCREENS names.
+// A browser that opens a facilitator's pages for tests: it collects what a page must never do (violations of its policy,
+// script errors, requests to other origins), runs axe's accessibility checks, and takes screenshots into the folder that
+// TOLLKEEPER_TEST_SCREENS names.
 import { mkdirSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -65,7 +65,7 @@ export class Visit {
     await this.page.screenshot({ path: join(screens, `${name}.png`), fullPage: true })
   }
 
-  /** What axe finds wrong with the page as it stands. It runs in a world of its own, which the policy does not bind. */
+  /** axe's violations in the current page. It runs in a world of its own, which the policy does not bind. */
   async axe(): Promise<ReadonlyArray<string>> {
     const session = await this.context.newCDPSession(this.page)
     const { frameTree } = await session.send("Page.getFrameTree")

@@ -1,6 +1,6 @@
-// The live view under load: settlements arrive by the ten a second and then by the thousand, told by the real stream
-// from the journal of a whole facilitator. The rows are written by SQL and the facts published as ever, since no ledger
-// of a test settles so many.
+// The live view under load: settlements arrive at ten and then at a thousand a second, over the real stream from the
+// journal of a whole facilitator. The rows are written by SQL and the facts published as usual, since no ledger of a
+// test settles that many.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -18,7 +18,7 @@ let browser: Browser
 let facilitator: Facilitator
 let written = 0
 
-/** So many settlements, recorded and settled now: two events each, published as the house publishes them. */
+/** `count` settlements, recorded and settled now: two events each, published as the kernel publishes them. */
 const settle = (count: number): Promise<void> =>
   Effect.runPromise(
     Effect.gen(function* () {
@@ -75,7 +75,7 @@ interface Watched {
   readonly tasks: number
   /** Tasks of more than 50 ms. */
   readonly long: ReadonlyArray<number>
-  /** Of each row, how many milliseconds after its record it stood in the page; rising. */
+  /** For each row, milliseconds from its record until it was in the page; ascending. */
   readonly rows: ReadonlyArray<number>
 }
 

@@ -90,7 +90,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await Effect.runPromise(Scope.close(scope, Exit.void))
     }, 240_000)
 
-    it("make a payment, show it live while it settles, and tell its whole life", async () => {
+    it("make a payment, show it live while it settles, and show its history", async () => {
       const dashboard = await Visit.open(browser, facilitator.url)
       await dashboard.go("/dashboard#live")
       await dashboard.page.getByText("live", { exact: true }).waitFor()
@@ -183,7 +183,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
-    it("say that the facilitator is lost, keep what was told, and go on when it is back", async () => {
+    it("report a lost facilitator, keep the last answer, and recover", async () => {
       const visit = await Visit.open(browser, facilitator.url)
       await visit.go("/dashboard")
       await visit.page.getByText("Volume in USDC").waitFor()
@@ -195,7 +195,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
-    it("go on by themselves when the server was stopped and started again, the live view as well", async () => {
+    it("recover after the server restarts, the live view as well", async () => {
       const opened = await Effect.runPromise(openDatabase.pipe(Scope.provide(scope)))
       const options: FacilitatorOptions = {
         database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }),
@@ -292,7 +292,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 120_000)
 
-    it("tell times in the viewer's own zone and in UTC", async () => {
+    it("show times in the viewer's own zone and in UTC", async () => {
       const zone = "Asia/Kathmandu"
       const visit = await Visit.open(browser, facilitator.url, { width: 1_280, theme: "light", zone })
       await visit.go("/dashboard#settlements")
@@ -348,7 +348,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
-    it("tell a seller its own sales by its key, and why a URL is listed or not", async () => {
+    it("show a seller its own sales by its key, and why a URL is listed or not", async () => {
       const keyed = await start({
         channels: 2,
         environment: { FACILITATOR_API_KEYS: `shop:${shop},other:other-secret-0123456789` }
@@ -443,7 +443,7 @@ describe.skipIf(chromiumPath() === undefined)(
       const visit = await Visit.open(browser, keyed.url)
       const { page } = visit
       await visit.go("/dashboard")
-      await page.getByLabel("Key", { exact: true }).fill("nobody-secret-0123456")
+      await page.getByLabel("Key", { exact: true }).fill("unknown-secret-0123456")
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByText("This key is not listed here.").waitFor()
       await visit.picture("signing in")
@@ -499,7 +499,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.picture("a rotation of channels")
       await rotation.getByRole("button", { name: "Rotate the channels" }).click()
       await page.getByText("the machine was lost").waitFor()
-      // The new ones are made, lent, and pay; those of before are not lent any more.
+      // The new ones are created, leased, and pay; the previous ones are no longer leased.
       const channels = page.getByRole("region", { name: "Channels, table" }).getByRole("row")
       for (const key of nextChannels ?? [])
         await channels

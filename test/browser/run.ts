@@ -1,5 +1,5 @@
-// `npm run browser`: the pages in the system's Chromium, with pictures of every view for a person to look at. Where
-// there is no Chromium it is installed if the system lets us, else said. The folder of the pictures may be named.
+// `npm run browser`: the pages in the system's Chromium, with screenshots of every view for review. A missing Chromium
+// is installed if the system allows it, else the run says so. The folder of the screenshots may be named.
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

@@ -1,6 +1,5 @@
-// A proxy before the ledger's RPC that does what bad networks and bad nodes do, as it is told: swallows requests,
-// answers 503, loses answers after the work was done, tells of a ledger that is behind, calls a taken submission an
-// error.
+// A proxy before the ledger's RPC that injects faults of networks and nodes: swallows requests, answers 503, loses
+// answers after the work was done, reports a ledger that is behind, reports an error for an accepted submission.
 import { createServer, type IncomingMessage } from "node:http"
 import { Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import type { AddressInfo } from "node:net"

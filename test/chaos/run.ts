@@ -154,7 +154,7 @@ interface Asked {
   readonly kind: "with an identifier" | "without"
 }
 
-/** A payment whose end its caller knows: what was sent, and the transaction that was told. */
+/** A payment whose outcome its caller knows: what was sent, and the transaction that was reported. */
 interface Paid extends Asked {
   readonly body: unknown
   readonly transaction: string
@@ -171,7 +171,7 @@ const settleAt = (slot: Slot, body: unknown) =>
     signal: AbortSignal.timeout(15_000)
   }).then((response) => response.json() as Promise<any>)
 
-/** Told once more without an identifier, or for the first time when the answer before was lost. */
+/** Reported once more without an identifier, or for the first time when the previous answer was lost. */
 const isAlreadySettled = ({ errorReason, transaction }: any): boolean =>
   errorReason === "settle_ledger_already_settled" && /^[0-9a-f]{64}$/.test(transaction)
 
@@ -204,7 +204,7 @@ const pay = async (number: number): Promise<void> => {
   const end = performance.now() + 240_000
   while (performance.now() < end) {
     const ask = () => settleAt(random.pick(slots), body)
-    // Now and then twice at once.
+    // Occasionally twice concurrently.
     const answers = await Promise.allSettled(random.chance(0.1) ? [ask(), ask()] : [ask()])
     const reported = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))
     if (reported.length < answers.length) count("no answer")
@@ -229,7 +229,7 @@ const pay = async (number: number): Promise<void> => {
 
 // The accidents, spread over the load.
 let [kills, databaseRestarts, failovers] = [0, 0, 0]
-/** On a fast machine the load ends before the accidents have: it goes on until they have happened. */
+/** On a fast machine the load would end before the accidents have: it continues until they have happened. */
 const isEnough = (): boolean =>
   asked >= paymentsMax && kills >= killsMin && databaseRestarts >= Math.min(restarts, 1) && failovers >= failoversMin
 
@@ -339,10 +339,10 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
   await pause(3_000)
   report = await audit()
 }
-/** Whoever paid asks once more, in calm weather: what must he hear? */
+/** Each payment is settled once more without database faults; the answer must match the first. */
 let unreadable = 0
 const settleInTheEnd = async (body: unknown) => {
-  // The RPC goes on to fail now and then.
+  // The RPC still fails occasionally.
   for (let tries = 0; ; tries++) {
     const answer = await settleAt(random.pick(slots), body)
     if (tries === 20 || !isTransient(answer)) return answer
@@ -400,7 +400,7 @@ for (const { name, proxy } of slots)
 for (const mismatch of mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
 for (const fault of missed.slice(0, 20)) console.log(`  MISSED ${fault}`)
 if (paid.join() !== expected.join())
-  failure = `recipients were paid ${paid.join()}, callers were told ${expected.join()}`
+  failure = `recipients were paid ${paid.join()}, callers were answered ${expected.join()}`
 if (unreadable > 0) failure = `${unreadable} payments could not be read again`
 if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
 if (report.open > 0) failure = `${report.open} settlements are still open`

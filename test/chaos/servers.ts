@@ -13,7 +13,7 @@ export interface Servers {
   /** Leads to the server that is the primary now. */
   readonly url: string
   readonly restart: () => Promise<void>
-  /** `losing` runs while the primary commits what is lost; what it stands for is over when the promise resolves. */
+  /** `losing` runs while the primary commits what will be lost; the failover is complete when the promise resolves. */
   readonly failOver: (losing: () => Promise<void>) => Promise<void>
   readonly journal: () => Promise<ReadonlyArray<JournalFact>>
   readonly stop: () => Promise<void>

@@ -147,7 +147,7 @@ const inspects = async (target: ReadonlyArray<string>, era: "legacy" | "modern",
   ok(line.startsWith("1. ") && line.endsWith(`ref ${wrapper.ref}`))
 }
 
-/** A fault is what the inspector shows of a call that fails, and no complaint of its own. */
+/** The inspector prints a failed call's error, and adds no complaint of its own. */
 const showsError = async (url: string, home: string): Promise<void> => {
   const args = ["--cli", url, "--quiet", "--method", "tools/call", "--tool-name", "x402_get_resource"]
   const { err, out } = await runOfficial(inspector, [...args, "--tool-arg", "ref=v1.none"], home)
@@ -225,7 +225,7 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
         inspects(server.stdio, era, home)
       )
     }
-    await part.check("the inspector shows a fault of a tool as it is", () => showsError(server.url, home))
+    await part.check("the inspector shows a tool's error unchanged", () => showsError(server.url, home))
     part.figure("stdio answers, ms", (await stdioMillis(server.stdio)).toFixed(0))
     await ownCases(world, runtime, part)
   } finally {
@@ -234,7 +234,7 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
   }
 }
 
-/** What does not apply, once, for whoever reads the run. */
+/** Prints once which scenarios do not apply. */
 export const sayLeftOut = (say: (line: string) => void, leftOut: ReadonlyArray<readonly [string, string]>): void => {
   for (const [name, reason] of leftOut) say(`  left out  ${name.replace(/-$/, "-*").padEnd(46)} ${reason}`)
 }

@@ -64,7 +64,7 @@ export const neutralCases = async (world: World, part: Part): Promise<void> => {
       assert.equal(await world.balance(payTo), price)
     })
 
-    await part.check(`${concurrentBuyers} buyers at once are all paid and served`, async () => {
+    await part.check(`${concurrentBuyers} concurrent buyers are all paid and served`, async () => {
       const buyers = await Promise.all(Array.from({ length: concurrentBuyers }, () => world.account(1)))
       const paid = await Promise.all(buyers.map((one) => purchase(one.secret())))
       assert.deepEqual(

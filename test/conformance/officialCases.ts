@@ -1,6 +1,6 @@
-// What the official packages must see: an unpaid page, a paid one with its receipt, a transaction that the ledger
-// knows, one question each to `/verify` and `/settle`, many buyers at once, and nothing for a replay or for a changed
-// payment. All money is counted on the ledger.
+// The official packages against this facilitator: an unpaid page, a paid one with its receipt, a transaction that the
+// ledger knows, one request each to `/verify` and `/settle`, many concurrent buyers, and nothing for a replay or for a
+// changed payment. All money is counted on the ledger.
 import assert from "node:assert/strict"
 import { awaitTransaction } from "../support/rpcCall.ts"
 import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
@@ -149,7 +149,7 @@ const manyBuyers = async (set: OfficialSet, world: World, part: Part, payTo: str
   const buyers = await Promise.all(Array.from({ length: concurrentBuyers }, () => world.account(1)))
   const before = await world.balance(payTo)
   let purchases: ReadonlyArray<Purchase> = []
-  await part.check(`${concurrentBuyers} buyers at once are all paid and served`, async () => {
+  await part.check(`${concurrentBuyers} concurrent buyers are all paid and served`, async () => {
     purchases = await Promise.all(buyers.map((buyer) => set.buy({ path: "/plain", secret: buyer.secret() })))
     purchases.forEach(assertPaid)
     assert.equal(new Set(purchases.map(({ receipt }) => receipt.transaction)).size, concurrentBuyers)
@@ -162,7 +162,7 @@ const manyBuyers = async (set: OfficialSet, world: World, part: Part, payTo: str
     assert.equal((await world.balance(payTo)) - before, price * BigInt(concurrentBuyers))
   })
   const times = purchases.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b)
-  part.figure(`${concurrentBuyers} at once, median ms`, String(times[times.length >> 1] ?? "-"))
+  part.figure(`${concurrentBuyers} concurrent, median ms`, String(times[times.length >> 1] ?? "-"))
   part.figure("slowest ms", String(times.at(-1) ?? "-"))
 }
 

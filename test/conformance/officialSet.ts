@@ -42,7 +42,7 @@ export interface OfficialSet {
    * cannot learn the time between ledgers and reckons five seconds.
    */
   readonly buy: (options: PurchaseOptions, horizon?: "up" | "down") => Promise<Purchase>
-  /** A payment that the official client made and nobody has sent: its PaymentPayload. */
+  /** A payment that the official client made and did not send: its PaymentPayload. */
   readonly sign: (paymentRequired: unknown, secret: string) => Promise<any>
   readonly stop: () => Promise<void>
 }

@@ -81,7 +81,7 @@ const refused = async (cases: Profiled): Promise<void> => {
 const lying = async (cases: Profiled): Promise<void> => {
   const { contract, part, profile, token, upto } = cases
   for (const [what, mode] of Object.entries(Mode)) {
-    const name = mode === Mode.honest ? "settles a token that tells the truth" : `refuses a token that moves ${what}`
+    const name = mode === Mode.honest ? "settles an honest token" : `refuses a token that moves ${what}`
     await part.check(`${profile} ${name}`, async () => {
       await token.set(mode)
       const parties = await partiesOf(cases)

@@ -177,7 +177,7 @@ export const refusals: ReadonlyArray<Refusal> = [
   {
     change: "another recipient in the call and in the terms, not signed",
     apply: (body, stranger) =>
-      both((t, who) => (t.payTo = who))(argument(1, (who) => new Address(who).toScVal())(body, stranger), stranger),
+      both((t, to) => (t.payTo = to))(argument(1, (to) => new Address(to).toScVal())(body, stranger), stranger),
     reasons: [
       "invalid_ledger_enforcing_simulation_failed",
       `${exact}_missing_payer_signature`,

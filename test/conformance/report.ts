@@ -1,5 +1,5 @@
 // The report of a conformance run: one line per case as it ends, a table per part at its close, and one figure over all
-// parts. A case is a sentence that holds or does not; a case that throws does not hold, and the run goes on.
+// parts. A case is a sentence that holds or does not; a case that throws does not hold, and the run continues.
 
 export interface Part {
   /** Runs one case; what it throws is its failure. Returns whether it held. */

@@ -1,6 +1,6 @@
-// A buyer who sends the same payment again to a seller of official packages, in the two cases of the seller's guide:
-// the seller received pending and the payment settled afterwards, with and without a memory of what was sold; and the
-// answer of `/settle` was lost on its way, where only a memory (`examples/soldOnce.mjs`) releases what was sold. The
+// A buyer that sends the same payment again to a seller of official packages, in the two cases of the seller's guide:
+// the seller received pending and the payment settled afterwards, with and without a record of what was sold; and the
+// answer of `/settle` was lost in transit, where only a record (`examples/soldOnce.mjs`) releases what was sold. The
 // first has a facilitator of its own, which answers pending before its ledger closes.
 import assert from "node:assert/strict"
 import { installSet, type OfficialSet, type SetName, startSet } from "./officialSet.ts"
@@ -36,7 +36,7 @@ const decode = (response: Response): any =>
 const pendingCases = async (set: OfficialSet, world: World, part: Part): Promise<void> => {
   for (const path of ["/plain", "/kept"]) {
     await part.check(
-      `${path}: the seller hears pending; the same payment sent again later is served, once`,
+      `${path}: the seller receives pending; the same payment sent again later is served, once`,
       async () => {
         let sent = await send(set, world, path)
         // A payment just before a close is paid in time; the first verify of a process may exceed the timeout of 1 s.

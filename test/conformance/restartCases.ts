@@ -1,6 +1,5 @@
-// Start, crash and restart as a user lives them: the times from start to ready, and a facilitator that is killed
-// without a warning and started again on the same state still tells the truth about a payment from before, and pays the
-// next one.
+// Start, crash and restart as a user sees them: the times from start to ready, and a facilitator that is killed without
+// a warning and restarted on the same state still reports an earlier payment correctly, and pays the next one.
 import assert from "node:assert/strict"
 import { makePayment } from "../support/buyer.ts"
 import { awaitTransaction } from "../support/rpcCall.ts"
@@ -9,7 +8,7 @@ import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 
 const price = 10_000n
-/** Figures are printed; these only tell a start that hangs from one on a busy machine. */
+/** Figures are printed; these limits only separate a hanging start from a busy machine. */
 const firstStartMs = 90_000
 const laterStartMs = 45_000
 

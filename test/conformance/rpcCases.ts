@@ -117,7 +117,7 @@ export const cancelCases = async (
     return { stream }
   }
   try {
-    await check("a cancelled call ends its stream without an answer, and the session goes on", async () => {
+    await check("a cancelled call ends its stream without an answer, and the session continues", async () => {
       const session = await beginAs(url, "2025-11-25")
       const { stream } = await begin(search(5), 1, { session })
       const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 5 } }

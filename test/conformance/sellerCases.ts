@@ -1,6 +1,6 @@
-// What an agent paid for is delivered, whatever its seller says of the receipt: each shape that the transports allow or
-// that sellers have been seen to send, from an HTTP seller and from MCP sellers of both eras whose streams stay open
-// after the result, over a tool server that is a process of its own. The ledger is asked for what the agent spent.
+// What an agent paid for is delivered, whatever its seller's receipt says: each shape that the transports allow or that
+// sellers were observed to send, from an HTTP seller and from MCP sellers of both protocol versions whose streams stay
+// open after the result, over a tool server in a process of its own. What the agent spent is read from the ledger.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import type { Keypair } from "@stellar/stellar-sdk"

@@ -69,7 +69,7 @@ interface Refused {
   readonly options?: Partial<UptoOptions>
   readonly actual?: string
   readonly reason: string
-  /** Where verify, which judges the maximum, has nothing against it. */
+  /** Where verify, which checks the maximum, has no objection. */
   readonly isValid?: true
 }
 
@@ -117,7 +117,7 @@ const refused = async (cases: Cases, otherContract: string): Promise<void> => {
 
 const onceOnly = async (cases: Cases): Promise<void> => {
   const { part, upto } = cases
-  await part.check("settles an authorization once, whatever is asked again [S81]", async () => {
+  await part.check("settles an authorization once, even when asked again [S81]", async () => {
     const parties = await partiesOf(cases)
     const payment = await upto.pay(parties)
     const first = await upto.settle(payment, 300n)
@@ -202,7 +202,7 @@ const between = async (cases: Cases): Promise<void> => {
     await assertMoved(cases, parties, 0n)
   })
 
-  await part.check("is worth nothing to a stranger who has seen the signed payment", async () => {
+  await part.check("is worth nothing to a stranger that has the signed payment", async () => {
     const parties = await partiesOf(cases)
     const payment = await upto.pay(parties)
     const envelope = TransactionBuilder.fromXDR(payment.paymentPayload.payload.transaction, Networks.TESTNET)
@@ -229,7 +229,7 @@ const lying = async (cases: Cases): Promise<void> => {
     await token.mint(parties.payer.publicKey(), 50_000n)
     return { parties, payment: await upto.pay({ ...parties, asset: lyingToken }) }
   }
-  await part.check("settles a listed token that tells the truth", async () => {
+  await part.check("settles an honest listed token", async () => {
     await token.set(Mode.honest)
     const { parties, payment: honest } = await payment()
     const { json, text } = await upto.settle(honest, 2_000n)

@@ -53,7 +53,7 @@ export const uptoOfficial = async (world: World, part: Part, say: (line: string)
       )
     }
     await part.check(
-      "an official seller who asks for more than the maximum is paid nothing, and hears why",
+      "an official seller that asks for more than the maximum is paid nothing, with the reason",
       async () => {
         const { payer, receipt, status } = await buy(String(max + 1n))
         assert.equal(status, 402)

@@ -1,5 +1,5 @@
-// What the cases of `upto` share: terms as the facilitator announces them, payments signed by hand, and a token that
-// can be told to lie, whose address is listed before it is there.
+// What the cases of `upto` share: terms as the facilitator announces them, payments signed by hand, and a token that can
+// be set to lie, whose address is listed before it is deployed.
 import {
   Address,
   hash,
@@ -56,7 +56,7 @@ export const deployDraft = (ledger: string, profile: DraftProfile): Promise<stri
   return deployContract(ledger, draftsDeployer, wasm, saltOf(profile))
 }
 
-/** What the token is told to do. It announces the whole amount whatever it moves. */
+/** The token's modes. It announces the whole amount whatever it moves. */
 export const Mode = { honest: 0, half: 1, twice: 2, elsewhere: 3, nothing: 4, "an atom more": 5 } as const
 
 export interface Token {
@@ -65,7 +65,7 @@ export interface Token {
   readonly balance: (owner: string) => Promise<bigint>
 }
 
-/** Deploys the token unless it is there, and drives it as anybody could. */
+/** Deploys the token if necessary, and calls it without privileges. */
 export const startToken = async (ledger: string): Promise<Token> => {
   const server = new rpc.Server(ledger, { allowHttp: true })
   const isThere = await server.getContractWasmByContractId(lyingToken).then(
@@ -90,7 +90,7 @@ export const startToken = async (ledger: string): Promise<Token> => {
         .setTimeout(60)
         .build()
       const simulated = await server.simulateTransaction(asked)
-      if (!rpc.Api.isSimulationSuccess(simulated)) throw new Error("the token does not tell a balance")
+      if (!rpc.Api.isSimulationSuccess(simulated)) throw new Error("the token did not return a balance")
       return scValToNative(simulated.result!.retval) as bigint
     }
   }

@@ -1,6 +1,6 @@
 // Builds the settlement contract from its source: AssemblyScript compiled without a runtime, restricted to the opcodes
-// that the network runs, with the sections the network reads appended. The same source gives the same bytes on every
-// machine; a test builds it again and compares them with the wasm that stands beside the source.
+// that the network runs, with the sections the network reads appended. The build is reproducible on every machine; a
+// test builds it again and compares the bytes with the wasm beside the source.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -66,7 +66,7 @@ export const wasmSource = (wasm: Uint8Array): string => {
   const heading =
     "// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited."
   return `${heading}
-// The same bytes are in settle.wasm. Its code has not been audited.
+// settle.wasm has the same bytes. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
 export const wasmHash = "${sha256Hex(wasm)}"

@@ -1,5 +1,5 @@
-// The settlement contracts of the drafts: what each is built from, and the interface that stands in its sections, as
-// the draft has it. Names and types are the draft's, errors this project's.
+// The settlement contracts of the drafts: what each is built from, and the interface in its sections, as the draft has
+// it. Names and types are the draft's, errors this project's.
 import { readFileSync } from "node:fs"
 import { buildContract, contractFolder, sha256Hex, wasmLines } from "./build.ts"
 import { concat, errorsEntry, interfaceSections, notesSection, text } from "./sections.ts"

@@ -1,5 +1,5 @@
 // `npm run contract`: builds the settlement contracts and writes each beside its source, as a module and as a source of
-// the program. `npm run contract -- check` only says whether what stands there is what the sources give.
+// the program. `npm run contract -- check` only checks that the files there are what the sources give.
 import { readFileSync, writeFileSync } from "node:fs"
 import { buildContract, contractFolder, sha256Hex, wasmSource } from "./build.ts"
 import { buildDraft, drafts, draftsFolder, draftsSource } from "./drafts.ts"

@@ -1,4 +1,4 @@
-// A token for tests that can be told to lie. It keeps balances as small numbers, asks its holders for nothing but the
+// A token for tests that can be set to lie. It keeps balances as small numbers, asks its holders for nothing but the
 // authorization of `approve`, and moves or claims to move as its mode says. AssemblyScript, never put on a real ledger.
 type Val = u64
 const I128: u64 = 11

@@ -37,7 +37,7 @@ it.each([
   ["too many requests", (response: ServerResponse) => response.writeHead(429).end("slow down"), "429"],
   ["a cut connection", (response: ServerResponse) => response.destroy(), "fetch failed"]
 ])(
-  "%s instead of RPC is told with the ledger's address",
+  "reports %s instead of RPC with the ledger's address",
   async (_, answer, why) => {
     const { status, stderr, url } = await payThrough(answer)
     expect(status).toBe(1)
@@ -54,7 +54,7 @@ it("waits for a facilitator that answers and is not ready yet", async () => {
   expect(stderr).toContain("pay: the buyer could not pay: ")
 }, 120_000)
 
-it("does not wait where nobody answers", async () => {
+it("does not wait where no facilitator answers", async () => {
   const env = { ...process.env, FACILITATOR_URL: `http://127.0.0.1:${await freePort()}`, NO_COLOR: "1" }
   const pay = promisify(execFile)(process.execPath, [join(root, "examples/pay.ts")], { env, timeout: 50_000 })
   await expect(pay).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("no facilitator answers") })

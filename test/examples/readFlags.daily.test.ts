@@ -1,5 +1,4 @@
-// The example programs as a visitor starts them: what they are told and do not know, they refuse before they do
-// anything.
+// The example programs as a visitor starts them: they refuse unknown arguments before they do anything.
 import { execFile } from "node:child_process"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -15,7 +14,7 @@ const run = (example: string, ...args: ReadonlyArray<string>) =>
     (error) => ({ status: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) })
   )
 
-it("tell their usage, and refuse a flag, a word or a number that is none, before anything happens", async () => {
+it("print their usage, and refuse an invalid flag, argument or number first", async () => {
   const help = await run("pay.ts", "--help")
   expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining("pay [--upto] [--state DIR]") })
   const refused = await Promise.all([

@@ -118,7 +118,7 @@ describe("a payment that comes again", () => {
         )
       )
       expect(lost._tag).toBe("Failure")
-      // Something else is not released for it meanwhile, whatever the facilitator's records show.
+      // Another resource is not released for it meanwhile, whatever the facilitator's records show.
       expect((yield* sellAt(second.payment, second.requirements, "/b")).released).toBe(false)
       const again = yield* sellAt(second.payment, second.requirements)
       expect(again).toMatchObject({ released: true, work: { body: encode({ nth: 2 }) }, receipt: { success: true } })
@@ -146,7 +146,7 @@ describe("a payment that comes again", () => {
       const shop = by("the-secret-of-the-shop")
       const store = memoryStore()
       let isStolen = false
-      // Between verify and settle somebody else settles the same payment.
+      // Between verify and settle another caller settles the same payment.
       const client = {
         ...shop,
         settle: async (payment: unknown, requirements: unknown) => {

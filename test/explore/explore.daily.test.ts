@@ -4,7 +4,7 @@ import { defects, sound, worlds } from "./worlds.ts"
 
 describe("the settlement code, in every state that a small world can bring it to", () => {
   it.each(worlds)(
-    "$name: ends by proof only, and ends when the weather calms [S83, S90, S94]",
+    "$name: ends only with proof, and ends once conditions are calm [S83, S90, S94]",
     ({ small }) => {
       const { broken, states } = explore(small, sound)
       expect(broken).toBeUndefined()

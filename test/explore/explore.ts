@@ -1,5 +1,5 @@
 // Every reachable state of the model, each once, breadth first, so that the first history that breaks an invariant is a
-// shortest one. The invariants are looked at from the model's truth, never from what the product believes.
+// shortest one. Invariants are checked against the model's truth, never against what the product believes.
 import { unresolvedAfterLedgers } from "../../kernel/settlement/state/decide.ts"
 import {
   type Bounds,
@@ -34,9 +34,9 @@ const endViolation = ({ read, to }: Step, bounds: Bounds): string | undefined =>
   if (state === "settled" && mover === undefined) return "settled, and no money moved"
   if (state === "settled" && transaction !== mover) return `settled by ${transaction}, and ${mover} moved the money`
   const known = Math.max(read.evidence.snapshot?.ledger ?? to.ledger, read.decision.outcome.ledger ?? 0)
-  // A lost transaction that lands after the answer by which a settlement ends is not known of. Nor is it looked for
-  // once the nonce's entry has died with the authorization, when the settlement's own never landed: every ledger of its
-  // life would have to be read for each payment that expires.
+  // A lost transaction that lands after the answer by which a settlement ends is not known. Nor is it searched for once
+  // the nonce's entry has expired with the authorization, when the settlement's own never landed: that would mean
+  // reading every ledger of its life for each payment that expires.
   const ghost = to.uses.find(({ by }) => by === "ghost")
   const isForgotten =
     mover === "ghost" && (ghost!.ledger > known || (state === "expired" && known > expiresOf(bounds, index)))
@@ -71,7 +71,7 @@ const rebuildViolation = ({ from, read }: Step, bounds: Bounds): string | undefi
   return undefined
 }
 
-/** What the channel is told by an end must be so. */
+/** What an outcome reports to the channel must be true. */
 const channelViolation = ({ read, to }: Step): string | undefined => {
   if (read === undefined || read.decision._tag !== "End") return undefined
   const reported = read.decision.outcome.channel
@@ -100,10 +100,10 @@ const violationOf = (step: Step, bounds: Bounds): string | undefined =>
   holdViolation(step, bounds) ??
   bidViolation(step)
 
-/** Ledgers of calm weather in which everything that can be known is. */
+/** Ledgers under calm conditions after which everything knowable is known. */
 const calmLedgers = 12
 
-/** Whether a state ends once the weather is calm; what is met on the way is remembered. */
+/** Whether a state ends under calm conditions; results of the states on the way are cached. */
 const makeCalm = (bounds: Bounds, product: Product) => {
   const known = new Map<string, string | undefined>()
   const isOver = ({ settlements }: State) => settlements.every(({ ended }) => ended !== undefined)
@@ -121,12 +121,12 @@ const makeCalm = (bounds: Bounds, product: Product) => {
       met.push(key)
       if (ledgers === calmLedgers) state = { ...state, ledger: state.ledger + unresolvedAfterLedgers }
       if (ledgers > calmLedgers + 3) {
-        violation = "it never ends, though the weather is calm"
+        violation = "it never ends, though conditions are calm"
         break
       }
       state = calmStep(state, bounds, product)
     }
-    // When a stranger used the number after the expiry, nobody can say any more that it was free until then.
+    // When a stranger used the number after the expiry, nothing proves any more that it was free until then.
     const unknowable = ({ number }: State["settlements"][number], index: number) =>
       number?.by === "stranger" && number.ledger > expiresOf(bounds, index)
     violation ??= state.settlements.some((one, index) => one.ended?.state === "unresolved" && !unknowable(one, index))

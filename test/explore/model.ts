@@ -1,11 +1,11 @@
-// A world small enough to be tried whole: one or two settlements of one nonce, the ledger that includes what was sent
-// or does not, strangers who use the nonce or the channel, a transaction of ours whose record was lost, and a follower
-// that asks nodes which lag, forget and deny hashes. The deciding code is the product's own. Every step that could
-// happen next is a successor; nothing is drawn.
+// A model small enough to be explored completely: one or two settlements of one nonce, the ledger that includes what was
+// sent or does not, strangers that use the nonce or the channel, a transaction of ours whose record was lost, and a
+// follower that polls nodes which lag, forget and deny hashes. The deciding code is the product's own. Every possible
+// next step is a successor; nothing is random.
 //
-// What nodes may do: be behind, know no hash, not answer, look through no ledger. What they may not: show of an
-// account, of a nonce or of a ledger's transactions something other than the ledger holds as of the ledger they name. A
-// lost transaction of ours lands, if it ever does, while the settlement is open.
+// What nodes may do: be behind, know no hash, not answer, search no ledger. What they may not: report of an account, of
+// a nonce or of a ledger's transactions something other than the ledger holds as of the ledger they name. A lost
+// transaction of ours lands, if it ever does, while the settlement is open.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type {
@@ -36,7 +36,7 @@ interface Sent {
 export interface Bounds {
   /** Last ledger of each settlement's authorization, after the record's. */
   readonly lives: ReadonlyArray<number>
-  /** Ledgers after the record's that are closed in bad weather. */
+  /** Ledgers after the record's that close under bad conditions. */
   readonly ledgers: number
   /** Attempts at most. */
   readonly attempts: number
@@ -64,7 +64,7 @@ interface ModelAttempt {
   readonly flies: boolean
 }
 
-/** Who used a channel's number. */
+/** The user of a channel's sequence number. */
 interface NumberUse {
   readonly by: "paid" | "failed" | "cancel" | "stranger"
   readonly ledger: number
@@ -213,7 +213,7 @@ const openOf = (state: State, index: number, bounds: Bounds): OpenSettlement => 
   }
 }
 
-/** What one look of the follower may be told. */
+/** The possible answers to one poll of the follower. */
 interface Answers {
   readonly hash: "true" | "denied" | "denied by one behind"
   readonly snapshot: "none" | "new" | "old"
@@ -229,7 +229,7 @@ const truth: Answers = { hash: "true", snapshot: "new", search: "whole" }
 
 export type Decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions) => Decision
 
-/** How a look through ledgers tells whose a use of the nonce was. */
+/** How a search through ledgers attributes a use of the nonce. */
 export type ReadUse = (by: NonceUse["by"], index: number) => "Ours" | "Elsewhere"
 export const readUse: ReadUse = (by, index) => (by === index || (by === "ghost" && index === 0) ? "Ours" : "Elsewhere")
 
@@ -281,7 +281,7 @@ export interface Product {
   readonly readUse: ReadUse
 }
 
-/** What the follower decides after a look, in the order in which it asks; the same order as the product's. */
+/** What the follower decides after a poll; it asks in the same order as the product. */
 const readWith = (state: State, index: number, bounds: Bounds, answers: Answers, product: Product): Read => {
   const settlement = openOf(state, index, bounds)
   const options = {
@@ -472,9 +472,7 @@ export const successors = (state: State, bounds: Bounds, product: Product): Read
   return steps
 }
 
-/**
- * What happens next when the weather is calm: each settlement is looked at truly, then a ledger includes what flies.
- */
+/** The next step under calm conditions: each settlement is polled with true answers, then a ledger includes what flies. */
 export const calmStep = (state: State, bounds: Bounds, product: Product): State => {
   let at = state
   state.settlements.forEach((settlement, index) => {

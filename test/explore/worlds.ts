@@ -64,7 +64,7 @@ export const worlds: ReadonlyArray<World> = [
     small: { ...stale, ledgers: 4 }
   },
   {
-    name: "one whose channel's number somebody takes",
+    name: "one whose channel's number a stranger takes",
     bounds: { ...stale, stale: false },
     small: { ...stale, stale: false, ledgers: 4 }
   },

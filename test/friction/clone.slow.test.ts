@@ -24,7 +24,7 @@ describe.skipIf(!isRepository)("a fresh clone", () => {
     async (runtime) => {
       const steps = await playFirstMinute(cloned[runtime], join(folder, "tollkeeper"), cloned.steps)
       printSteps(`clone, ${runtime}`, steps)
-      const names = ["git clone", "npm ci", "start", "pay", "look", "channels list", "stop", "reset"]
+      const names = ["git clone", "npm ci", "start", "pay", "read", "channels list", "stop", "reset"]
       expect(steps.map(({ name }) => name)).toEqual(names)
       expect(steps.find(({ name }) => name === "stop")?.said).toBe("status 0")
     },

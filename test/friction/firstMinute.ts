@@ -1,6 +1,6 @@
-// The first minute of somebody new, played for real and timed: install, start, pay, look, stop, reset. Once in an empty
-// folder with the package that `npm pack` makes, once in a fresh clone, each on Node or on Deno. Ports are free ones.
-// What is needed from outside is the npm registry.
+// A newcomer's first minute, played for real and timed: install, start, pay, read, stop, reset. Once in an empty folder
+// with the package that `npm pack` makes, once in a fresh clone, each on Node or on Deno. Ports are free ones. It needs
+// the npm registry and nothing else from outside.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs"
@@ -37,7 +37,7 @@ export const denoProgram = (): string => {
   return existsSync(installed) ? installed : "deno"
 }
 
-/** What npm tells a script about the script that runs it would confuse a package's program. */
+/** Variables that npm sets for the script it runs would confuse a package's program. */
 const environment = (): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"))),
   DATABASE_URL: "",
@@ -99,7 +99,7 @@ const read = async (url: string): Promise<string> => {
   return `${answers.length} pages and files answer 200`
 }
 
-/** Start, pay, look, stop, reset, in a folder where the program can be run in this way. */
+/** Start, pay, read, stop, reset, in a folder where the program can be run in this way. */
 export const playFirstMinute = async (way: Way, folder: string, installing: ReadonlyArray<Step>) => {
   const steps: Array<Step> = [...installing]
   const step = async <A>(name: string, work: () => Promise<A>, said: (result: A) => string): Promise<A> => {
@@ -121,7 +121,7 @@ export const playFirstMinute = async (way: Way, folder: string, installing: Read
       (text) => lineWith(text, /SUCCESS in ledger \d+/)
     )
     await step(
-      "look",
+      "read",
       () => read(serving.url),
       (text) => text
     )
@@ -181,7 +181,7 @@ export const installPacked = async (archive: string, folder: string) => {
   }
 }
 
-/** A fresh clone of what is committed here; `npm start` installs by itself. */
+/** A fresh clone of what is committed here; `npm start` installs its dependencies. */
 export const clone = async (folder: string) => {
   const step = await timed("git clone", async () => {
     await run("git", ["clone", "--quiet", "--depth", "1", `file://${root}`, folder], root)

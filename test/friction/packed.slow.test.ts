@@ -55,7 +55,7 @@ describe("the package", () => {
         "npm install",
         "start",
         "pay",
-        "look",
+        "read",
         "channels list",
         "stop",
         "reset"

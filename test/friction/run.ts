@@ -1,6 +1,6 @@
-// `npm run friction`: what somebody meets who starts, operates or attacks this program for the first time, played for
-// real, one thing after the other; the sentence that each gives is printed. It fails where a sentence is missing, says
-// nothing of what to do, or shows a trace. Ports are free ones, folders are temporary, and what it starts it ends.
+// `npm run friction`: what a new user, operator or attacker meets first, played for real, one item after another; the
+// message that each gives is printed. It fails where a message is missing, says nothing of what to do, or shows a stack
+// trace. Ports are free ones, folders are temporary, and every process it starts is stopped.
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -45,7 +45,7 @@ const wordsOf = (line: string): string => {
   }
 }
 
-/** The sentence among what was written: the line that matches, told as a person would read it. */
+/** The message in the output: the matching line, as a person would read it. */
 const sentenceIn = (text: string, wanted: RegExp): string | undefined =>
   text
     .split("\n")
@@ -80,7 +80,7 @@ const answerOf = async (url: string, init: RequestInit = {}): Promise<Outcome> =
   return { status: response.status, text: await response.text() }
 }
 
-/** One request written by hand, since `fetch` names the Host by itself. */
+/** One request written by hand, since `fetch` sets the Host itself. */
 const raw = (port: number, lines: ReadonlyArray<string>, end = "\r\n\r\n"): Promise<Outcome> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1")
@@ -258,7 +258,7 @@ const beside: ReadonlyArray<Item> = [
     status: 0
   },
   {
-    name: "settlements show of nobody beside it",
+    name: "settlements show of an unknown id beside it",
     play: () => tollkeeper("settlements", "show", "x", "--state", state),
     says: /no settlement has .*`tollkeeper settlements list`/
   },
@@ -360,7 +360,7 @@ const play = async (items: ReadonlyArray<Item>) => {
     const hasTrace = /\n\s+at .*:\d+:\d+\)?(\n|$)|Help requested/.test(outcome.text)
     const isRight = sentence !== undefined && !hasTrace && outcome.status === status
     if (!isRight) errors++
-    console.log(`${isRight ? "ok   " : "FAULT"} ${name}`)
+    console.log(`${isRight ? "ok    " : "FAILED"} ${name}`)
     console.log(`      ${(sentence ?? `(${outcome.status}) ${outcome.text.slice(-600)}`).slice(0, 400)}`)
   }
 }

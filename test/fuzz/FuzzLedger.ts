@@ -1,7 +1,7 @@
-// A ledger for strangers' contracts: each module of a batch is simulated, uploaded, created and called by an account of
-// its own, with resources made up by hand, so that it also reaches the ledger when the simulation refused it. What must
-// never happen is written down as a breach; how long the slowest answer and the slowest ledger took is measured in time
-// on the processor, and judged by nobody here.
+// A ledger for hostile contracts: each module of a batch is simulated, uploaded, created and called by an account of its
+// own, with hand-made resources, so that it also reaches the ledger when the simulation refused it. What must never
+// happen is recorded as a breach; the slowest answer and the slowest ledger are measured in processor time, without a
+// limit here.
 import { Effect, Layer, ManagedRuntime } from "effect"
 import type { LocalLedgerOptions } from "../../plugins/ledger-local/LocalLedger.ts"
 import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"

@@ -1,7 +1,7 @@
-// A ledger for strangers' requests: over HTTP, as they come, with bodies that are nearly JSON-RPC and paths that are
-// nearly right. Every answer must be one that the interface knows; none may be an internal error, and the ledger goes
-// on closing. What must never happen is written down as a breach; how long the slowest answer and the slowest ledger
-// took is measured in time on the processor, and judged by nobody here.
+// A ledger for hostile requests: over HTTP, with bodies that are nearly JSON-RPC and paths that are nearly right. Every
+// answer must be one that the interface defines; none may be an internal error, and the ledger keeps closing. What must
+// never happen is recorded as a breach; the slowest answer and the slowest ledger are measured in processor time,
+// without a limit here.
 import { Effect, ManagedRuntime } from "effect"
 import { Asset, Contract, Keypair, nativeToScVal, Operation, xdr } from "@stellar/stellar-sdk"
 import { handle } from "../../plugins/ledger-local/httpApi.ts"
@@ -135,7 +135,7 @@ const codes: ReadonlySet<number> = new Set<number>(Object.values(RpcCode).filter
 /** Statuses that the other paths may have. */
 const statuses: ReadonlySet<number> = new Set([200, 201, 204, 400, 404, 405, 409, 413])
 
-/** Sends so many requests, of which one in twelve is none of JSON-RPC; the same seed sends the same. */
+/** Sends `count` requests, of which one in twelve is no JSON-RPC; the same seed sends the same. */
 export const fuzzRpc = async (requests: number, seed: number): Promise<RpcOutcome> => {
   const runtime = ManagedRuntime.make(fuzzLayer({ retentionLedgers: 64, retentionTransactions: 1_000 }))
   const run = runtime.runPromise

@@ -1,5 +1,5 @@
-// Random JSON-RPC requests that know what a valid one looks like: a real request of each method, then changed in one to
-// four places. Texts that are base64 are changed in their bytes, so that what is read of them is nearly XDR.
+// Random JSON-RPC requests near valid ones: a real request of each method, changed in one to four places. Base64 texts
+// are changed in their bytes, so that they decode to nearly valid XDR.
 import type { Dice } from "./Dice.ts"
 
 export interface Request {

@@ -132,7 +132,7 @@ const mutations: ReadonlyArray<(dice: Dice, sections: Array<Bytes>) => ReadonlyA
     const [moved] = sections.splice(dice.below(sections.length), 1)
     return sections.toSpliced(dice.below(sections.length + 1), 0, moved!)
   },
-  // A section nobody expects.
+  // An unexpected section.
   (dice, sections) =>
     sections.toSpliced(dice.below(sections.length), 0, [dice.below(16), ...sized([dice.below(256), 0])]),
   // Cut off.

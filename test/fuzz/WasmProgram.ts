@@ -173,7 +173,7 @@ export class WasmProgram {
       case 4:
         return this.#block([0x02, VOID], () => this.#statements(depth - 1))
       case 5:
-        // Half of the loops go round again whatever happens.
+        // Half of the loops repeat unconditionally.
         return this.#block([0x03, VOID], () => [
           ...this.#statements(depth - 1),
           ...(dice.onceIn(2) ? [0x0c, 0] : [...this.#expression(I32, 1), 0x0d, 0])

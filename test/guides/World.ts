@@ -1,7 +1,7 @@
-// What a guide's reader has: a clone, a `tollkeeper` on the PATH, a shell that remembers where it is and what was
-// exported, and free ports in place of those that the guide names, so that guides run beside each other and beside a
-// facilitator of the developer's own. The words that are filled in are told in `README.md` beside this file. Whatever
-// the guide left running is stopped in the end.
+// The environment of a guide's reader: a clone, a `tollkeeper` on the PATH, a shell that keeps its folder and exports,
+// and free ports in place of those that the guide names, so that guides run beside each other and beside a developer's
+// own facilitator. `README.md` beside this file lists the words that are filled in. Programs that the guide left running
+// are stopped at the end.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {
@@ -66,7 +66,7 @@ export class World {
     this.#database = database
   }
 
-  /** `database` makes an empty one and tells its URL. */
+  /** `database` makes an empty one and returns its URL. */
   static async open(name: string, database: (name: string) => Promise<string>): Promise<World> {
     const folder = mkdtempSync(join(tmpdir(), `tollkeeper-guide-${name}-`))
     const clone = join(folder, "tollkeeper")
@@ -160,7 +160,7 @@ export class World {
     writeFileSync(file, await this.#filled(text))
   }
 
-  /** Starts a program and waits until its URL answers, whatever the answer but that it is not ready. */
+  /** Starts a program and waits until its URL answers anything but "not ready". */
   async leave(text: string, url: string): Promise<void> {
     const filled = await this.#filled(`${text}\n${url}`)
     const [address = "", ...command] = filled.split("\n").reverse()
@@ -214,7 +214,7 @@ export class World {
       try {
         process.kill(-child.pid!, "SIGKILL")
       } catch {
-        // It has ended by itself.
+        // It has exited already.
       }
     }
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 })

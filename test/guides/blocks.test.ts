@@ -1,4 +1,4 @@
-// How a guide's blocks are told apart; `npm run guides` runs what is found here.
+// How a guide's blocks are classified; `npm run guides` runs what is found here.
 import { describe, expect, it } from "vitest"
 import { blocksOf, missingIn, stepsOf } from "./blocks.ts"
 
@@ -27,7 +27,7 @@ describe("a block", () => {
 })
 
 describe("a block of commands", () => {
-  it("leaves a program running where it says so, and goes on with the next line", () => {
+  it("leaves a program running where it says so, and continues with the next line", () => {
     expect(
       stepsOf(
         "cd shop\nnode a.mjs \\\n  --x    # leave it running; it answers at http://127.0.0.1:3000\ncurl x\n# now stop it: Ctrl+C"

@@ -22,7 +22,7 @@ const named = /^(?:#|\/\/|--|;) ([\w./-]+\.[a-z]+)$/
 const left = /^(.*?)\s+# leave it running; it answers at (https?:\/\/\S+)$/
 const stopped = /^# now stop it\b/
 
-/** The lines of a block of commands, those in a row as one run; a line that ends in a backslash goes on. */
+/** The lines of a block of commands, those in a row as one run; a line that ends in a backslash continues. */
 export const stepsOf = (text: string): ReadonlyArray<Step> => {
   const steps: Array<Step> = []
   let lines: Array<string> = []
@@ -77,7 +77,7 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
   return blocks
 }
 
-/** The lines of `shows` that `output` does not hold, in whichever order; `…` stands for anything. */
+/** The lines of `shows` that `output` does not hold, in any order; `…` matches anything. */
 export const missingIn = (output: string, shows: string): ReadonlyArray<string> => {
   const plain = stripVTControlCharacters(output).replace(/[ \t]+/g, " ")
   return shows.split("\n").filter((line) => {

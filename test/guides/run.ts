@@ -1,5 +1,5 @@
-// `npm run guides`: every block of README.md and of the guides, run as it stands there, guide by guide in the world of
-// a reader (`README.md` beside this file tells the marks). Words name guides: `npm run guides -- seller operator`.
+// `npm run guides`: runs every block of README.md and of the guides as written, guide by guide in an environment of its
+// own (`README.md` beside this file explains the marks). Arguments name guides: `npm run guides -- seller operator`.
 // Prints how many blocks were run, and each that was not with its reason; fails when one does not do what its guide
 // says.
 import { PgClient } from "@effect/sql-pg"

@@ -1,7 +1,7 @@
-// A database of version 0.1, with payments in flight, under the program of today. It is made here by the migrations of
-// 0.1 themselves: they stand unedited (their checksums are in every database), so a folder that holds them alone makes
-// the tables of 0.1. Its rows are real as well: a facilitator records payments over a ledger that lives on, one that
-// ends, one whose transaction is sent and one that dies before it is sent, and every column that 0.1 had is copied.
+// A database of version 0.1, with payments in flight, opened by the current program. It is made here by the migrations
+// of 0.1 themselves: they are never edited (their checksums are in every database), so a folder that holds only them
+// makes the tables of 0.1. Its rows are real as well: a facilitator records payments over a ledger that lives on, one
+// that ends, one whose transaction is sent and one that dies before it is sent, and every column that 0.1 had is copied.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -43,7 +43,7 @@ const tables = [
 const price = 10_000n
 const plugins = "plugins=[x402-exact, catalog, search-lexical, analytics, webhooks]"
 
-/** A database that outlives whoever opens it. */
+/** A database that outlives the processes that open it. */
 const openOnce = (kind: DatabaseKind): Effect.Effect<Layer.Layer<DatabaseSource>, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const opened = yield* (yield* Effect.provide(DatabaseSource, sourceLayer(kind))).open
@@ -104,7 +104,7 @@ const makeVersion01 = Effect.fnUntraced(function* (kind: DatabaseKind, world: Fa
     database: kind,
     ledgerUrl: world.ledgerUrl,
     environment: { SPONSOR_SECRET: sponsor.secret() },
-    // Whoever is held dies there, the follower too.
+    // Every waiting request is interrupted there, the follower too.
     atStep: (step) =>
       Effect.suspend(() => {
         reached.add(step)
@@ -158,7 +158,7 @@ describe("a database of version 0.1 with payments in flight", () => {
           payments.map(() => ["settled", "anonymous"])
         )
         expect(yield* world.balance(seller.publicKey())).toBe(price * 3n)
-        // Asked again, whoever heard nothing hears the truth, and nothing is paid twice.
+        // Asked again, a caller without an answer receives the truth, and nothing is paid twice.
         const retry = yield* after.settle(payments[2].body)
         expect(retry.json).toMatchObject({ success: true })
         expect(yield* world.balance(seller.publicKey())).toBe(price * 3n)
