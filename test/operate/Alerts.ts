@@ -1,5 +1,5 @@
-// What a scene asks of the alerts: silent before, fired by the cause, gone with it. Without Prometheus nothing is
-// judged, and each word says so.
+// A scene's assertions about alerts: silent before, fired by the cause, cleared after it. Without Prometheus nothing is
+// checked, and the printed line says so.
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Monitor } from "./Monitor.ts"
 
@@ -24,7 +24,7 @@ export class Alerts {
     )
   }
 
-  /** Throws when it stands already: then a scene could not tell its own doing. */
+  /** Throws when it is active already: a scene could not attribute it to its own cause. */
   readonly silent = async (...names: ReadonlyArray<string>): Promise<void> => {
     for (const name of names) {
       const [active] = await this.#activeAlerts(name, {})
@@ -32,7 +32,7 @@ export class Alerts {
     }
   }
 
-  /** Waits until nothing stands: Prometheus has scraped, and nobody would be woken. */
+  /** Waits until no alert is active, after a scrape by Prometheus. */
   readonly calm = async (): Promise<void> => {
     const since = performance.now()
     const activeNames = async () => ((await this.#monitor?.activeAlerts()) ?? []).map(({ labels }) => labels["alertname"])
@@ -44,7 +44,7 @@ export class Alerts {
 
   /** Waits until it fires; as text, how long that took. */
   readonly fires = async (name: string, labels: Labels = {}): Promise<string> => {
-    if (this.#monitor === undefined) return `${name} not judged`
+    if (this.#monitor === undefined) return `${name} not checked`
     const since = performance.now()
     while (!(await this.#activeAlerts(name, labels)).some(({ state }) => state === "firing")) {
       if (performance.now() - since > millisMax) throw new Error(`${name} did not fire`)
@@ -68,7 +68,7 @@ export class Alerts {
     for (const name of names) {
       const since = performance.now()
       while ((await this.#activeAlerts(name, {})).length > 0) {
-        if (performance.now() - since > millisMax) throw new Error(`${name} still stands`)
+        if (performance.now() - since > millisMax) throw new Error(`${name} is still active`)
         await sleep(250)
       }
     }

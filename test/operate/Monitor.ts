@@ -1,6 +1,6 @@
-// A real Prometheus that scrapes the replicas and plays the shipped rules: their expressions as they are, the time that
-// each must hold before anybody is told divided by `pace`, since nobody waits ten minutes for each scene. Without the
-// program on PATH there is nobody to judge alerts, which the caller is told.
+// A real Prometheus that scrapes the replicas and evaluates the shipped rules: their expressions unchanged, their `for`
+// divided by `pace`, since no scene can wait ten minutes. Without the program on PATH alerts are not checked, which the
+// caller learns from `undefined`.
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
@@ -25,7 +25,7 @@ export interface MonitorOptions {
   readonly operatorKey: string
 }
 
-/** An alert that stands: `pending` while its time has not passed. */
+/** An active alert: `pending` until its `for` has passed. */
 export interface ActiveAlert {
   readonly state: "pending" | "firing"
   readonly labels: Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
 // A facilitator as a supervisor like compose runs it: a process of the shipped command and profile, secrets in files,
-// started again when it ends by itself, and counted as ready only when its readiness says so. Its environment is what
-// is given here and nothing of who runs this.
+// restarted when it exits, and counted as ready only when its readiness says so. Its environment is what is given here
+// and nothing of the caller's.
 import { type ChildProcess, spawn } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import process from "node:process"
@@ -17,7 +17,7 @@ export interface ReplicaOptions {
 const backOffMillis = 500
 /** A start runs migrations and waits for its turn on a busy machine. */
 const readyMillisMax = 120_000
-/** Longer than any stop may take: what is still there then is killed, and that is told by its time. */
+/** Longer than any stop may take: a process still there then is killed, which its stop time shows. */
 const stopMillisMax = 30_000
 
 const clean = (own: Readonly<Record<string, string>>) => ({

@@ -1,4 +1,4 @@
-// The ledger's RPC as a provider runs it, in front of the real one: it can die, refuse submissions, and tell of close
+// The ledger's RPC as a provider runs it, in front of the real one: it can die, refuse submissions, and report close
 // times that are not those of this machine's clock. Nothing else is changed.
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -7,9 +7,9 @@ export interface RpcEndpoint {
   readonly url: string
   /** Dead: every connection is cut. */
   isDead: boolean
-  /** Submissions are refused with 503, so whatever is recorded stays open. */
+  /** Submissions are refused with 503, so recorded settlements stay open. */
   holds: boolean
-  /** Added to the close times that it tells. */
+  /** Added to the close times that it reports. */
   skewSeconds: number
   readonly close: () => Promise<void>
 }

@@ -1,6 +1,6 @@
-// Buyers that pay sellers by way of whichever replica answers, as a balancer over their readiness would have it: a
-// payment is brought again until its answer is final, as a seller does that must not lose it. What everybody was told
-// is kept, and compared with the ledger's own balances at the end.
+// Buyers that pay sellers through any replica that answers, as a balancer over their readiness would: a payment is sent
+// again until its answer is final, as a seller does that must not lose it. Every answer is kept and compared with the
+// ledger's own balances at the end.
 import { Keypair } from "@stellar/stellar-sdk"
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Random } from "../simulation/random.ts"
@@ -15,7 +15,7 @@ const endMillisMax = 300_000
 const buyersCount = 24
 const sellersCount = 3
 
-/** A payment whose success its seller was told of. */
+/** A payment whose seller received success. */
 export interface Paid {
   readonly body: unknown
   readonly transaction: string
@@ -39,7 +39,7 @@ export interface TrafficOptions {
 
 export class Traffic {
   readonly paid: Array<Paid> = []
-  /** Payments that ended otherwise than settled, or never: nobody may have one. */
+  /** Payments that ended otherwise than settled, or never; must stay empty. */
   readonly lost: Array<string> = []
   /** Requests that were brought again because a replica did not answer. */
   unanswered = 0
@@ -64,7 +64,7 @@ export class Traffic {
       await askFriendbot(this.#options.ledgerUrl, account.publicKey(), 100)
   }
 
-  /** A signed payment of one of the buyers, and who is who in it. */
+  /** A signed payment of one of the buyers, with its buyer and seller. */
   readonly make = async () => {
     const { random, rpc } = this.#options
     const buyer = random.pick(this.#buyers)
@@ -80,7 +80,7 @@ export class Traffic {
     return { body, buyer: buyer.publicKey(), seller }
   }
 
-  /** One answer of `/settle`; undefined when nobody answered. */
+  /** One answer of `/settle`; undefined when there was none. */
   readonly settle = async (body: unknown, key = this.#options.key()): Promise<any> => {
     try {
       const response = await fetch(`${this.#options.random.pick(this.#options.urls)}/settle`, {
@@ -103,7 +103,7 @@ export class Traffic {
     while (performance.now() < end && !this.#hasQuit) {
       const answer = await this.settle(made.body, key)
       const hasHash = /^[0-9a-f]{64}$/.test(String(answer?.transaction))
-      // Whoever lost the first answer hears that it is settled, with the hash.
+      // A caller that lost the first answer learns that it is settled, with the hash.
       if (answer?.success === true || (answer?.errorReason === "settle_ledger_already_settled" && hasHash)) {
         this.#settled(made, answer.transaction)
         return true
@@ -163,7 +163,7 @@ export class Traffic {
     await Promise.all(this.#running)
   }
 
-  /** Returns when so many more have settled than at the call. */
+  /** Returns when `count` more have settled than at the call. */
   readonly more = async (count: number): Promise<void> => {
     const goal = this.paid.length + count
     const end = performance.now() + endMillisMax
@@ -190,7 +190,7 @@ export class Traffic {
       const address = one.publicKey()
       await compare(address, started - (this.#spent.get(address) ?? 0n), "buyer")
     }
-    if (this.#doubled > 0) issues.push(`${this.#doubled} transactions were told of two payments`)
+    if (this.#doubled > 0) issues.push(`${this.#doubled} transactions were reported for two payments`)
     for (const lost of this.lost) issues.push(`lost: ${lost}`)
     return issues
   }

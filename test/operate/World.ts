@@ -1,6 +1,6 @@
-// What is operated: two replicas of the shipped profile over one PostgreSQL, each with two RPC endpoints in front of
-// one ledger process, secrets in files as the compose file has them, Prometheus beside them, and buyers that pay all
-// the time. A scene changes something here and looks at what comes of it.
+// The deployment under test: two replicas of the shipped profile over one PostgreSQL, each with two RPC endpoints in
+// front of one ledger process, secrets in files as the compose file has them, Prometheus beside them, and buyers that
+// pay all the time. A scene changes something here and checks the effect.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFile } from "node:child_process"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -31,14 +31,14 @@ const smallStroopsMax = 300_000
 export interface WorldOptions {
   readonly seed: number
   readonly clients: number
-  /** The program of Prometheus; without it no alert is judged. */
+  /** The program of Prometheus; without it alerts are not checked. */
   readonly prometheus: string | undefined
   readonly pace: number
   /** Longest time that a replica may take to stop. */
   readonly stopMillisMax: number
 }
 
-/** Where the seeds stand, which is what a rotation changes. */
+/** The place of the seeds, which a rotation changes. */
 export interface Signing {
   readonly environment: Readonly<Record<string, string>>
   readonly set: ReadonlyArray<string>
@@ -228,7 +228,7 @@ export class World {
     return { status: answer.status, text, ...(text.startsWith("{") ? JSON.parse(text) : {}) }
   }
 
-  /** The value of a metric without labels; undefined while it is not told. */
+  /** The value of a metric without labels; undefined while it is not reported. */
   readonly metric = async (replica: Replica, name: string): Promise<number | undefined> => {
     const { text } = await this.ask(replica, "/metrics", this.operatorKey)
     const line = (text as string).split("\n").find((one) => one.startsWith(`${name} `))
@@ -258,17 +258,17 @@ export class World {
     this.write("database_url", url)
   }
 
-  /** Takes stroops away from the sponsor as nobody should; the audit will name it. How much it took. */
+  /** Transfers stroops from the sponsor outside the facilitator; the audit must name it. Returns how much. */
   readonly drain = async (to: string, stroops: bigint): Promise<bigint> => {
     const { hash, hasSucceeded } = await payXlm(this.rpc, this.sponsor, to, stroops)
     this.#drains.push(hash)
-    // Fees of payments may have been charged between the look and this.
+    // Fees of payments may have been charged between reading the balance and this.
     return hasSucceeded ? stroops : 0n
   }
 
   /** What database and ledger disagree about once everything has ended; nothing when they agree. */
   readonly issues = async (): Promise<ReadonlyArray<string>> => {
-    // A mismatch is told by the exit code as well.
+    // A mismatch sets the exit code as well.
     const report = await this.besideOne("audit").catch(({ stderr, stdout }) => {
       if (stdout === "") throw new Error(`the audit says nothing: ${stderr}`)
       return JSON.parse(stdout)

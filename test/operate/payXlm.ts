@@ -1,5 +1,4 @@
-// A payment of XLM between ordinary accounts, as anybody makes one: built, signed, sent, awaited. It stands outside the
-// facilitator and knows nothing of it.
+// A payment of XLM between ordinary accounts: built, signed, sent, awaited. It does not use the facilitator.
 import { Account, Asset, type Keypair, Networks, Operation, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import { awaitTransaction, type RpcCall } from "../support/rpcCall.ts"
 

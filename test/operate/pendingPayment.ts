@@ -7,7 +7,7 @@ type Made = Awaited<ReturnType<World["traffic"]["make"]>>
 
 export interface Pending {
   readonly made: Made
-  /** Told beside the answer that its outcome is not known. */
+  /** Returned with an answer whose outcome is not known. */
   readonly transaction: string
 }
 
@@ -27,7 +27,7 @@ export const pendingPayment = async ({ traffic }: World): Promise<Pending> => {
   throw new Error("no payment became pending")
 }
 
-/** Waits until it is settled by the transaction that was told; its seller hears so. */
+/** Waits until it is settled by the reported transaction, and its seller receives success. */
 export const settledInTheEnd = async (world: World, { made, transaction }: Pending): Promise<void> => {
   const before = world.traffic.paid.length
   if (!(await world.traffic.bring(made))) throw new Error(`${transaction} was pending and did not settle`)

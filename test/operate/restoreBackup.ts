@@ -52,7 +52,7 @@ export const restoreBackup = async ({ alerts, world }: Stage): Promise<string> =
   await alerts.clears("TollkeeperDown")
   for (const one of pending) await settledInTheEnd(world, one)
 
-  // Whoever paid after the backup comes again, and hears of the same transaction.
+  // A payer that paid after the backup sends again, and receives the same transaction.
   let adopted = 0
   for (const { body, transaction } of unknown) {
     const answer = await traffic.ended(body)
@@ -64,6 +64,6 @@ export const restoreBackup = async ({ alerts, world }: Stage): Promise<string> =
   await traffic.more(6)
   return (
     `${pending.length} in flight in the dump settled after it was restored, ${adopted} that it does not know were ` +
-    `found on the ledger and told the same transaction; ${fired}`
+    `found on the ledger and answered with the same transaction; ${fired}`
   )
 }

@@ -1,6 +1,6 @@
-// Other keys while payments go on, by every route that there is: files that the running processes read again, variables
-// and settings by a rolling restart, a sealed file, a signer on another machine; channels, and the callers' own keys.
-// Each time a payment is pending under the keys of before, and settles.
+// Key rotation while payments continue, by every route: files that the running processes read again, variables and
+// settings by a rolling restart, a sealed file, a signer on another machine; channels, and the callers' own keys. Each
+// time a payment is pending under the previous keys, and settles.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Exit, Scope } from "effect"
 import { renameSync } from "node:fs"
@@ -130,6 +130,6 @@ export const rotateKeys = async ({ alerts, world }: Stage): Promise<string> => {
   await alerts.silent("TollkeeperDown")
   return (
     `by ${done.join(", ")}: one payment pending in each settled, ${world.traffic.paid.length - before} in all; ` +
-    "nobody is woken"
+    "no alert fired"
   )
 }

@@ -29,7 +29,7 @@ if (stranger !== undefined) {
 }
 const prometheus = values["without-alerts"] ? undefined : prometheusProgram()
 if (prometheus === undefined && !values["without-alerts"]) {
-  console.log("no prometheus on PATH, which judges the alerts: install it, or play --without-alerts")
+  console.log("no prometheus on PATH, which evaluates the alerts: install it, or run --without-alerts")
   process.exit(2)
 }
 

@@ -1,5 +1,5 @@
-// What happens to an operator's facilitators, each scene with the alert that tells of it. A scene leaves the world as
-// it found it: replicas ready, payments going on.
+// Operational incidents of an operator's facilitators, each scene with the alert that reports it. A scene leaves the
+// deployment as it found it: replicas ready, payments continuing.
 import { Keypair } from "@stellar/stellar-sdk"
 import { setTimeout as sleep } from "node:timers/promises"
 import { askFriendbot } from "../support/rpcCall.ts"
@@ -52,7 +52,7 @@ const rollingRestart: Scene = {
     await alerts.silent("TollkeeperDown", "TollkeeperRestarting")
     return (
       `stopped in ${stops.map(seconds).join(" and ")} s beside ${connections} open connections (${asked} requests), ` +
-      `${world.traffic.paid.length - before} payments settled meanwhile; nobody is woken`
+      `${world.traffic.paid.length - before} payments settled meanwhile; no alert fired`
     )
   }
 }
@@ -81,7 +81,7 @@ const crashes: Scene = {
 const goneReplica: Scene = {
   name: "gone",
   play: async ({ alerts, world }) => {
-    // The rule's half hour is of looks a minute apart: most of them have to have seen both.
+    // The rule's half hour is of samples a minute apart: most of them have to have seen both.
     await alerts.reads("quantile_over_time(0.5, count(tollkeeper_build_info)[30m:1m])", (value) => value === 2)
     await alerts.clears("TollkeeperReplicaGone")
     const two = world.replicas[1]!
@@ -91,7 +91,7 @@ const goneReplica: Scene = {
     two.start()
     await two.ready()
     await alerts.clears("TollkeeperReplicaGone")
-    return `one stopped for good, the other goes on alone; ${fired}`
+    return `one stopped permanently, the other continues alone; ${fired}`
   }
 }
 
@@ -105,7 +105,7 @@ const fullBudget: Scene = {
       const made = await world.traffic.make()
       const answer = await world.traffic.settle(made.body, world.smallKey)
       if (answer?.errorReason === "settle_ledger_sponsor_budget_exceeded") refused = answer
-      // Whatever else it is, its end is known before the next one.
+      // Any other outcome is known before the next payment.
       else if (await world.traffic.bring(made, world.smallKey)) settled += 1
       if (settled > 100) throw new Error("the budget of the small key never ends")
     }
@@ -115,7 +115,7 @@ const fullBudget: Scene = {
       await alerts.fires("TollkeeperBudgetLow", scope)
     ]
     await world.traffic.more(3)
-    return `refused after ${settled} payments of its key, other keys go on; ${fired.join(", ")}`
+    return `refused after ${settled} payments of its key, other keys continue; ${fired.join(", ")}`
   }
 }
 
@@ -131,7 +131,7 @@ const skewedClock: Scene = {
     await world.traffic.more(4)
     for (const endpoint of two) endpoint.skewSeconds = 0
     await alerts.clears("TollkeeperClockSkewed")
-    return `replica two reads ${skew?.toFixed(0)} s, payments go on; ${fired}`
+    return `replica two reads ${skew?.toFixed(0)} s, payments continue; ${fired}`
   }
 }
 

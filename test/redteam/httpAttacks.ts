@@ -47,7 +47,7 @@ const attacks: ReadonlyArray<Attack> = [
       tamper: (cast) => ({ from: cast[role], source: cast[role], credentials: "sourceAccount" })
     },
     {
-      name: `the ${role} as payer, in an authorization nobody signed`,
+      name: `the ${role} as payer, in an unsigned authorization`,
       reasons: [`${exact}_facilitator_is_payer`],
       tamper: (cast) => ({ from: cast[role], authAddress: cast[role], signatureValue: () => xdr.ScVal.scvVoid() })
     },
@@ -227,7 +227,7 @@ const attacks: ReadonlyArray<Attack> = [
     reasons: wrongFunction(),
     tamper: () => ({ functionName: "burn", args: ([from, , amount]) => [from!, amount!] })
   },
-  { name: "a name that looks like transfer", reasons: wrongFunction(), tamper: () => ({ functionName: "Transfer" }) },
+  { name: "a name similar to transfer", reasons: wrongFunction(), tamper: () => ({ functionName: "Transfer" }) },
   {
     name: "a fourth argument",
     reasons: wrongFunction(),

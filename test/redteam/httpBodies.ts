@@ -1,7 +1,6 @@
 // Bodies that no honest client sends, as data: broken JSON, JSON that is too deep or too large, wrong types at every
-// place of an otherwise plausible request, and transactions that are no transactions. Each names itself in words. All
-// are made from one template whose payment nobody could settle, so that the only right answer to any of them is a
-// refusal.
+// place of an otherwise plausible request, and invalid transactions. Each has a name. All are made from one template
+// whose payment cannot be settled, so that the only right answer to any of them is a refusal.
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { makePayment } from "../support/buyer.ts"
 
@@ -30,7 +29,7 @@ const bytes = (...parts: ReadonlyArray<string | ReadonlyArray<number>>): Uint8Ar
 const nested = (open: string, close: string, depth: number, core = "") =>
   open.repeat(depth) + core + close.repeat(depth)
 
-/** Bodies that are wrong before anybody asks what they mean. */
+/** Bodies that are invalid before their meaning matters. */
 export const brokenBodies = (template: any): ReadonlyArray<HttpBody> => {
   const text = JSON.stringify(template)
   const inner = text.slice(1, -1)
@@ -172,7 +171,7 @@ const amounts = [
   "10000\n"
 ]
 
-/** Amounts and addresses that look almost right, in both copies of the terms. */
+/** Amounts and addresses that are almost right, in both copies of the terms. */
 export const senselessTerms = (template: any): ReadonlyArray<HttpBody> => {
   const both = (key: string, value: unknown) => {
     const copy = structuredClone(template)

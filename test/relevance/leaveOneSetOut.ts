@@ -1,7 +1,7 @@
 // Each own set's score when nothing was chosen on it. For each set the settings of ranking are chosen anew from a grid
-// on the other sets alone, whole sets left out, and the left-out set is measured with what they chose; beside it
-// stands the tuned score, of the settings that the program comes with. What is written into the code is not chosen
-// anew: those figures are still flattered by as much as that was read from a set.
+// on the other sets alone, whole sets left out, and the left-out set is measured with what they chose; beside it is the
+// tuned score, of the settings that the program ships with. What is written into the code is not chosen anew: those
+// figures are still flattered by as much as that was read from a set.
 import type { Dataset } from "./dataset.ts"
 import { type OwnSet, ownSet } from "./judged.ts"
 import type { Measured } from "./measure.ts"

@@ -1,5 +1,5 @@
-// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, and each query over
-// HTTP with its filters in each mode. As everybody has it, or with the recorded dense ranking behind an embeddings
+// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, and each query over HTTP
+// with its filters in each mode. In the default configuration, or with the recorded dense ranking behind an embeddings
 // endpoint.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-// A page that shows each query's first ten beside what was judged right for it, for reading where a ranking goes wrong.
+// A page that shows each query's first ten results beside the graded ones, to see where a ranking goes wrong.
 import type { Dataset } from "./dataset.ts"
 import type { Measured } from "./measure.ts"
 

@@ -1,12 +1,12 @@
-// `npm run relevance`: how good search is. On the shared relevance set or on another one of its form (`--queries`,
+// `npm run relevance`: search quality. On the shared relevance set or on another one of its form (`--queries`,
 // `--judgments`, `--dense`): nDCG@10, reciprocal rank and recall@20 by class of query and in all, of the lexical branch
-// with its feedback, of what everybody has without a key, of the recorded dense ranking and of all fused, with 95 %
-// bootstrap intervals and floors. Then the project's own five sets (`judged.ts`), as everybody has it: by half, how
-// many queries find a right answer first and among three, and what is found where there is no answer; and the three
-// sets of questions in other languages. Price queries and those without a fitting resource stand apart. `--only NAME`
-// runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half tuning` or
-// `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside what was
-// judged. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
+// with its feedback, of the default configuration without a key, of the recorded dense ranking and of all fused, with
+// 95 % bootstrap intervals and floors. Then the project's own five sets (`judged.ts`), in the default configuration: by
+// half, how many queries find a right answer first and among three, and what is found where there is no answer; and the
+// three sets of questions in other languages. Price queries and those without a fitting resource are listed apart.
+// `--only NAME` runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half
+// tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside the
+// graded ones. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
 // (`leaveOneSetOut.ts`). The last line is the figures.
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
@@ -99,7 +99,7 @@ const onShared = async (): Promise<boolean> => {
 const ownFloors = {
   judged: { first: 0.7, three: 0.88, none: 0, silent: 1 },
   trial: { first: 0.7, three: 0.88, none: 0, silent: 1 },
-  // Measured, not aimed at. By words alone hardly any question without an answer can be told: the nearest three are
+  // Measured, not a target. Lexical scores alone can hardly separate questions without an answer: the nearest three are
   // shown, since one in thirty of those that have an answer would find nothing else.
   second: { first: 0.7, three: 0.88, none: 1, silent: 1 },
   third: { first: 0.7, three: 0.85, none: 1, silent: 2 },

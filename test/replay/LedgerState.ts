@@ -70,11 +70,11 @@ export class LedgerState {
   settings: NetworkSettings = genesis
   /** Moved on by the offers that the real ledger made. */
   readonly offerIds = { last: 0n }
-  /** Whether the node told the events of classic operations and of fees. */
+  /** Whether the node emitted the events of classic operations and of fees. */
   classicEvents = false
   readonly #known = new Set<string>()
   readonly #crypto: EngineCrypto
-  /** As a test network of stellar-core begins: so many samples, every so many ledgers. */
+  /** Initial values of a stellar-core test network: number of samples, and ledgers between them. */
   #window: ReadonlyArray<bigint> = Array<bigint>(30).fill(0n)
   #samplePeriod = 64
 

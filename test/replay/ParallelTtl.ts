@@ -1,6 +1,6 @@
-// Times to live in the parallel phase. The network lets no transaction of a stage see that another one extended an
-// entry that both only read; such extensions meet at the end of the stage, the longest winning. A transaction that may
-// write the entry sees them at once. This keeps them back while a stream is replayed.
+// Times to live in the parallel phase. The network lets no transaction of a stage see that another one extended an entry
+// that both only read; such extensions are merged at the end of the stage, the longest winning. A transaction that may
+// write the entry sees them immediately. This holds them back while a stream is replayed.
 import { hasTtl, keyString, type KeyString, ttlKeyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
 import type { Store } from "../../plugins/ledger-local/engine/state/Store.ts"
@@ -39,7 +39,7 @@ export class ParallelTtl {
     for (const id of this.#ids(footprint?.readWrite ?? [])) this.#release(id)
   }
 
-  /** The changes of a transaction that everybody may see; the others are held. */
+  /** The changes of a transaction that every transaction may see; the others are held. */
   visible(changes: ReadonlyArray<EntryChange>, footprint: LedgerFootprint | undefined): Array<EntryChange> {
     if (this.#stage === undefined || footprint === undefined) return [...changes]
     const readOnly = new Set(this.#ids(footprint.readOnly))

@@ -28,7 +28,7 @@ const frames = (bytes: Buffer): Array<Buffer> => {
 
 type Meta = Extract<Parameters<typeof xdr.LedgerCloseMeta.schema.encode>[0], { v: 2 }>["v2"]
 
-/** The stream with its last ledger that has transactions told otherwise. */
+/** The stream with its last ledger that has transactions changed. */
 const reported = (bytes: Buffer, change: (meta: Meta) => Meta): Buffer => {
   const all = frames(bytes)
   const at = all.findLastIndex((frame) => {
@@ -88,7 +88,7 @@ describe("npm run replay", () => {
   })
 
   it.skipIf(streams === undefined)(
-    "fails when a ledger as a whole is told otherwise",
+    "fails when the meta of a whole ledger differs",
     () => {
       const file = streams!.find(({ family }) => family === "Trustline_stellar_asset_contract")!
       const bytes = readFileSync(file.path)

@@ -57,7 +57,7 @@ const cases: Readonly<Record<string, (world: World) => HostResult>> = {
   "no trustline": (world) => world.call("transfer", transferArgs(payer, sponsor, 1n), { by: payer }),
   "expired signature": (world) =>
     world.call("transfer", transferArgs(payer, payee, 1n), { by: payer, expiration: ledgerSeq - 1 }),
-  "nobody authorized": (world) => world.call("transfer", transferArgs(payer, payee, 1n), { auth: [] })
+  "without authorization": (world) => world.call("transfer", transferArgs(payer, payee, 1n), { auth: [] })
 }
 
 const recorded = (result: HostResult): unknown => {

@@ -34,7 +34,7 @@ export interface ReplayOptions {
   readonly crypto: EngineCrypto
   readonly networkId: Uint8Array
   readonly contracts: ContractRuntime
-  /** What `contracts` tells of the host functions of a transaction; emptied before each. */
+  /** What `contracts` reports of the host functions of a transaction; emptied before each. */
   readonly hostCalls?: Set<string>
 }
 
@@ -109,7 +109,7 @@ interface Item {
   unsupported: string | undefined
 }
 
-/** The real changes around and by the operations, whatever version the meta has. */
+/** The real changes around and by the operations, for every version of the meta. */
 const metaOf = ({ processing: { txApplyProcessing: meta } }: Item) => {
   switch (meta.v) {
     case 0:
@@ -148,7 +148,7 @@ const words = (event: DiagnosticEvent | undefined): string => {
   return [...topics, data].map(valueText).join(" ").slice(0, 160)
 }
 
-/** Where the two nodes do not tell the same of a transaction, word for word; undefined when they do. */
+/** Where the two nodes' diagnostics of a transaction differ, word for word; undefined when they do not. */
 const firstOtherWords = ({ processing: { txApplyProcessing: real }, applying }: Item): string | undefined => {
   if (real.v !== 4) return "no diagnostic events"
   const theirs = reported(real.v4.diagnosticEvents)
@@ -186,9 +186,7 @@ const sameResult = (item: Item, own: ReturnType<typeof refund>): string | undefi
   )
 }
 
-/**
- * What a call returned and emitted, as the meta of a version that has it tells; the success hash binds both as well.
- */
+/** What a call returned and emitted, from a meta of a version that has it; the success hash binds both as well. */
 const compareEvents = (
   { processing: { txApplyProcessing: real } }: Item,
   { meta: own }: ReturnType<typeof refund>
@@ -367,7 +365,7 @@ class LedgerReplay {
   }
 }
 
-/** The hash of zeros that stands for a set that validators voted to drop, and nothing was applied of (CAP-83). */
+/** The hash of zeros of a set that validators voted to drop, and nothing was applied of (CAP-83). */
 const DROPPED_SET = new Uint8Array(32)
 
 /** What the header has to say of the transaction set. */
@@ -413,11 +411,11 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   const state = new LedgerState(options.crypto)
   const ledgers = [...readLedgers(file)]
   state.begin(ledgers)
-  // Some nodes were told to tell what classic operations and fees move; it shows in the fees.
+  // Some nodes were configured to emit what classic operations and fees move; it shows in the fees.
   state.classicEvents = ledgers.some(({ processing }) =>
     processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.events.length > 0)
   )
-  // A node that was told to tell no diagnostics is asked for none.
+  // Diagnostics are not compared with a node that was configured to emit none.
   const reportsDiagnostics = ledgers.some(({ processing }) =>
     processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.diagnosticEvents.length > 0)
   )

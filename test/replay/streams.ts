@@ -82,7 +82,7 @@ export interface Placed {
   readonly stage: number | undefined
 }
 
-/** One closed ledger in one shape, whatever version its meta has. */
+/** One closed ledger in one shape, for every version of its meta. */
 export interface Ledger {
   readonly header: xdr.LedgerHeaderWire
   readonly envelopes: ReadonlyArray<Placed>
@@ -91,7 +91,7 @@ export interface Ledger {
   readonly evicted: ReadonlyArray<xdr.LedgerKeyWire>
   /** The transaction set as XDR, whose hash the header has; absent for sets of the first kind. */
   readonly setBytes: Uint8Array | undefined
-  /** The average size of contract state by which writing is priced, as the node tells it with the ledger. */
+  /** The average size of contract state by which writing is priced, as the node reports it with the ledger. */
   readonly stateSizeBytes: bigint | undefined
 }
 

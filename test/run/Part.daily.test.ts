@@ -97,10 +97,10 @@ it("names what failed and how it begins, a file that could not be loaded too, an
   expect(failuresOf(join(folder, "none.json"), "/tree")).toEqual([])
 })
 
-it("tells each fault of a program without a report, with how it begins and how it ends", () => {
+it("lists each failure of a program without a report, its beginning and end", () => {
   const output = [
     "ok    README.md: 7 of 7 blocks",
-    "FAULT buyer.md:60 it does not print",
+    "FAILED buyer.md:60 it does not print",
     "200 { …",
     "but",
     "x".repeat(2_000),
@@ -111,7 +111,7 @@ it("tells each fault of a program without a report, with how it begins and how i
     "67 passed, 2 failed"
   ].join("\n")
   const [first, second, ...rest] = errorsOf(output)
-  expect(first).toMatch(/^FAULT buyer\.md:60 it does not print \| 200 \{ … \| but \| x+ … x+ \| Error: too late$/)
+  expect(first).toMatch(/^FAILED buyer\.md:60 it does not print \| 200 \{ … \| but \| x+ … x+ \| Error: too late$/)
   expect(second).toBe("FAIL  it settles once | AssertionError | 67 passed, 2 failed")
   expect(rest).toEqual([])
   expect(errorsOf("3 passed, 0 failed")).toEqual([])
@@ -133,9 +133,9 @@ describe("a part", () => {
     expect(counts).toEqual({ passed: 3, failed: 1, skipped: 0 })
   })
 
-  it("without a report tells what it called a fault", async () => {
-    const failing = program("console.log('FAULT b.md:9 no answer\\n1 passed, 1 failed'); process.exit(1)")
-    expect((await runPart(failing)).failures).toEqual(["FAULT b.md:9 no answer | 1 passed, 1 failed"])
+  it("without a report lists its lines of failures", async () => {
+    const failing = program("console.log('FAILED b.md:9 no answer\\n1 passed, 1 failed'); process.exit(1)")
+    expect((await runPart(failing)).failures).toEqual(["FAILED b.md:9 no answer | 1 passed, 1 failed"])
   })
 
   it("that takes too long is stopped and has failed", async () => {
@@ -147,7 +147,7 @@ describe("a part", () => {
     expect(seconds).toBeLessThan(20)
   })
 
-  it("that ends for good leaves one beside it alone", async () => {
+  it("that ends leaves one beside it running", async () => {
     const short = runPart(program("console.log('1 passed, 0 failed')"), "held")
     const long = runPart(program("setTimeout(() => console.log('2 passed, 0 failed'), 1_500)"), "held")
     expect((await short).counts).toEqual({ passed: 1, failed: 0, skipped: 0 })

@@ -1,5 +1,5 @@
-// A part of a test run: one program with its bound, and the way its figures are read. A program that says nothing of
-// its own counts as one test; one that is to report tests and reports none has failed, whatever its exit status.
+// A part of a test run: one program with its time limit, and how its figures are read. A program without figures counts
+// as one test; one that should report tests and reports none has failed, whatever its exit status.
 import { readFileSync } from "node:fs"
 
 export interface Counts {
@@ -29,7 +29,7 @@ export interface Ended {
   readonly status: number | null
   /** The last line that was written, without colours. */
   readonly lastLine: string
-  /** Where vitest was told to write its report. */
+  /** The file to which vitest writes its report. */
   readonly reportFile: string
 }
 
@@ -90,12 +90,12 @@ export const failuresOf = (reportFile: string, root: string): ReadonlyArray<stri
 }
 
 /**
- * What a program without a report said of each fault: a line that begins with `FAULT`, `FAILED`, `FAIL` or `FAILS` and
- * up to sixty after it, as far as the next such line or one that begins with `ok`. On one line, its beginning and end.
+ * The failures of a program without a report: lines that begin with `FAILED`, `FAIL` or `FAILS` and up to sixty after
+ * each, as far as the next such line or one that begins with `ok`. Each on one line, its beginning and end.
  */
 export const errorsOf = (output: string): ReadonlyArray<string> =>
   (
-    output.replace(colours, "").match(/^ *FA(?:ULT|IL(?:ED|S)?)\b.*(?:\n(?!(?: *FA(?:ULT|IL)|ok )).*){0,60}/gm) ?? []
+    output.replace(colours, "").match(/^ *FAIL(?:ED|S)?\b.*(?:\n(?!(?: *FAIL|ok )).*){0,60}/gm) ?? []
   ).map((error) => {
     const line = error.trim().replace(/\s*\n\s*/g, " | ")
     return line.length <= 800 ? line : `${line.slice(0, 300)} … ${line.slice(-500)}`

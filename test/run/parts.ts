@@ -56,7 +56,7 @@ const onRuntime = (runtime: "Node" | "Deno", command: string, words: ReadonlyArr
   const fast: Part = {
     ...part,
     name: `fast tests on ${runtime}, ${databaseWords[runtime]}`,
-    // They grow to two gigabytes each on Deno, and stand beside tests of processes.
+    // They grow to two gigabytes each on Deno, and run beside tests of processes.
     args: [...part.args, "--maxWorkers=2"],
     env: { ...env, TOLLKEEPER_TEST_FAST: "only" },
     minutesMax: 15

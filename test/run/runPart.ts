@@ -24,7 +24,7 @@ const endGroup = ({ pid }: ChildProcess, signal: NodeJS.Signals): void => {
   try {
     process.kill(-pid, signal)
   } catch {
-    // It has ended by itself.
+    // It has exited already.
   }
 }
 
@@ -45,10 +45,10 @@ const environment = (part: Part): NodeJS.ProcessEnv => ({
   ...part.env
 })
 
-/** Where a part's output goes: through as it comes, or told whole when the part has ended, beside one that does. */
+/** Where a part's output goes: through as it comes, or printed whole when the part has ended, beside a passed one. */
 export type Output = "passed" | "held"
 
-/** Characters of a part's output that are searched for its faults. */
+/** Characters of a part's output that are searched for failures. */
 const saidMax = 1_000_000
 
 const runOnce = (part: Part, output: Output): Promise<Result> =>

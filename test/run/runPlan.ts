@@ -1,7 +1,7 @@
-// Runs a plan's parts, all of them whatever fails, prints the time and figures of each, and ends with the line
-// `N passed, N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the
-// parts whose names contain one of them: `npm test -- deno`. What failed is told once more at the end, by name, and
-// appended to the file that `TOLLKEEPER_TEST_FAILURES` names, for who sees the last lines of several runs.
+// Runs all parts of a plan even when some fail, prints the time and figures of each, and ends with the line `N passed, N
+// failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the parts whose
+// names contain one of them: `npm test -- deno`. Failures are listed again at the end, by name, and appended to the file
+// that `TOLLKEEPER_TEST_FAILURES` names, for a caller that sees the last lines of several runs.
 import { appendFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
@@ -42,7 +42,7 @@ const runLane = async (parts: ReadonlyArray<Part>, output: Output): Promise<Read
   }
   return results
 }
-// One lane at most speaks while it runs, or nobody could tell which part a line is from.
+// At most one lane prints while it runs, or the part of a line would be unknown.
 const runStep = async (lanes: Step): Promise<ReadonlyArray<Result>> =>
   (await Promise.all(lanes.map((parts, lane) => runLane(parts, lane === 0 ? "passed" : "held")))).flat()
 const results: Array<Result> = []

@@ -1,6 +1,6 @@
-// Checks the types, and with them what Effect's own checker tells only by types: it stands in the compiler that its
-// package brings. What was found of each file is kept beside the packages, so that a second run looks only at what
-// depends on a change; a record that is missing or spoilt only costs the time.
+// Checks the types, and with them the rules of Effect's own checker, which is built into the compiler that its package
+// brings. The result for each file is kept beside the packages, so that a second run checks only what depends on a
+// change; a missing or corrupt record only costs the time.
 import { become, root } from "../../runtime/bootstrap.mjs"
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"

@@ -24,7 +24,7 @@ describe("lines of a log", () => {
     expect(written).toEqual(["one\ntwo\nthree\n", "four\n"])
   })
 
-  it("leave at once when one of them is urgent, those before it first", () => {
+  it("are written immediately when one of them is urgent, earlier ones first", () => {
     const { pass, writer, written } = recorded()
     writer.line("a request")
     writer.line("a warning", true)

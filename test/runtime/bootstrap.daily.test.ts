@@ -80,7 +80,7 @@ describe("a program in another's place", () => {
 describe("our own program", () => {
   const module = (name: string) => JSON.stringify(join(root, "runtime", name))
   const words = (program: string) => ["--input-type=module", "-e", program]
-  /** Says its process, and whether it was told of its parent, and stays. */
+  /** Prints its process id and whether it received its parent's, and stays. */
   const program =
     `import { endWithParent } from ${module("system.mjs")}; ` +
     `const knowsParent = process.env.TOLLKEEPER_PARENT === String(process.ppid); endWithParent(); ` +
@@ -102,7 +102,7 @@ describe("our own program", () => {
     await once(child, "exit")
   })
 
-  it("ends when npm is gone, even by a signal that nobody can hand on", async () => {
+  it("ends when npm is gone, even by a signal that cannot be forwarded", async () => {
     const npm =
       `require("node:child_process").spawn(process.execPath, ${JSON.stringify(becoming)}, ` +
       `{ stdio: "inherit", env: { ...process.env, npm_lifecycle_event: "start" } }); setInterval(() => {}, 1_000)`

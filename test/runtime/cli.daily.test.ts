@@ -114,7 +114,7 @@ describe("tollkeeper config", () => {
 })
 
 describe("tollkeeper config check", () => {
-  it("judges what the profile will need: an RPC, the sponsor's seed, every variable that is named", async () => {
+  it("checks what the profile will need: an RPC, the sponsor's seed, every named variable", async () => {
     const bare = await run("config", "check", "--profile", "self-hosted", "--json", "--set", "api_keys_env=SHOP_KEYS")
     expect(bare.status).toBe(1)
     expect(JSON.parse(bare.stdout)).toMatchObject({
@@ -130,7 +130,7 @@ describe("tollkeeper config check", () => {
     expect((await run("config", "check")).status).toBe(0)
   })
 
-  it("tells every condition of pubnet that does not hold, as a start would [S274, S277, S281, S282, S283]", async () => {
+  it("reports every unmet condition of pubnet, as a start would [S274, S277, S281, S282, S283]", async () => {
     const { status, stdout } = await run(
       ...["config", "check", "--profile", "self-hosted", "--json"],
       ...["--set", "networks.ledger:testnet.enabled=false", "--set", "networks.ledger:pubnet.enabled=true"],
@@ -182,7 +182,7 @@ const shown = (pid: number, what: "cmdline" | "environ"): ReadonlyArray<string> 
 describe("tollkeeper start", () => {
   it.concurrent.each([
     [
-      "pubnet, whatever else is set",
+      "pubnet, with any other setting",
       ["--set", "networks.ledger:pubnet.enabled=true", "--set", "networks.ledger:testnet.enabled=false"],
       "pubnet"
     ],
@@ -229,7 +229,7 @@ describe("tollkeeper start", () => {
     })
     await seller.close()
     expect([response.status, receipt?.success]).toEqual([200, true])
-    // The same process has begun again with what the C library is to be told, and without Node's compiler of types.
+    // The same process has re-executed itself with the C library's settings, and without Node's compiler of types.
     if (process.platform === "linux" && !("Deno" in globalThis)) {
       expect(shown(facilitator.pid, "environ")).toEqual(expect.arrayContaining(["MALLOC_TRIM_THRESHOLD_=131072"]))
       expect(shown(facilitator.pid, "cmdline")).toContain(join(root, "runtime", "cli.mjs"))
@@ -245,7 +245,7 @@ describe("tollkeeper start", () => {
     expect(facilitator.text()).not.toMatch(/\bS[A-Z2-7]{55}\b/)
   })
 
-  it("is said who has the port or the folder, and what to do, when one runs; and `pay` finds that one", async () => {
+  it("reports which process holds the port or folder; `pay` uses that one", async () => {
     const state = mkdtempSync(join(folder, "twin-"))
     const { ledger, stop, url } = await start(state)
     const port = String(new URL(url).port)

@@ -87,14 +87,14 @@ it.effect("the registry's entry of a hosted server is the example, and keeps the
       remotes: [{ type: "streamable-http", url: "https://tools.example.com/mcp" }, { type: "sse" }]
     })
     expect(text).not.toContain("0123456789abcdef")
-    // Without keys nobody is told to bring one.
+    // Without keys no client is asked for one.
     expect(asJson(yield* printed("registry", place)).remotes[0]).not.toHaveProperty("headers")
     for (const wrong of [{ name: "tollkeeper" }, { description: "x".repeat(101) }, { version: "^0.1.0" }])
       expect(isEntry({ ...asJson(text), ...wrong })).toBe(false)
   }).pipe(Effect.provide(NodeServices.layer))
 )
 
-it.effect("a server without a public name has no entry in the registry, and is told what it lacks", () =>
+it.effect("a server without a public name has no registry entry, and reports what it lacks", () =>
   Effect.gen(function* () {
     for (const place of [
       {},
@@ -137,7 +137,7 @@ it.effect("a client over HTTP is sent where the server answers, with the key tha
   })
 )
 
-it.effect("a client that starts the server hands it its secrets by name, and is told none of them [S252]", () =>
+it.effect("a client that starts the server passes secrets by name, never their values [S252]", () =>
   Effect.gen(function* () {
     const seed = "the-seed-itself"
     for (const form of ["any", "vscode", "codex"] as const)

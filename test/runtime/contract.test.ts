@@ -86,7 +86,7 @@ it.effect("a tool server is capped and budgeted as decided, though its profile s
   })
 )
 
-it.effect("funding by itself and calibrated ceilings are off unless a profile says so; local funds itself [S301]", () =>
+it.effect("automatic funding and calibrated ceilings are off by default; local funds itself [S301]", () =>
   Effect.gen(function* () {
     const networks = networksSection(declared.networkKeys)
     const bare = yield* decodeSection(networks, { networks: { "ledger:testnet": { enabled: true } } })

@@ -1,7 +1,7 @@
 // The files of `runtime/deploy/` as far as a machine without a container runtime, a cluster and a running systemd can
-// tell: Kustomize renders the manifests, systemd reads the unit, the image's files are there, and the command that
-// image, manifests, compose file and unit agree on really runs: from a copy of what the image holds, which is not to be
-// written, as another user, with secrets in files, until it has settled a payment and is told to stop.
+// check: Kustomize renders the manifests, systemd reads the unit, the image's files are there, and the command that
+// image, manifests, compose file and unit agree on really runs: from a read-only copy of what the image holds, as
+// another user, with secrets in files, until it has settled a payment and is stopped.
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -227,7 +227,7 @@ const reachable = (path: string, folder: string): string => {
   return place
 }
 
-/** What the image holds, where nobody may write; the packages are those of this checkout. */
+/** The image's content, read-only; the packages are those of this checkout. */
 const makeTree = (stage: "node" | "deno", folder: string): string => {
   const tree = join(folder, "opt")
   mkdirSync(tree)
@@ -237,7 +237,7 @@ const makeTree = (stage: "node" | "deno", folder: string): string => {
   return tree
 }
 
-/** On Deno a signal that `kill` sent is told as the end, whatever the process did about it; so it is sent past it. */
+/** Deno reports a signal sent by `kill` as the end, whatever the process did about it; so it is sent another way. */
 const exitOf = (child: ChildProcess) =>
   Effect.callback<number | null>((resume) => {
     if (child.exitCode !== null) return resume(Effect.succeed(child.exitCode))
@@ -310,7 +310,7 @@ const isLinux = process.platform === "linux" && databaseKinds.includes("postgres
 for (const stage of ["node", "deno"] as const) {
   describe.skipIf(!isLinux || !existsSync(programs[stage]))(`the command of the image on ${stage}`, () => {
     it.live(
-      "runs from files it cannot write, as another user, on secrets in files; it settles, and stops when it is told",
+      "runs read-only as another user with secrets in files, settles, and stops",
       () =>
         Effect.gen(function* () {
           const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open

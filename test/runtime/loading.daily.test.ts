@@ -19,7 +19,7 @@ const isCompiling = process.moduleLoadList.some((name) => name.includes("amaro")
 console.log(JSON.stringify({ answer, isCompiling }))
 `
 
-// Deno strips types by itself.
+// Deno strips types itself.
 describe.runIf(!("Deno" in globalThis))("a source", () => {
   let folder: string
   const source = () => join(folder, "kernel", "answer.ts")
@@ -68,7 +68,7 @@ describe.runIf(!("Deno" in globalThis))("a source", () => {
     expect(run()).toEqual({ answer: 1, isCompiling: true })
   })
 
-  it("is compiled before anybody runs it by the way of loading itself, for an image", () => {
+  it("is compiled in advance by running the loader itself, for an image", () => {
     expect(run("loading.mjs")).toBeUndefined()
     expect(kept()).toHaveLength(1)
     expect(run()).toEqual({ answer: 1, isCompiling: false })

@@ -33,7 +33,7 @@ const run = async (...words: ReadonlyArray<string>) => {
   return { loaded, stdout }
 }
 
-// Deno loads by itself, and has no such hooks.
+// Deno loads modules itself, and has no such hooks.
 const isNode = !("Deno" in globalThis)
 
 it.runIf(isNode)(
@@ -58,7 +58,7 @@ it.runIf(isNode)(
   }
 )
 
-/** Stands for a facilitator over a state folder of its own, which answers every operator's command. */
+/** A stand-in for a facilitator over a state folder of its own, which answers every operator's command. */
 const running = Effect.gen(function* () {
   const state = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-loads-"))),

@@ -1,5 +1,5 @@
-// An operator's commands beside a running facilitator with the embedded database: each is carried out within that
-// process, and nobody without the key of its state folder is answered.
+// An operator's commands beside a running facilitator with the embedded database: each is executed within that process,
+// and a caller without the key of its state folder is refused.
 import { describe, expect, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -67,7 +67,7 @@ describe("beside a running facilitator", () => {
     expect(await asked("settlements", "list")).toEqual([])
     expect(await asked("webhooks", "list")).toEqual([])
     expect(await asked("analytics", "rebuild")).toEqual({ emptied: true })
-    expect((await asked("catalog", "observations", "http://nobody.example/")).listings).toEqual([])
+    expect((await asked("catalog", "observations", "http://unlisted.example/")).listings).toEqual([])
     expect(await asked("keys", "list")).toEqual({ callers: [], operators: [] })
     expect(await asked("keys", "reread")).toEqual({ callers: [], operators: [] })
     expect(Object.keys(await asked("budget"))).toContain("perPrincipalStroopsMax")
@@ -85,15 +85,15 @@ describe("beside a running facilitator", () => {
   }, 240_000)
 
   it("a command that fails there says so here", { timeout: 240_000 }, async () => {
-    const { status, stderr, stdout } = await ask("settlements", "show", "nobody")
+    const { status, stderr, stdout } = await ask("settlements", "show", "unknown-id")
     expect([status, stdout, stderr]).toEqual([
       1,
       "",
-      "tollkeeper: no settlement has the id or hash nobody; `tollkeeper settlements list` names those without an end\n"
+      "tollkeeper: no settlement has the id or hash unknown-id; `tollkeeper settlements list` names those without an end\n"
     ])
   })
 
-  it("doctor looks at everything, and says what to do about what it finds", { timeout: 240_000 }, async () => {
+  it("doctor checks everything, and says what to do about its findings", { timeout: 240_000 }, async () => {
     const findings = JSON.parse((await ask("doctor", "--json")).stdout) as ReadonlyArray<Record<string, string>>
     expect(new Set(findings.map(({ check }) => check))).toEqual(
       new Set(["disk", "port", "keys", "database", "migrations", "extensions", "RPC 1", "clock", "sponsor", "channels"])
@@ -129,7 +129,7 @@ describe("beside a running facilitator", () => {
   })
 
   it(
-    "nobody without the key is answered, and the key is in a file of this user alone",
+    "a caller without the key is refused, and the key's file is this user's alone",
     { timeout: 240_000 },
     async () => {
       const { file, operators } = note()
@@ -145,13 +145,13 @@ describe("beside a running facilitator", () => {
       expect(await answered.json()).toMatchObject({ status: 0, out: expect.stringContaining("no caller keys") })
       expect(statSync(file).mode & 0o777).toBe(0o600)
       expect(statSync(join(state, "running")).mode & 0o777).toBe(0o700)
-      // Whatever rights the state folder has: the database's own are narrower.
+      // Whatever the state folder's permissions, the database's own are narrower.
       chmodSync(state, 0o755)
       expect(statSync(join(state, "database")).mode & 0o777).toBe(0o700)
     }
   )
 
-  it("starts and deletes nothing for anybody", { timeout: 240_000 }, async () => {
+  it("starts and deletes nothing on request", { timeout: 240_000 }, async () => {
     const { operators } = note()
     for (const words of [["start"], ["reset", "--yes"], ["config", "schema"], ["ledger"]]) {
       const response = await fetch(operators.url, {

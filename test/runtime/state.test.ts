@@ -22,7 +22,7 @@ const reset = (state: string) =>
   Effect.flatMap(planReset(state), (plan) => (plan === undefined ? Effect.void : carryOutReset(state, plan)))
 
 describe("a reset", () => {
-  it.effect("refuses a folder without the mark, whatever is in it, and deletes nothing", () =>
+  it.effect("refuses a folder without the mark, whatever it holds, and deletes nothing", () =>
     Effect.gen(function* () {
       const state = fresh()
       mkdirSync(join(state, "database"))
@@ -117,7 +117,7 @@ describe("why a start ends", () => {
       expect(sentenceOf(cause)).toMatch(new RegExp(`^/state/x: .*${sentence.source}`))
   })
 
-  it("in the database is told in the database's own words", () => {
+  it("in the database is reported with the database's own message", () => {
     const cause = new Error('permission denied for schema "public"')
     const error = new SqlError.SqlError({ reason: new SqlError.UnknownError({ message: "Query failed", cause }) })
     expect(reported(error)).toBe(
@@ -125,7 +125,7 @@ describe("why a start ends", () => {
     )
   })
 
-  it("is never empty for an error that somebody foresaw, and is left to the trace for one that nobody did", () => {
+  it("is never empty for an expected error, and is left to the trace for a defect", () => {
     expect(reported({ _tag: "Wordless" })).toBe("Wordless, without a word of why")
     expect(sentenceOf(Cause.die(new TypeError("x is not a function")))).toBeUndefined()
   })

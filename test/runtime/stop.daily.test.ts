@@ -55,7 +55,7 @@ const payment = Effect.fnUntraced(function* (facilitator: Facilitator) {
 })
 
 it.live(
-  "answers what it has begun, each answer the last of its connection, and lets nobody hold it up",
+  "answers requests in flight, closes each connection, and is not delayed by clients",
   () =>
     Effect.scoped(
       Effect.gen(function* () {

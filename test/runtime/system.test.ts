@@ -1,4 +1,4 @@
-// On which systems the program starts: a name for the platform is all that decides, so every one can be judged here.
+// The systems on which the program starts: only the platform's name decides, so every one can be tested here.
 import { describe, expect, it } from "vitest"
 import { environmentOf, isTested, lacks, systemIssue } from "../../runtime/system.mjs"
 import { packageFile, typed } from "../../runtime/layout.ts"
@@ -16,7 +16,7 @@ describe("a system", () => {
 })
 
 describe("the environment of a command", () => {
-  it("has a start give back what is free and the ledger share one place, on Linux; what is set stands", () => {
+  it("sets allocator variables for start and ledger on Linux, and keeps set ones", () => {
     const started = environmentOf("start", { A: "1", MALLOC_TRIM_THRESHOLD_: "9" }, "linux")
     expect(started).toEqual({ A: "1", MALLOC_TRIM_THRESHOLD_: "9", MALLOC_MMAP_THRESHOLD_: "131072" })
     expect(environmentOf("ledger", { A: "1" }, "linux")).toEqual({ A: "1", MALLOC_ARENA_MAX: "1" })

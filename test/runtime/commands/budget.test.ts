@@ -1,4 +1,4 @@
-// `tollkeeper budget` tells of the day that payments are charged to.
+// `tollkeeper budget` reports the day that payments are charged to.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Console, Context, Effect, Layer } from "effect"
@@ -10,7 +10,7 @@ import { budget } from "../../../runtime/commands/budget.ts"
 import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { storeLayer } from "../../kernel/settlement/store.ts"
 
-it.effect("the day is the ledger's, whatever the clocks of machine and database say [S102]", () =>
+it.effect("the day is the ledger's, not that of the machine's or database's clock [S102]", () =>
   Effect.gen(function* () {
     const around = yield* Effect.context<SqlClient.SqlClient | Limits | Budget>()
     const services = Context.pick(SqlClient.SqlClient, Limits, Budget)(around) as Context.Context<never>

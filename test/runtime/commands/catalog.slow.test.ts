@@ -12,7 +12,7 @@ import { declaring, verified } from "../../plugins/catalog/support.ts"
 const run = promisify(execFile)
 
 it.live(
-  "tollkeeper catalog moves a listing and tells why, over the database of a facilitator that is stopped [S317]",
+  "tollkeeper catalog moves a listing and explains it, over a stopped facilitator's database [S317]",
   () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -1,5 +1,5 @@
-// `tollkeeper channels` beside two running replicas on one PostgreSQL: what it says is followed by both, payments go
-// on, and the ledger's accounts come and go with it.
+// `tollkeeper channels` beside two running replicas on one PostgreSQL: both follow its changes, payments continue, and
+// the ledger's accounts are created and merged with it.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { Context, Effect, Fiber, Layer, Redacted } from "effect"

@@ -1,5 +1,5 @@
-// What is told of a payment, state by state: no line may say that money is lost, or may be paid again, before the
-// ledger has proved it.
+// The report of a payment, state by state: no line may say that money is lost, or may be paid again, before the ledger
+// has proved it.
 import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
 import type { SettlementHistory } from "../../../kernel/settlement/operators/OperatorReports.ts"
@@ -87,7 +87,7 @@ const around = {
 const reported = (changes: Partial<SettlementRecord>, others: Partial<SettlementHistory> = {}) =>
   linesOf(storyOf({ ...life, ...others, record: { ...record, ...changes } }, around)).join("\n")
 
-it("tells each step of an open payment, its bids and answers, and lets nobody pay again", () => {
+it("lists each step of an open payment with its bids, and forbids paying again", () => {
   const text = reported({})
   expect(text).toContain("12345 of USDC-CONTRACT (0.0012345 USDC) from PAYER to SELLER for https://shop.example/report")
   expect(text).toContain(`trace ${"1".repeat(32)}`)
@@ -109,7 +109,7 @@ it("tells each step of an open payment, its bids and answers, and lets nobody pa
   )
 })
 
-it("tells what was answered of a settled one, by whether it has an identifier", () => {
+it("shows the answer of a settled payment, with and without an identifier", () => {
   const settled = {
     state: "settled",
     ledger: Option.some(1_003),
@@ -127,7 +127,7 @@ it("tells what was answered of a settled one, by whether it has an identifier", 
   expect(given).toMatch(/open {6}nothing$/m)
 })
 
-it("tells how long the authorization of a failed one lives, and that an expired one is dead", () => {
+it("shows how long a failed one's authorization lives, and that an expired one is dead", () => {
   const failed = { state: "failed", reason: Option.some("settle_ledger_transaction_failed") } as const
   expect(reported(failed)).toMatch(/failed \(settle_ledger_transaction_failed\); no money moved/)
   expect(reported(failed)).toContain("nothing here; the authorization lives until ledger 1012, 8 from now")

@@ -1,5 +1,5 @@
-// `settlements explain` over a facilitator that really settled: by the hash that its caller was told, by the payer, and
-// of what never was.
+// `settlements explain` over a facilitator that really settled: by the hash that its caller received, by the payer, and
+// of an unknown payment.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Console, Effect, Exit } from "effect"
@@ -22,7 +22,7 @@ const run = Effect.fnUntraced(function* (world: Facilitator, ...words: ReadonlyA
 })
 
 it.live(
-  "a payment's whole story is told by its hash and by its payer, and a refused one is said to be in the log",
+  "explains a payment by its hash and its payer, and refers to the log for a refused one",
   () =>
     Effect.gen(function* () {
       const world = yield* startFacilitator({ set: ["plugins=[ledger-local,x402-exact]"] })
@@ -51,7 +51,7 @@ it.live(
       expect(plain.text).toContain(
         `10000 of ${body.paymentRequirements.asset} (0.0010000 USDC) from ${payer.publicKey()}`
       )
-      // What is sent twice before its ledger closes is told by its last answer.
+      // An envelope sent twice before its ledger closes is reported with its last answer.
       expect(plain.text).toMatch(/attempt .*(taken by the node|known to the node already)/)
       expect(plain.text).toMatch(/outcome +settled in ledger \d+, closed .*stroops charged/)
       expect(plain.text).toMatch(/answer +the success was delivered at/)

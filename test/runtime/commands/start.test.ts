@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
 import { httpsPortOf, samePort } from "../../../runtime/commands/start.ts"
 
-it("the ledger's HTTPS port moves with its other port, unless it is chosen by itself", () => {
+it("the ledger's HTTPS port moves with its other port, unless it is set", () => {
   const { none, some } = Option
   expect(httpsPortOf(none(), none())).toEqual(none())
   expect(httpsPortOf(none(), some(9_000))).toEqual(some(9_443))
@@ -12,7 +12,7 @@ it("the ledger's HTTPS port moves with its other port, unless it is chosen by it
   expect(httpsPortOf(none(), some(65_200))).toEqual(some(0))
 })
 
-it("one port for two listeners of one process is told with both flags, whoever named it", () => {
+it("one port for two listeners is reported with both flags, whichever was set", () => {
   const plugins = ["ledger-local"]
   expect(samePort({ plugins, tree: { server: { port: 8_000 } } })).toBe(
     "port 8000 is given to --port and --ledger-port both; choose another with --ledger-port PORT"

@@ -1,5 +1,5 @@
-// An operator's word on what agents' payments hold, beside a tool server that runs and has the budget in a file of its
-// own: it is carried out within that process, which knows of it at once and keeps it.
+// An operator's action on the holds of agents' payments, beside a running tool server that has the budget in a file of
+// its own: it is executed within that process, which sees it immediately and keeps it.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -35,7 +35,7 @@ const held = (id: string) => ({
   transaction: undefined
 })
 
-// Nobody answers for the ledger, so nothing but an operator decides.
+// No ledger answers, so only an operator decides.
 const settings = [
   "plugins=[mcp-tools, mcp-tools-pay]",
   "signer.mode=env-secret",

@@ -1,5 +1,5 @@
-// What an operator may do beside a tool server that has the budget's file and is not the one that is asked: look, and
-// not decide.
+// What an operator may do beside a tool server that owns the budget's file and is not the one addressed: read, and not
+// decide.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"

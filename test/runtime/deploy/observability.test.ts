@@ -1,5 +1,5 @@
-// The dashboard and the alerts: equal to their source, about metrics that exist, in a language that Prometheus takes,
-// each alert fired once and silenced once by promtool itself, and each with its page for whoever is woken.
+// The dashboard and the alerts: equal to their source, about metrics that exist, in valid PromQL, each alert fired once
+// and silenced once by promtool itself, and each with its runbook page for the operator on call.
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -44,7 +44,7 @@ describe("what an operator's monitoring is given", () => {
     for (const [name, text] of Object.entries(files)) expect(readFileSync(join(folder, name), "utf8"), name).toBe(text)
   })
 
-  it("stands on metrics of the register alone, and shows every one of them", () => {
+  it("uses registered metrics only, and shows every one of them", () => {
     for (const expr of [...queries, ...alerts.map((alert) => alert.expr)])
       for (const name of metricsIn(expr)) expect(names.has(name), `${name} in ${expr}`).toBe(true)
     const shown = new Set(queries.flatMap(metricsIn))
@@ -60,7 +60,7 @@ describe("what an operator's monitoring is given", () => {
           expect(labels.get(name.replace(/_bucket$/, ""))?.has(label), `${label} of ${name}`).toBe(true)
   })
 
-  it("has a page for each alert, with its meaning, checks and remedy", () => {
+  it("has a page per alert: its meaning, where to check, what to do", () => {
     expect(new Set(alerts.map(({ name }) => name)).size).toBe(alerts.length)
     expect(alerts.length).toBeGreaterThan(20)
     for (const { name } of alerts) {

@@ -38,7 +38,7 @@ it.live(
         [wrong, right]
       ])
         expect(yield* statusOf(url, [host, ...doubled]), doubled.join(" ")).toBe(401)
-      // Without keys it listens on loopback, where the host is judged.
+      // Without keys it listens on loopback, where the host is checked.
       const keyless = (yield* startFacilitator({ set: ["plugins=[ledger-local,x402-exact]"] })).url
       const own = `Host: ${new URL(keyless).host}`
       expect(yield* statusOf(keyless, [own])).toBe(404)

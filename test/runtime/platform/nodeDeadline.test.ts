@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { DeadlinePassed } from "../../../kernel/platform/Deadline.ts"
 import { runWithin } from "../../../runtime/platform/nodeDeadline.ts"
 
-/** A loop of wasm that calls nobody: `loop br 0 end`. */
+/** A WebAssembly loop without calls: `loop br 0 end`. */
 const endless = (): void => {
   const code = [0x0a, 9, 1, 7, 0, 0x03, 0x40, 0x0c, 0, 0x0b, 0x0b]
   const head = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 7, 5, 1, 1, 0x66, 0, 0]

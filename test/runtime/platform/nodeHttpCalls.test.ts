@@ -58,7 +58,7 @@ const live = (name: string, test: () => Effect.Effect<void, unknown, import("eff
   it.live(name, () => Effect.scoped(test()).pipe(Effect.provide(layer)))
 
 describe("questions over open connections", () => {
-  live("go one after another over one, and tell body and headers as they are", () =>
+  live("reuse one connection in sequence, and return body and headers unchanged", () =>
     Effect.gen(function* () {
       const server = yield* startServer((request, response, body) =>
         response.writeHead(200, { "retry-after": "7" }).end(`${request.method} ${request.headers["x-own"]} ${body} ü`)
@@ -125,7 +125,7 @@ describe("questions over open connections", () => {
     })
   )
 
-  live("end at their deadline, and with who asked: the connection goes with them", () =>
+  live("end at their deadline or with their caller, and close the connection", () =>
     Effect.gen(function* () {
       const server = yield* startServer(() => {})
       expect(yield* Effect.flip(post(callTo(server.url, "late", { timeoutMillis: 50 })))).toMatchObject({
@@ -140,7 +140,7 @@ describe("questions over open connections", () => {
 
   live("follow no redirect", () =>
     Effect.gen(function* () {
-      const stranger = yield* startServer((_request, response) => response.end("told"))
+      const stranger = yield* startServer((_request, response) => response.end("secret"))
       const server = yield* startServer((_request, response) =>
         response.writeHead(307, { location: stranger.url }).end()
       )

@@ -84,7 +84,7 @@ for (const of of ["a bare server", "the server of the process"] as const)
       ],
       ["a body above the limit that is here", [`${head("content-length: 9")}123456789`], "too long"],
       [
-        "a body of whoever waits for leave to send",
+        "a body of a client that expects 100-continue",
         [head("content-length: 4", "expect: 100-continue"), "1234"],
         "read 1234"
       ]
@@ -97,7 +97,7 @@ for (const of of ["a bare server", "the server of the process"] as const)
         })
       )
 
-    it.live.each([66_000, 100_000, 400_000])("a body of %i bytes that comes at once is read to its end", (length) =>
+    it.live.each([66_000, 100_000, 400_000])("a body of %i bytes in one piece is read to its end", (length) =>
       Effect.gen(function* () {
         const { port, read } = yield* reader(of, Duration.seconds(60), 1_000_000)
         const body = "0123456789".repeat(length / 10)
@@ -106,7 +106,7 @@ for (const of of ["a bare server", "the server of the process"] as const)
       }).pipe(Effect.scoped)
     )
 
-    it.live("a body that is cut off is told as that", () =>
+    it.live("a body that is cut off is reported as such", () =>
       Effect.gen(function* () {
         const { port, read } = yield* reader(of)
         yield* send(port, [head("content-length: 8"), "1234"], true)

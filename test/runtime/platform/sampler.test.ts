@@ -50,14 +50,14 @@ describe("what of the traces is sent [S343]", () => {
   it.effect("begins with a request, and has its steps", () =>
     Effect.gen(function* () {
       const { run, sent } = sentBy({})
-      yield* run(Effect.withSpan(Effect.void, "by itself"))
+      yield* run(Effect.withSpan(Effect.void, "unrelated"))
       expect(sent).toEqual([])
       yield* run(request())
       expect(sent).toEqual(["request", "step"])
     })
   )
 
-  it.effect("is about the ratio's share of what begins here, whole or not at all", () =>
+  it.effect("keeps the ratio's share of local root spans, each whole or dropped", () =>
     Effect.gen(function* () {
       const { run, sent } = sentBy({ OTEL_TRACES_SAMPLER: "parentbased_traceidratio", OTEL_TRACES_SAMPLER_ARG: "0.1" })
       yield* run(Effect.repeat(request(), { times: 1_999 }))
@@ -138,7 +138,7 @@ describe("a line of the log [S343]", () => {
     })
   )
 
-  it.effect("of a refusal, a fault, a settlement and of anything else is sent whatever becomes of its trace", () =>
+  it.effect("of a refusal, an error, a settlement or others is sent regardless of its trace", () =>
     Effect.gen(function* () {
       for (const line of [
         { ...verified, reason: "invalid_ledger_auth_expired" },

@@ -19,7 +19,7 @@ const counts = (count: number) => (isRecent ? [`--memory-reducer-gc-count=${coun
 const set: Array<string> = []
 const setting = v8.setFlagsFromString
 
-/** For whoever has imported it already, too: files of tests share a process. */
+/** Also updates modules that have imported it already: test files share a process. */
 const setBy = (set: typeof setting): void => {
   if (isDeno) return
   v8.setFlagsFromString = set
@@ -30,7 +30,7 @@ beforeAll(() => setBy((flag) => void set.push(flag)))
 afterEach(() => void set.splice(0))
 afterAll(() => setBy(setting))
 
-it("a program that starts grows slowly until it is there, and collects by itself as ever afterwards", () => {
+it("limits heap growth during the start, and restores V8's defaults afterwards", () => {
   heap.collectAlone()
   heap.limitSemiSpace()
   heap.disableMemoryReducer()
@@ -49,7 +49,7 @@ it("a program that starts grows slowly until it is there, and collects by itself
   expect(heap.takesFlags).toBe(!isDeno)
 })
 
-it("a program that waits compiles what it runs of WebAssembly a second time later than by itself", () => {
+it("delays optimizing WebAssembly in a program that mostly waits", () => {
   heap.optimizeLate()
   expect(set).toEqual(isDeno ? [] : ["--wasm-tiering-budget=200000000"])
 })
@@ -70,7 +70,7 @@ it("a server that is busy has its code compiled early, after three hundred reque
   server.close()
 })
 
-it("the heap grows by as much as it may, whatever lives", () => {
+it("lets the heap grow to its limit, whatever is live", () => {
   heap.raiseSemiSpace(40 * 1_048_576)
   heap.raiseSemiSpace(160 * 1_048_576)
   expect(set).toEqual(isDeno ? [] : ["--heap-growing-percent=200", "--heap-growing-percent=50"])
@@ -88,7 +88,7 @@ it.effect("memory is given back two seconds after the start, and what lives then
   })
 )
 
-it.effect("a program that mostly waits gives back memory by itself once those fifteen seconds are over", () =>
+it.effect("re-enables the memory reducer of an idle program after fifteen seconds", () =>
   Effect.gen(function* () {
     const reducing = yield* Effect.forkChild(scheduleMemoryReducer)
     yield* TestClock.adjust("14 seconds")

@@ -1,5 +1,5 @@
 // Traces, metrics and logs of a running program, as a collector receives them: a stand-in collector takes what the
-// program sends while one payment is made. Nothing secret, signed or paid-for may be in it.
+// program sends while one payment is made. It must not contain secrets, signatures or paid content.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem } from "effect"
@@ -70,7 +70,7 @@ const startTraced = Effect.fnUntraced(function* (world: Facilitator, env: Record
 
 const settleAt = (url: string, body: unknown, headers: Record<string, string> = {}) =>
   Effect.promise(async () => {
-    // Ready is said before its channel is there: until then everybody is told to come again.
+    // Ready is reported before its channel exists: until then every caller is asked to retry.
     for (let tries = 0; ; tries++) {
       const response = await fetch(`${url}/settle`, {
         method: "POST",
@@ -93,7 +93,7 @@ it.live(
       const payer = yield* world.account()
       const seller = (yield* world.account(0n)).publicKey()
       const payment = yield* world.payment({ payer, payTo: seller, amount: 10_000n })
-      // The seller's own trace, which goes on here.
+      // The seller's own trace, which continues here.
       const [traceId, parentId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"]
       const settled = yield* settleAt(url, payment.body, { traceparent: `00-${traceId}-${parentId}-01` })
       expect(settled).toMatchObject({ success: true })
@@ -105,7 +105,7 @@ it.live(
           fetch(`${url}${path}`, { headers: { "user-agent": "a-private-agent", authorization: `Bearer ${secret}` } })
         )
       }
-      // One line a request names the payment: whose, what became of it, and where to look on.
+      // One line per request identifies the payment: its caller, its outcome, and its trace.
       const lineOf = (fits: (line: Readonly<Record<string, unknown>>) => boolean) =>
         Effect.map(eventually(Effect.sync(() => logs.some(fits))), () => logs.find(fits))
       expect(yield* lineOf(({ transaction }) => transaction === settled.transaction)).toMatchObject({
@@ -129,7 +129,7 @@ it.live(
       const everything = [...received.values()].join("\n")
       for (const hidden of [secret, payment.transaction.slice(0, 60), "a-private-"])
         expect(everything).not.toContain(hidden)
-      // Who paid is for the log alone, where an operator looks for it.
+      // The payer is in the log alone, where an operator searches for it.
       for (const path of ["/v1/traces", "/v1/metrics"]) expect(received.get(path)).not.toContain(payer.publicKey())
       expect(received.get("/v1/traces")).not.toContain("made-up")
 
@@ -207,8 +207,8 @@ it.live(
       yield* eventually(Effect.sync(() => kept() >= 70))
       expect(kept()).toBeGreaterThanOrEqual(70)
       expect(kept()).toBeLessThanOrEqual(130)
-      // What runs by itself sends nothing: every span is of a request, the looks whether it is ready among them, which
-      // the sampler keeps now and then. A request's own span is sent last.
+      // Background work sends nothing: every span is of a request, those of readiness probes included, which the sampler
+      // keeps occasionally. A request's own span is sent last.
       const others = () => {
         const asked = spans.flatMap(({ name, traceId }) => (/^GET \/health/.test(name) ? [traceId] : []))
         return spans.flatMap(({ name, traceId }) => ([...ids, ...asked].includes(traceId) ? [] : [name]))
@@ -216,7 +216,7 @@ it.live(
       yield* eventually(Effect.sync(() => others().length === 0))
       expect(others()).toEqual([])
       expect(received.has("/v1/logs")).toBe(false)
-      // What is a state is read though nobody asks for /metrics.
+      // State gauges are read even when /metrics is not requested.
       const stated = () => /tollkeeper_sponsor_payments_left/.test(received.get("/v1/metrics") ?? "")
       yield* eventually(Effect.sync(stated))
       expect(stated()).toBe(true)

@@ -5,7 +5,7 @@ import { isExported } from "../../../runtime/platform/telemetry.ts"
 const signals = ["TRACES", "METRICS", "LOGS"] as const
 const sentWith = (variables: Record<string, string>) => signals.filter((signal) => isExported(signal, variables))
 
-it("sends nothing without an endpoint, and each signal by itself [S343]", () => {
+it("sends nothing without an endpoint, and each signal separately [S343]", () => {
   const endpoint = "http://127.0.0.1:4318"
   expect(sentWith({})).toEqual([])
   expect(sentWith({ OTEL_EXPORTER_OTLP_ENDPOINT: "" })).toEqual([])
