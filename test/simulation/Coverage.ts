@@ -1,4 +1,4 @@
-// What the runs came past: states, crash points, answers of the ledger, faults. A run of many seeds that never saw one
+// What the runs covered: states, crash points, answers of the ledger, faults. A run of many seeds that never covered one
 // of them proves nothing about it, so the counts are printed and zero of any fails the whole.
 
 /** Everything that must be seen. */

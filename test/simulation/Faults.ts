@@ -13,7 +13,7 @@ export interface Faults {
   readonly crash: number
   readonly crashAtStep: number
   readonly slow: number
-  /** A process stands still between two steps, longer than a lease lives. */
+  /** A process stalls between two steps, longer than a lease lives. */
   readonly stall: number
 }
 

@@ -1,9 +1,9 @@
 // One process of the facilitator, as long as it lives: its keys, its clock, the nodes it gave up on; and when a request
-// in it first looked at the store.
+// in it first read the store.
 import { Context } from "effect"
 import type { Keys } from "./keys.ts"
 
-/** When a request first looked at the store; a twin of a settlement is who looked before it was recorded. */
+/** When a request first read the store; a request that read before the settlement was recorded is its twin. */
 export interface FirstRead {
   at: number | undefined
 }

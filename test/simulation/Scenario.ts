@@ -1,6 +1,6 @@
-// Who pays whom, when, and what happens to them: drawn from the seed. Payments that share a nonce, callers without an
-// identifier, strangers who ask with somebody else's authorization or submit it themselves, envelopes that no node
-// takes.
+// The payments of a run, their parties and times, and what happens to them: drawn from the seed. Payments that share a
+// nonce, callers without an identifier, strangers that use another payer's authorization or submit it themselves,
+// envelopes that no node takes.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { authorizationOf, keyOf, paymentOf, schemeNames } from "./simulatedScheme.ts"
 import type { Authorization } from "./SimulatedLedger.ts"
@@ -9,7 +9,7 @@ import type { World } from "./World.ts"
 /** Payments that a run has at least. */
 export const paymentsMin = 30
 
-/** Keyless callers are told apart by nothing but their address. */
+/** Keyless callers are distinguished by their address alone. */
 export const principals = ["key:a", "key:b", "ip:c"] as const
 const stranger = "key:stranger"
 
@@ -57,7 +57,7 @@ const identifierOf = ({ world }: Scenario, number: number, before?: Payment): st
   return before?.identifier._tag === "Some" && chance(0.6) ? before.identifier.value : `identifier-${number}`
 }
 
-/** One payment of the storm, with whatever is done to it. */
+/** One payment of the storm, with what happens to it. */
 export const planPayment = (scenario: Scenario): void => {
   const { ask, payments, world } = scenario
   const { coverage, ledger, random, time } = world
@@ -96,7 +96,7 @@ export const planPayment = (scenario: Scenario): void => {
   }
 }
 
-/** A payment of calm weather, with time enough to settle. */
+/** A payment under calm conditions, with time enough to settle. */
 export const calmPayment = ({ payments, world }: Scenario, principal: string): Payment => {
   const authorization = newAuthorization(world, { ledgers: 60 })
   const payment = paymentOf({ authorization, principal, identifier: `identifier-${authorization.number}` })
@@ -104,7 +104,7 @@ export const calmPayment = ({ payments, world }: Scenario, principal: string): P
   return payment
 }
 
-/** Whether nobody else touched what the payer signed, and a node would take it. */
+/** True if no stranger touched what the payer signed, and a node would take it. */
 export const isUntouched = ({ ledger }: World, payment: Payment): boolean => {
   const authorization = authorizationOf(payment)
   const by = ledger.spentEver(authorization)

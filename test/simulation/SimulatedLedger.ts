@@ -4,7 +4,7 @@
 // when is kept, so that a node behind can be asked.
 import type { Random } from "./random.ts"
 
-/** What a payer signed: it moves money once, by whoever submits it first. */
+/** What a payer signed: it moves money once, for the first to submit it. */
 export interface Authorization {
   readonly number: number
   readonly key: string
@@ -46,7 +46,7 @@ export interface Included extends Submission {
   readonly feeChargedStroops: bigint
 }
 
-/** Somebody else's transaction that used an authorization. */
+/** A stranger's transaction that used an authorization. */
 export interface Foreign {
   readonly hash: string
   readonly authorization: Authorization
@@ -54,7 +54,7 @@ export interface Foreign {
   readonly closedAtSeconds: number
 }
 
-/** Somebody else's transaction on one of our channels. */
+/** A stranger's transaction on one of our channels. */
 export interface Usurpation {
   readonly hash: string
   readonly channel: string
@@ -71,7 +71,7 @@ export interface LedgerFaults {
   readonly fail: number
 }
 
-/** More ask than fit: who bids less than the floor is refused, and a ledger has room for `capacity`. */
+/** Surge pricing: a bid below the floor is refused, and a ledger has room for `capacity`. */
 export interface Surge {
   readonly floorStroops: bigint
   readonly capacity: number
@@ -156,12 +156,12 @@ export class SimulatedLedger {
     return { _tag: "Taken" }
   }
 
-  /** Somebody else uses an authorization in the next ledger, if it is still good. */
+  /** A stranger uses an authorization in the next ledger, if it is still valid. */
   spendElsewhere(authorization: Authorization): void {
     this.#strangers.push(authorization)
   }
 
-  /** Somebody else who has its key uses the channel in the next ledger. */
+  /** A stranger with its key uses the channel in the next ledger. */
   usurp(channel: string): void {
     this.#usurped.push(channel)
   }
@@ -255,12 +255,12 @@ export class SimulatedLedger {
     return this.#nonces.get(nonceKey(nonce))?.findLast((entry) => entry.ledger <= ledger && ledger <= entry.liveUntil)
   }
 
-  /** Who used the nonce first, ever. */
+  /** The first use of the nonce. */
   spentEver(nonce: { readonly nonce: bigint; readonly payer: string }): string | undefined {
     return this.#nonces.get(nonceKey(nonce))?.[0]?.by
   }
 
-  /** True while some later ledger could still include the envelope and move its money, whatever anybody does. */
+  /** True while some later ledger could still include the envelope and move its money. */
   canStillMove({ authorization, channel, ledgerMax, sequence, timeMax }: Submission): boolean {
     return (
       authorization !== undefined &&

@@ -1,6 +1,6 @@
-// A node of the network as a facilitator may be answered by it: behind, standing still, forgetful, with an index of
-// transactions that misses some or is older than the rest of its answer, or telling of a ledger far ahead. What it says
-// of accounts and nonces is true as of the ledger it names; a hash it does not know proves nothing.
+// A node of the network as it may answer a facilitator: behind, frozen, forgetful, with an index of transactions that
+// misses some or is older than the rest of its answer, or reporting a ledger far ahead. What it says of accounts and
+// nonces is true as of the ledger it names; a hash it does not know proves nothing.
 import type { Random } from "./random.ts"
 import type { Included, SimulatedLedger } from "./SimulatedLedger.ts"
 
@@ -10,13 +10,13 @@ const farAhead = 1_000_000
 export class SimulatedNode {
   /** Ledgers behind the network. */
   lag = 0
-  /** Ledgers that are remembered. */
+  /** Ledgers that it retains. */
   readonly retention: number
   /** Ledgers by which the index of transactions is behind the rest of an answer. */
   indexLag = 0
   /** Share of transactions that the index misses. */
   hides = 0
-  /** The ledger at which it stands still. */
+  /** The ledger at which it is frozen. */
   stillAt: number | undefined
   /** Share of answers to "which is the newest ledger" that are far ahead. */
   ahead = 0

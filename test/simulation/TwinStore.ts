@@ -1,6 +1,6 @@
-// The tables of the settlement repository in memory: what `SqlSettlements` and its neighbours promise, without a
-// database. Each operation is one step that nobody sees half of. That it keeps the same promises as the SQL is shown by
-// `twin.daily.test.ts`, which plays the same histories on both.
+// The tables of the settlement repository in memory: what `SqlSettlements` and its neighbors promise, without a
+// database. Each operation is one atomic step. `twin.daily.test.ts` plays the same histories on both and shows that it
+// keeps the same promises as the SQL.
 import { Option } from "effect"
 import { counted } from "../../kernel/http/Principal.ts"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/state/Settlement.ts"
@@ -112,7 +112,7 @@ export class TwinStore {
     })
   }
 
-  /** Remembers the tables as they are now; what it gives puts them back, once. */
+  /** Copies the tables as they are now; the returned function restores them, once. */
   snapshot(): () => void {
     const rows = [...this.rows].map(([id, row]): [string, Row] => [
       id,
@@ -166,7 +166,7 @@ export class TwinStore {
       return { _tag: "FenceLost" }
     const day = this.#today()
     if (!this.#fits(day, counted(born.principal), born.budgetStroops)) return { _tag: "BudgetExceeded" }
-    // The constraints are looked at in the order in which they were made.
+    // The constraints are checked in the order in which they were made.
     const rows = [...this.rows.values()]
     if (rows.some((row) => row.born.id === born.id)) return undefined
     if (rows.some((row) => haveOneAuthorization(row.born, born))) return { _tag: "Known" }
@@ -248,7 +248,7 @@ export class TwinStore {
     const row = this.rows.get(id)
     if (row === undefined || !isOpen(row.state)) return { _tag: "Changed" }
     if (attemptsKnown !== undefined && row.attempts.length !== attemptsKnown) return { _tag: "Changed" }
-    // Who tells of no transaction that settled it means its own, as version 0.1 did.
+    // An outcome without the settling transaction means its own, as in version 0.1.
     const transaction = outcome.transaction ?? (outcome.state === "settled" ? row.born.innerHash : undefined)
     if (transaction !== undefined && this.#hasEnded(transaction)) return { _tag: "TransactionTaken" }
     row.state = outcome.state
@@ -484,7 +484,7 @@ export class TwinStore {
     const now = this.#now()
     const lease = this.#leases.get(name)
     if (lease !== undefined && lease.holder !== holder && lease.until >= now) return false
-    // Its holder asks nobody before half of it is over.
+    // Its holder renews only after half of it has passed.
     if (lease?.holder === holder && now < (lease.renewedAt + lease.until) / 2) return true
     this.#leases.set(name, { holder, renewedAt: now, until: now + millis })
     return true
@@ -535,7 +535,7 @@ const attemptOf = (attempt: NewAttempt, number: number): Attempt => ({
   taken: false
 })
 
-/** What a settlement cost the sponsor, as far as anybody knows. */
+/** What a settlement cost the sponsor, as far as it is known. */
 export const chargedOf = ({ born, outcome }: Row): bigint =>
   (outcome?.feeChargedStroops ?? 0n) + (outcome?.feeUnknown === true ? born.budgetStroops : 0n)
 

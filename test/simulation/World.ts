@@ -1,6 +1,6 @@
 // One seed's world: a ledger with its nodes, a store, replicas that crash and come back, and what goes wrong when. The
-// settlement code in the replicas is the product's own; only its ports are played (`ports.ts`). What ended is judged in
-// the moment it ended, by what the ledger could still have done.
+// settlement code in the replicas is the product's own; only its ports are simulated (`ports.ts`). An outcome is checked
+// when it is recorded, against what the ledger could still have done.
 import { Clock, Context, Effect, References } from "effect"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
 import { ScanAbove, TransactionsPerQuestion } from "../../kernel/settlement/follower/scanLedgers.ts"
@@ -29,9 +29,9 @@ export class World {
   readonly submissions = new Map<string, Submission>()
   /** How many channels each replica's settings say; they may differ. */
   readonly channelCounts: ReadonlyArray<number>
-  /** All nodes stand behind one address; else each is an endpoint of its own. */
+  /** All nodes share one address; else each is an endpoint of its own. */
   readonly isBalanced: boolean
-  /** Open settlements above which the follower looks through ledgers. */
+  /** Open settlements above which the follower searches ledgers. */
   readonly scanAbove: number
   /** The network's ledger when each settlement was recorded, or built again, by id. */
   readonly bornIn = new Map<string, number>()
@@ -41,9 +41,9 @@ export class World {
   faultsSeen = 0
   /** The store has lost transactions that it had called committed. */
   hasLostCommits = false
-  /** Somebody else has used a channel. */
+  /** A stranger has used a channel. */
   hasUsurpers = false
-  /** Called when a replica dies; set by who runs it. */
+  /** Called when a replica dies; set by the code that runs it. */
   onCrash: (replica: Replica) => void = () => {}
 
   constructor(seed: number) {
@@ -79,7 +79,7 @@ export class World {
     }
   }
 
-  /** Three nodes, of which one at least remembers: what none of them can tell is for an operator. */
+  /** Three nodes, of which at least one retains history: what none of them knows is for an operator. */
   #makeNodes(): ReadonlyArray<SimulatedNode> {
     const { chance, int } = this.random
     return [0, 1, 2].map((number) => {
@@ -116,7 +116,7 @@ export class World {
     })
   }
 
-  /** From now on nothing the replica does has an effect, and nobody hears from it. */
+  /** From now on nothing the replica does has an effect, and it sends nothing. */
   kill(replica: Replica, what: Occurrence): void {
     if (!replica.isAlive) return
     this.fault(what)
@@ -162,7 +162,7 @@ export class World {
     )
   }
 
-  /** An end is final: no later ledger may prove it wrong, whatever it includes. */
+  /** An outcome is final: no later ledger may contradict it. */
   checkEnd({ attempts, born }: Row, { state }: Outcome): void {
     if (state !== "failed" && state !== "expired") return
     for (const { outerHash } of attempts) {
@@ -181,7 +181,7 @@ export class World {
     }
   }
 
-  /** What stands below every fiber of a replica: time, its own idea of time, silence, and where it may die. */
+  /** The services below every fiber of a replica: its skewed clock, disabled logs, and crash points. */
   context(replica: Replica): Context.Context<never> {
     const { clock } = this.time
     const millis = () => this.time.now + replica.skewMillis

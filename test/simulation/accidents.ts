@@ -1,5 +1,5 @@
-// What befalls a run beside the faults of single calls: clocks that jump, machines that die, nodes that stand still, a
-// surge, a network that halts, a store that loses its last transactions, somebody else on our channels.
+// Accidents of a run beside the faults of single calls: clocks that jump, machines that die, nodes that freeze, a surge,
+// a network that halts, a store that loses its last transactions, a stranger on our channels.
 import type { Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
@@ -66,7 +66,7 @@ const networkTrouble = ({ millis, world }: Storm) => {
   }
 }
 
-/** Somebody else who has our keys, or the same ones. */
+/** A stranger that has our keys, or the same ones. */
 const usurpers = ({ millis, world }: Storm) => {
   const { coverage, ledger, random, time } = world
   const { chance, int, pick } = random
@@ -103,7 +103,7 @@ const lostCommits = ({ millis, world }: Storm) => {
   }
 }
 
-/** Fair weather has its accidents too. */
+/** Fair conditions have their accidents too. */
 const arrangedDeaths = ({ faultsMin, isFair, millis, someReplica, world }: Storm) => {
   for (let deaths = isFair ? faultsMin : 0; deaths > 0; deaths--) {
     world.time.after(world.random.int(5_000, millis - 5_000), () => {
@@ -123,8 +123,8 @@ export const planAccidents = (storm: Storm): void => {
 }
 
 /**
- * Reads the accounts of idle channels at a node and corrects what somebody else changed, as `reconcileChannels` does
- * over the SQL tables: a number is taken only from an answer that is not older than the channel's last outcome.
+ * Reads the accounts of idle channels at a node and corrects what a stranger changed, as `reconcileChannels` does over
+ * the SQL tables: a number is taken only from an answer that is not older than the channel's last outcome.
  */
 export const surveyChannels = (world: World): void => {
   const { ledger, random, store, time } = world

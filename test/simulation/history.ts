@@ -11,7 +11,7 @@ export type Step =
   | { readonly op: "wait"; readonly millis: number }
   /** Records with the lease that slot holds, or with a made-up one. */
   | { readonly op: "record"; readonly slot: number; readonly settlement: Omit<NewSettlement, "channel"> }
-  /** Leases several at once into a slot and those after it. */
+  /** Leases several concurrently into a slot and those after it. */
   | { readonly op: "take"; readonly slot: number; readonly count: number }
   | { readonly op: "release"; readonly slot: number }
   | { readonly op: "addAttempt"; readonly id: string; readonly outerHash: string; readonly attemptsKnown: number }

@@ -1,6 +1,6 @@
-// What must hold when a run is over, whatever happened in it (decisions 2 and 3). Each is looked at from the ledger's
-// log, the store's rows and the answers that callers were given, three accounts of the same payments that were written
-// independently. A store that lost what it had called committed is held to less: what it lost nobody can know.
+// What must hold when a run is over (decisions 2 and 3). Each invariant is checked against the ledger's log, the store's
+// rows and the answers that callers were given, three accounts of the same payments that were written independently. A
+// store that lost what it had called committed is held to less: what it lost cannot be known.
 import { Option } from "effect"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
@@ -12,7 +12,7 @@ import type { World } from "./World.ts"
 
 export interface Reported {
   readonly payment: Payment
-  /** When it first looked at the store; absent when it never did. */
+  /** When it first read the store; absent when it never did. */
   readonly readAt: number | undefined
   readonly receivedAt: number
   readonly answer: SettleAnswer
@@ -37,7 +37,7 @@ const movedByOurs = ({ ledger }: World): ReadonlyMap<string, Included> =>
     })
   )
 
-/** Somebody else used the channel's number, and nothing of ours landed: past the bound no answer proves when. */
+/** A stranger used the channel's number, and nothing of ours landed: past the bound no answer proves when. */
 const isUndecidable = ({ ledger }: World, { attempts, born: { channel } }: Row): boolean => {
   const { address, sequence } = channel
   const isHere = (one: { readonly channel: string; readonly sequence: bigint }) =>
@@ -49,7 +49,7 @@ const isUndecidable = ({ ledger }: World, { attempts, born: { channel } }: Row):
 
 /**
  * The money was moved by a transaction whose record was lost: after the second record of the payment had failed, which
- * was told that the authorization lives, or so long before its end that the nonce's entry was gone.
+ * read that the authorization is live, or so long before its end that the nonce's entry was gone.
  */
 const isPaidByLost = ({ hasLostCommits }: World, { attempts, state }: Row, ours: Included): boolean =>
   hasLostCommits &&
@@ -82,7 +82,7 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
   return found
 }
 
-/** A settlement is charged what the ledger took of it; more only where nobody can tell any more. */
+/** A settlement is charged what the ledger took of it; more only where the fee can no longer be known. */
 const charges = (world: World, rows: Rows): ReadonlyArray<string> => {
   if (world.hasLostCommits) return []
   const found: Array<string> = []
@@ -131,13 +131,13 @@ const channels = (world: World, rows: Rows): ReadonlyArray<string> => {
     for (const [index, row] of ordered.slice(1).entries()) {
       const before = ordered[index]!
       if (bornIn(row) < before.born.authorizationExpiresLedger)
-        found.push(`channel and number ${number} were lent to ${nameOf(before)} and to ${nameOf(row)}`)
+        found.push(`channel and number ${number} were leased to ${nameOf(before)} and to ${nameOf(row)}`)
     }
   }
   return found
 }
 
-/** Facts tell each birth and each end once. */
+/** Facts report each birth and each end once. */
 const facts = (world: World, rows: Rows): ReadonlyArray<string> =>
   rows.flatMap((row) => {
     const reported = world.store.facts.filter(({ subject }) => subject === row.born.id).map(({ type }) => type)
@@ -190,12 +190,12 @@ const contradiction = (
         return `already settled, and is ${row?.state ?? "not recorded"}`
       if (reason === "settle_ledger_authorization_spent" && ours !== undefined && (row === undefined || isOwner))
         return "spent elsewhere, and it was our own transaction"
-      return reason === "internal_error" ? "with our own fault" : undefined
+      return reason === "internal_error" ? "with our own internal error" : undefined
     }
   }
 }
 
-/** A conflict is with another payment of one's own: nobody else's terms make one. */
+/** A conflict is with another payment of the same caller: other callers' terms make none. */
 const isFramed = ({ answer, payment }: Reported, rows: Rows): boolean => {
   if (answer._tag !== "Failed" || answer.refusal.reason !== "payment_identifier_conflict") return false
   const { key, payer, scheme } = authorizationOf(payment)
@@ -228,10 +228,10 @@ const answers = (
   for (const [id, all] of world.hasLostCommits ? [] : successes) {
     const isIdentified = all[0]!.payment.identifier._tag === "Some"
     if (!isIdentified && all.length > 1) found.push(`${id} released ${all.length} resources`)
-    // Who looked before the settlement was born is a twin of whoever recorded it; one of them gets the success.
+    // Requests that read before the settlement was recorded are twins of the recording one; one gets the success.
     const bornAt = byId.get(id)?.recordedAt ?? 0
     const twins = all.filter(({ readAt }) => readAt !== undefined && readAt <= bornAt)
-    if (twins.length > 1) found.push(`${id} was given to ${twins.length} callers at once`)
+    if (twins.length > 1) found.push(`${id} was given to ${twins.length} callers concurrently`)
   }
   return found
 }

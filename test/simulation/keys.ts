@@ -72,5 +72,5 @@ const keysFor = (channelCount: number): Promise<Keys> => {
 const byCount = new Map<number, Keys>()
 for (let count = channelsMin; count <= channelsMax; count++) byCount.set(count, await keysFor(count))
 
-/** The keys of a replica whose settings say so many channels. The first of them are the same for all. */
+/** The keys of a replica whose settings name this number of channels. The first of them are the same for all. */
 export const keysOf = (channelCount: number): Keys => byCount.get(channelCount)!

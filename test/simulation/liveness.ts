@@ -1,5 +1,5 @@
 // What settles, of what could: a facilitator that lets everything expire breaks no rule of safety. Of a run's storm,
-// what was recorded and nobody else touched; of the calm after it, everything that was asked for.
+// what was recorded and no stranger touched; of the calm after it, everything that was asked for.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isUntouched } from "./Scenario.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
@@ -40,7 +40,7 @@ export const livenessOf = (world: World, calm: ReadonlySet<Payment>, payments: R
 
 /** What is not lively enough. */
 export const tooFew = ({ alive, aliveSettled, calmAsked, calmSettled }: Liveness): ReadonlyArray<string> => [
-  ...(calmSettled < calmAsked ? [`only ${calmSettled} of ${calmAsked} payments of calm weather settled`] : []),
+  ...(calmSettled < calmAsked ? [`only ${calmSettled} of ${calmAsked} payments under calm conditions settled`] : []),
   ...(aliveSettled < alive * aliveShareMin
     ? [`only ${aliveSettled} of ${alive} that were alive in a storm settled`]
     : [])
@@ -49,4 +49,4 @@ export const tooFew = ({ alive, aliveSettled, calmAsked, calmSettled }: Liveness
 export const describe = ({ alive, aliveSettled, calmAsked, calmSettled }: Liveness): string =>
   `${aliveSettled} of ${alive} alive in storms settled ` +
   `(${((100 * aliveSettled) / Math.max(1, alive)).toFixed(1)} %), ` +
-  `${calmSettled} of ${calmAsked} in calm weather`
+  `${calmSettled} of ${calmAsked} under calm conditions`

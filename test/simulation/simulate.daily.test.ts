@@ -7,7 +7,7 @@ import { faultsMin, paymentsMin, simulate } from "./simulate.ts"
 it("keeps every invariant in the first 60 seeds, and on until everything has been seen [S89, S91, S94, S96, S340, S341]", () => {
   const seen = new Coverage()
   let liveness = Liveness.none
-  // What is rare is seen in one seed of fifty: a sample in which it is missing goes on.
+  // A rare event is seen in one seed of fifty: a sample without it continues.
   for (let seed = 1; seed <= 60 || (seed <= 240 && seen.missing(1).length > 0); seed++) {
     const report = simulate(seed)
     seen.add(report.coverage)

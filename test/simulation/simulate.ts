@@ -1,6 +1,6 @@
-// One run: a seed decides the world, what goes wrong in it and when. At least thirty payments go through two replicas
-// of the real settlement code in a storm; then everything heals, what is open ends, and some more are asked for in calm
-// weather. When all is quiet the invariants are looked at, and what settled of what could.
+// One run: a seed decides the world, what goes wrong in it and when. At least thirty payments go through two replicas of
+// the real settlement code in a storm; then everything heals, open settlements end, and some more payments are made
+// under calm conditions. At the end the invariants are checked, and what settled of what could.
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -43,16 +43,16 @@ export const faultsMin = 3
 const stormMillis = 60_000
 /** Virtual time after which a run that is not over has lost something. */
 const calmMillis = 4_500_000
-/** Virtual time after which only what nobody can decide is still open: an hour of ledgers ends it. */
+/** Virtual time after which only what cannot be decided is still open: an hour of ledgers ends it. */
 const patienceMillis = 240_000
 const hurriedMillis = 150
 const paceMillis = 120_000
-/** Payments that are asked for in calm weather, one after another. */
+/** Payments under calm conditions, one after another. */
 const calmPayments = 3
 const calmEvery = 9_000
 /** Time for a survey of the channels, and for leases of processes that died to run out. */
 const settleDown = 15_000
-/** Beyond its bound an answer may take so long, milliseconds, whatever any clock does meanwhile. */
+/** Beyond its bound an answer may take this much longer, milliseconds, regardless of clock changes. */
 const answerSlack = 100
 
 /** The product's own layers over a replica's ports. */
@@ -117,7 +117,7 @@ class Replicas {
     const slot = this.running.findIndex((entry) => entry?.replica === replica)
     const entry = this.running[slot]
     this.running[slot] = undefined
-    // Clients of a dead process are cut off; its fibers are left where they stand.
+    // Clients of a dead process are cut off; its fibers are left suspended.
     time.after(0, () => {
       for (const [fiber, of] of this.asking) if (of === replica) fiber.interruptUnsafe()
       entry?.fiber?.interruptUnsafe()
@@ -145,12 +145,12 @@ const kindOf = (answer: SettleAnswer): Occurrence | undefined => {
   return undefined
 }
 
-/** Those who ask: some hang up, and all come back while the answer leaves them hope. */
+/** The clients: some hang up, and all retry while the answer may still change. */
 class Clients {
   readonly received: Array<Reported> = []
   unfinished = 0
   isCalm = false
-  /** Only settlements that nobody can decide are waited for: ledgers close quickly meanwhile. */
+  /** Only settlements that cannot be decided are waited for: ledgers close quickly meanwhile. */
   isHurried = false
   readonly #world: World
   readonly #replicas: Replicas
@@ -201,7 +201,7 @@ class Clients {
     }
     fiber.addObserver((exit) => {
       asking.delete(fiber)
-      // A process that is dead answers nobody.
+      // A dead process answers no client.
       if (exit._tag === "Failure" || !replica.isAlive) return again(int(500, 6_000))
       const waited = world.time.now - askedAt
       if (waited > settleTimeoutMillis + answerSlack) world.broken.push(`a caller waited ${waited} ms`)
@@ -340,7 +340,7 @@ export const simulate = (seed: number): Report => {
   if (unfinished !== undefined) broken.push(unfinished)
   const liveness = livenessOf(world, calm, payments)
   if (liveness.calmSettled < liveness.calmAsked)
-    broken.push(`only ${liveness.calmSettled} of ${liveness.calmAsked} payments of calm weather settled`)
+    broken.push(`only ${liveness.calmSettled} of ${liveness.calmAsked} payments under calm conditions settled`)
   if (payments.length < paymentsMin) broken.push(`only ${payments.length} payments`)
   if (world.faultsSeen < faultsMin) broken.push(`only ${world.faultsSeen} faults`)
   return {

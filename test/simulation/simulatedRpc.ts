@@ -258,7 +258,7 @@ const send = (world: World, replica: Replica, outerHash: string): Send => {
   const run = (): Effect.Success<Send> => {
     const { sendError, sendLost, sendTryAgain } = world.faults
     const submission = world.submissions.get(outerHash)
-    if (submission === undefined) throw new Error("an envelope that nobody signed")
+    if (submission === undefined) throw new Error("an unsigned envelope")
     if (random.chance(sendTryAgain)) {
       world.faultsSeen += 1
       return seen({ _tag: "TryAgainLater" })

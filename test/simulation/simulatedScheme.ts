@@ -66,7 +66,7 @@ export const principalOf = (source: string): Principal => {
   return { owner: keyed ? source : anonymous, source, keyed }
 }
 
-/** One caller's request to settle an authorization. `variant` is an unsigned field that somebody may change. */
+/** One caller's request to settle an authorization. `variant` is an unsigned field that any relay may change. */
 export const paymentOf = (options: {
   readonly authorization: Authorization
   readonly principal: string

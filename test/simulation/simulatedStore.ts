@@ -16,7 +16,7 @@ const connectionLost = () =>
     reason: new SqlError.ConnectionError({ cause: new Error("the connection is gone") } as never)
   } as never)
 
-/** Runs something in the store, later and perhaps in vain. */
+/** Runs an operation in the store, later, and possibly failing before or after its effect. */
 const storing =
   (world: World, replica: Replica) =>
   <A>(run: () => A): Effect.Effect<A, SqlError.SqlError> => {
@@ -95,7 +95,7 @@ const settlementsOf = (world: World, stored: Stored) => {
   })
 }
 
-/** Who held the leases of work last, of all replicas of a world. */
+/** The last holder of each lease of work, over all replicas of a world. */
 const heldBefore = new WeakMap<World, string>()
 
 export const simulatedStore = (world: World, replica: Replica) => {
@@ -157,8 +157,8 @@ export const simulatedStore = (world: World, replica: Replica) => {
         fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
         reserve: () => Effect.die("part of the store's record"),
         reserving: () => Effect.die("part of the store's record"),
-        today: Effect.die("nobody asks in a simulation"),
-        status: Effect.die("nobody asks in a simulation"),
+        today: Effect.die("not used in the simulation"),
+        status: Effect.die("not used in the simulation"),
         charge: () => Effect.die("part of the store's adoption"),
         commit: () => Effect.die("part of the store's resolve")
       })

@@ -1,4 +1,4 @@
-// Plays one history on both repositories and tells where they first differ. The database's own clock is replaced by a
+// Plays one history on both repositories and reports where they first differ. The database's own clock is replaced by a
 // table's value, so that both sides live in the same time.
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Duration, Effect, Layer, Option, type Scope } from "effect"
@@ -279,7 +279,7 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
     monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n
   })
   for (const [index, step] of historyOf(seed).entries()) {
-    // No two steps in the same instant: what was used earlier is then told apart by time alone.
+    // No two steps in the same instant: the earlier use is then identified by time alone.
     now += 1
     yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
     const [theirs, ours] = yield* play(step).pipe(Effect.provideService(Clock.Clock, timed))
@@ -292,7 +292,7 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
 /** Ledgers in which numbers were distrusted; a store knows the last one. */
 let distrusted = 0
 
-/** Leases whose holder stays: a finalizer would delete what the history still looks at. */
+/** Leases whose holder stays: a finalizer would delete what the history still reads. */
 const keptLeases = Leases.layer
 
 const tablesDiffer = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, twin: TwinStore, seed: number) {

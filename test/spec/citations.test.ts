@@ -15,7 +15,7 @@ describe("citations", () => {
       expect(numbersIn(none)).toEqual([])
   })
 
-  it("count for tests of every kind, and for cases told as data", () => {
+  it("count for tests of every kind, and for cases given as data", () => {
     expect(cited('it("a [S1]", () => {}); it.effect("b [S2]", f); it.each([1])("c %s [S3]", f)')).toEqual([1, 2, 3])
     expect(cited('const c = [{ sentence: "a [S4]" }]; part.check(`b ${c} [S5]`, f)')).toEqual([4, 5])
   })

@@ -29,7 +29,7 @@ describe("the requirements", () => {
     expect(numbered).toEqual(Array.from({ length: requirements }, (_, index) => index + 1))
   })
 
-  it("stand below the titles of their sections", () => {
+  it("are below the titles of their sections", () => {
     const titles = lines.flatMap((line) => /^## (.+)$/.exec(line)?.[1] ?? [])
     expect(titles.length).toBe(sections.length)
   })

@@ -6,7 +6,7 @@ import { Address, buildAuthorizationEntryPreimage, hash, type Keypair, StrKey, x
 /** The variants of an authorization's credentials. `address` is what the official client of today sends. */
 export type CredentialVariant = "address" | "addressV2" | "delegates" | "sourceAccount"
 
-/** Who authorizes: an account with one key, or a contract whose `__check_auth` takes the value that `sign` gives. */
+/** The signer: an account with one key, or a contract whose `__check_auth` takes the value that `sign` gives. */
 export type Payer = Keypair | { readonly contract: string; readonly sign: (payload: Uint8Array) => xdr.ScVal }
 
 /** The address of a payer, `G…` or `C…`. */

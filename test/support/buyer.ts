@@ -97,7 +97,7 @@ export interface PaymentOptions {
   readonly tamper?: PaymentTamper
 }
 
-/** A payment as a seller passes it on, with what a test may want to look at beside it. */
+/** A payment as a seller passes it on, with what a test may check beside it. */
 export interface Payment {
   readonly x402Version: 2
   readonly paymentPayload: any

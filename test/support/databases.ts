@@ -39,7 +39,7 @@ const migrationsPath = fileURLToPath(new URL("../../migrations/", import.meta.ur
 /** Whether this owner has migrations of its own. */
 const hasFolder = (owner: string): boolean => existsSync(join(migrationsPath, owner))
 
-/** Tells what the migrations of these owners make from what other migrations, or others of them, would make. */
+/** Identifies the content of these owners' migrations, so that a dump is reused only for the same ones. */
 const fingerprint = (owners: ReadonlyArray<string>): string => {
   const hash = createHash("sha256").update("slim")
   for (const owner of owners) {
@@ -79,8 +79,8 @@ const beginSegment = Effect.gen(function* () {
 })
 
 /**
- * The dump of an embedded database in which the migrations of `owners` have run, made by whoever needs it first. What
- * earlier migrations made goes then.
+ * The dump of an embedded database in which the migrations of `owners` have run, made on first use. Dumps of earlier
+ * migrations are deleted then.
  */
 const dumpOf = (owners: ReadonlyArray<string>): Effect.Effect<string, unknown> =>
   Effect.gen(function* () {
@@ -128,16 +128,15 @@ const urlOf = (server: string, database: string): Redacted.Redacted => {
 }
 
 /**
- * The database from which those are copied in which the migrations of `owners` have run, made by whoever needs it first
- * on a server that is the run's own. On a server that outlives the run nothing shall be left, so each database there is
- * migrated by itself.
+ * The template database in which the migrations of `owners` have run, made on first use on a server that is the run's
+ * own. On a server that outlives the run nothing shall be left, so each database there is migrated separately.
  */
 const templateOf = (server: string, owners: ReadonlyArray<string>): Effect.Effect<string | undefined> => {
   if (owners.length === 0 || process.env["TOLLKEEPER_TEST_DATABASE_URL"]) return Effect.succeed(undefined)
   const name = `template_${fingerprint(owners)}`
   return onServer(server, (sql) =>
     Effect.gen(function* () {
-      // For the session: whoever comes second finds it made.
+      // A session lock: the second caller finds the template made.
       yield* sql`select pg_advisory_lock(hashtext(${name}))`
       const made = yield* sql`select 1 from pg_database where datname = ${name}`
       if (made.length > 0) return name
@@ -176,7 +175,7 @@ export const sourceLayer = (kind: DatabaseKind): Layer.Layer<DatabaseSource> =>
 
 /**
  * The same, with the migrations run of those of these plugins that have any, and the kernel's: a copy of a database in
- * which they ran. Whoever starts on it runs them again, and finds nothing to do.
+ * which they ran. A program that starts on it runs them again, and finds nothing to do.
  */
 export const migratedSourceLayer = (
   kind: DatabaseKind,
@@ -200,7 +199,7 @@ const migrated = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<str
     Layer.orDie
   )
 
-/** Runs them and lets go of the database; by itself, since whoever asks is building a client too. */
+/** Runs them and releases the database; separately, since the caller is building a client too. */
 const migrate = (source: Layer.Layer<DatabaseSource>, owners: ReadonlyArray<string>) =>
   Effect.provide(Effect.void, migrated(source, owners), { local: true })
 

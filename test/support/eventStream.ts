@@ -1,5 +1,5 @@
-// A reader of server-sent events for tests, by the rules of the format and nothing else: it tells apart events and
-// comments, and says when the server has ended the stream.
+// A reader of server-sent events for tests, by the rules of the format and nothing else: it distinguishes events and
+// comments, and reports when the server has ended the stream.
 import { Effect, type Scope } from "effect"
 import { eventually } from "./eventually.ts"
 

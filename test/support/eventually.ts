@@ -1,12 +1,12 @@
-// Waits for what becomes true some time after it was caused: written behind, told to another replica, closed by the
-// ledger. A test waits for the condition itself and never for a time, and the bound is only there to say what never
-// came; a loaded machine takes ten times as long as a quiet one.
+// Waits for what becomes true some time after it was caused: written behind, sent to another replica, closed by the
+// ledger. A test waits for the condition itself and never for a time, and the timeout only reports what never came; a
+// loaded machine takes ten times as long as an idle one.
 import { Effect } from "effect"
 import { inspect } from "node:util"
 
 const seconds = 100
 
-/** Looks until it holds what is asked for (default: until it is true), and gives back what was seen then. */
+/** Polls until the value satisfies the predicate (default: until it is true), and returns it. */
 export const eventually = <A, E, R>(
   read: Effect.Effect<A, E, R>,
   holds: (seen: A) => boolean = (seen) => seen === true

@@ -1,6 +1,6 @@
 // A whole facilitator in this process: the program as a profile starts it, on ports of its own, over a fresh database
-// and an embedded ledger of its own (or another facilitator's). Nothing in it is replaced; a test speaks to it over
-// HTTP and looks at its services beside that. It stops with the Scope.
+// and an embedded ledger of its own (or another facilitator's). Nothing in it is replaced; a test uses it over HTTP and
+// may read its services beside that. It stops with the Scope.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, Option, References, type Scope } from "effect"
@@ -63,7 +63,7 @@ export interface Facilitator {
   readonly payment: (options: Omit<PaymentOptions, "rpc">) => Effect.Effect<Payment>
   /** Atomic units of USDC, by the ledger's own entries. */
   readonly balance: (address: string) => Effect.Effect<bigint>
-  /** Runs what writes facts by SQL of a test's own, and wakes their readers, who else look twice a minute. */
+  /** Runs SQL of a test that writes facts, and wakes their readers, which otherwise poll twice a minute. */
   readonly publishedBy: <A, E, R>(statement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Ends it as a signal does. */
   readonly stop: Effect.Effect<void>

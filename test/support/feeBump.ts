@@ -1,4 +1,4 @@
-// A fee bump as values of the XDR, put together apart from how the house writes what it sends.
+// A fee bump as XDR values, encoded independently of the product's encoder.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { accountOf } from "../../kernel/stellar/Address.ts"
 import { type AccountSignature, type Envelope, withSignatures } from "../../kernel/stellar/Envelope.ts"

@@ -1,7 +1,7 @@
 // A smart wallet of a passkey for tests: a contract account whose `__check_auth` takes what a browser's authenticator
 // signs (WebAuthn over P-256) and lets no more than a limit be spent in its life, counted in its own storage. It is
-// written in the machine's instructions, since nothing here compiles contracts. Of a payment by `transfer` the amount
-// counts, of a settlement the maximum; whatever else is to be authorized is refused.
+// written in WebAssembly instructions, since nothing here compiles contracts. Of a payment by `transfer` the amount
+// counts, of a settlement the maximum; any other call to authorize is refused.
 import { createHash, generateKeyPairSync, sign } from "node:crypto"
 import { xdr } from "@stellar/stellar-sdk"
 import { constant, environment, type Instructions, leb, section, sized, sleb, text, u32Word } from "./contractModule.ts"
@@ -12,7 +12,7 @@ const at = { key: 0, alphabet: 80, payload: 160, challenge: 208 }
 const KEY_BYTES = 65
 const CHALLENGE_CHARACTERS = 43
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-/** What stands before the challenge in the client's data, as the wallet expects it. */
+/** The prefix of the challenge in the client's data, as the wallet expects it. */
 const beforeChallenge = '{"type":"webauthn.get","challenge":"'
 
 /** Imports in order: module, name, parameters. */

@@ -1,6 +1,6 @@
 // A real PgBouncer in front of a test's PostgreSQL, in session or in transaction mode. It is the one on PATH or in
-// /usr/sbin; where there is none, whoever needs it is skipped and the reason is printed. It refuses root as PostgreSQL
-// does, so it runs as the same unprivileged user.
+// /usr/sbin; where there is none, tests that need it are skipped and the reason is printed. It refuses root as
+// PostgreSQL does, so it runs as the same unprivileged user.
 import { type ChildProcess, spawn } from "node:child_process"
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"

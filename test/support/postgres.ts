@@ -26,7 +26,7 @@ export interface TestPostgres {
   readonly description: string
   /** Cuts every connection and starts again from the log, as after a crash; absent for a server that is not ours. */
   readonly restart?: () => Promise<void>
-  /** Stops every process of the server where it stands (SIGSTOP), and lets them go on; absent like `restart`. */
+  /** Freezes every process of the server (SIGSTOP), and resumes them; absent like `restart`. */
   readonly freeze?: () => void
   readonly thaw?: () => void
   readonly stop: () => Promise<void>
@@ -252,5 +252,5 @@ const startOrFind = async (inMemory: boolean): Promise<TestPostgres> => {
 /** Starts or finds the server; throws when there is none to be had. */
 export const startPostgres = (): Promise<TestPostgres> => startOrFind(false)
 
-/** The same, in memory where there is plenty; for who makes many databases and measures nothing. */
+/** The same, in memory where there is plenty; for callers that make many databases and measure nothing. */
 export const startPostgresInMemory = (): Promise<TestPostgres> => startOrFind(true)

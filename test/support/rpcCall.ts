@@ -1,5 +1,5 @@
 // A bare JSON-RPC call for tests: no retry, no cache, the ledger's answer as it came. An answer with `error` becomes a
-// `LedgerRpcError`, so that a test can tell a refusal of the method from a refusal inside the result.
+// `LedgerRpcError`, so that a test can distinguish a refusal of the method from a refusal inside the result.
 
 /** One JSON-RPC method call; resolves with `result` as the ledger sent it. */
 export type RpcCall = (method: string, params?: unknown) => Promise<any>

@@ -1,5 +1,5 @@
 // A foreign RPC for tests: an HTTP server whose every answer a script gives, true or not. It counts what it was asked,
-// so that a test can tell what was never sent. It stops with the Scope.
+// so that a test can assert what was never sent. It stops with the Scope.
 import { Effect, type Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -17,7 +17,7 @@ export type Said =
   | "hangup"
   /** A right result under another call's id. */
   | { readonly otherId: unknown }
-  /** Goes on sending for as long as somebody reads. */
+  /** Keeps sending as long as the client reads. */
   | "endless"
 
 export interface ScriptedRpc {

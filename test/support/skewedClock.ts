@@ -1,7 +1,7 @@
-// Clocks that are wrong, for whoever runs in them: a test provides one as the `Clock` of what it starts.
+// Skewed clocks: a test provides one as the `Clock` of what it starts.
 import { Clock, Effect } from "effect"
 
-/** The clock of a machine that can be set: `set` puts it off by so many milliseconds more, and nothing elapses. */
+/** The clock of a machine that can be set: `set` shifts it by this many milliseconds more, and nothing elapses. */
 export const settableClock: Effect.Effect<{ readonly clock: Clock.Clock; readonly set: (millis: number) => void }> =
   Effect.clockWith((clock) => {
     let off = 0
@@ -12,7 +12,7 @@ export const settableClock: Effect.Effect<{ readonly clock: Clock.Clock; readonl
     return Effect.succeed({ clock: own, set: (millis: number) => void (off += millis) })
   })
 
-/** A machine whose time is off by so many milliseconds; what elapses is not. */
+/** A machine whose time is off by `millis` milliseconds; elapsed time is not. */
 export const skewedClock = (millis: number): Effect.Effect<Clock.Clock> =>
   Effect.map(settableClock, ({ clock, set }) => {
     set(millis)

@@ -97,8 +97,8 @@ export const keyWallet = (): WalletKind => {
 }
 
 /**
- * Makes a wallet on the ledger at `ledgerUrl` and moves `amount` atomic units of USDC to it from `funder`, who pays all
- * fees.
+ * Makes a wallet on the ledger at `ledgerUrl` and moves `amount` atomic units of USDC to it from `funder`, which pays
+ * all fees.
  */
 export const makeSmartWallet = async (
   ledgerUrl: string,

@@ -31,7 +31,7 @@ export interface UptoTamper {
   readonly functionName?: string
   /** The call's arguments, signed ones included. */
   readonly args?: (args: ReadonlyArray<xdr.ScVal>) => ReadonlyArray<xdr.ScVal>
-  /** The amount that stands in the envelope; the honest one is the maximum. */
+  /** The amount in the envelope; the honest one is the maximum. */
   readonly sentAmount?: bigint
   /** The authorization. */
   readonly signedFunctionName?: string

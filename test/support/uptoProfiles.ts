@@ -6,7 +6,7 @@ import { Address, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 export type UptoProfile = "tollkeeper" | "stateless-salt" | "stateful-nonce" | "seven-arguments"
 export const draftProfiles = ["stateless-salt", "stateful-nonce", "seven-arguments"] as const
 
-/** What a payment says, whatever the order. Seconds are of the ledger's clock. */
+/** What a payment says, in any order. Seconds are of the ledger's clock. */
 export interface UptoTerms {
   readonly payer: string
   readonly payTo: string

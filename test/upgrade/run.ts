@@ -1,6 +1,6 @@
 // `npm run upgrade -- --from REF`: an upgrade under load. The program as git has it at REF serves alone over a
 // PostgreSQL and a ledger; the program of this checkout is started beside it, over the same database, which it
-// migrates; both serve; the old one is stopped as an operator stops it; the new one goes on alone. Payments never
+// migrates; both serve; the old one is stopped as an operator stops it; the new one continues alone. Payments never
 // pause. In the end every payment has settled once, the recipient has exactly that, and `tollkeeper audit` finds
 // nothing. With `--crash` the old one is killed with its payments in flight before the new one starts, which migrates
 // what it finds and ends it. `--payments N` for each of the parts, default 60. REF must be of this machine's git, and
@@ -80,7 +80,7 @@ const counts = new Map<string, number>()
 const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1)
 let [targets, settled, next] = [[] as ReadonlyArray<string>, 0, 0]
 
-/** One payment, asked of whoever serves until its answer is final, as an official client repeats it. */
+/** One payment, sent to a serving program until its answer is final, as an official client repeats it. */
 const pay = async (payer: Keypair): Promise<void> => {
   const id = `upgraded-payment-${String(next++).padStart(6, "0")}`
   const extensions = { "payment-identifier": { info: { required: true, id } } }
@@ -111,7 +111,7 @@ const client = async (): Promise<void> => {
   while (isLoadOn) await pay(payer)
 }
 
-/** Lets the load go on until so many more have settled. */
+/** Keeps the load running until `count` more have settled. */
 const third = async (name: string): Promise<void> => {
   const from = settled
   await until(`${each} payments ${name}`, async () => settled >= from + each)

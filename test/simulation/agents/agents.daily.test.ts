@@ -17,7 +17,7 @@ const mustSee = [
   "fault BUDGET_EXCEEDED"
 ]
 
-it("pays once for each call, delivers what was paid for and ends every hold, whatever is killed [S211, S212]", () => {
+it("pays once per call, delivers it and ends every hold, whatever is killed [S211, S212]", () => {
   const seen = new Set<string>()
   for (let seed = 1; seed <= 20 || (seed <= 90 && mustSee.some((what) => !seen.has(what))); seed++) {
     const { counts, violations } = simulateAgents(seed)

@@ -18,7 +18,7 @@ interface Receipt {
 
 /** What was begun later than this before the end need not have ended. */
 const recentMillis = 1_500_000
-/** Nodes that keep fewer ledgers cannot always tell what became of a payment. */
+/** Nodes that keep fewer ledgers cannot always report a payment's outcome. */
 const retentionMin = 1_000
 
 const receiptOf = (output: Readonly<Record<string, unknown>>): Receipt => output["receipt"] as never
