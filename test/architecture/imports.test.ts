@@ -113,7 +113,10 @@ const manifest = JSON.parse(readText("package.json")) as Record<
   Record<string, string>
 >
 
-/** The program's own files, which do not depend on particular plugins. `App.ts` lists plugins; a command may be about one. */
+/**
+ * The program's own files, which do not depend on particular plugins. `App.ts` lists plugins; a command may be about
+ * one.
+ */
 const programs = ["runtime/cli.mjs", "runtime/commandLine.ts", "runtime/greeting.ts", "runtime/serve.ts"]
 
 /** What a program reaches by relative imports, `but` some and what only they reach, with each one's imports. */

@@ -1,7 +1,7 @@
 // The cost of analytics per event on PostgreSQL: beside a history filled in by SQL, settlements are published to the
-// journal and the facilitator's own reader makes the rollups; first as one batch, as after downtime, then one at a time.
-// A cost is processor time of facilitator and database per fact, less what both use when idle; beside ten times the
-// history it must not grow with a power above 0.1. Then the overview is compared with the journal and with its bar,
+// journal and the facilitator's own reader makes the rollups; first as one batch, as after downtime, then one at a
+// time. A cost is processor time of facilitator and database per fact, less what both use when idle; beside ten times
+// the history it must not grow with a power above 0.1. Then the overview is compared with the journal and with its bar,
 // p50 ≤ 20 ms with one client. SETTLEMENTS sets the larger history (200,000); buyers, sellers and resources keep their
 // ratio to it.
 import { Effect, Layer, Redacted } from "effect"

@@ -138,7 +138,9 @@ interface Filter {
   readonly total: number
 }
 
-/** Each filter of the specification alone, with common and rare values, and with many values where sellers have many. */
+/**
+ * Each filter of the specification alone, with common and rare values, and with many values where sellers have many.
+ */
 const filters: ReadonlyArray<Filter> = [
   { name: "no filter", queries: [""], total: RESOURCES },
   { name: "type=http", queries: ["type=http"], total: RESOURCES * 0.9 },

@@ -1,7 +1,7 @@
 // `npm run bench -- start`: time from start to ready, the process's memory then, and its idle use: the local profile
 // over existing state, and the self-hosted one over PostgreSQL and a ledger in a process of its own. Then the size of
-// `npm ci --omit=dev` beside Node, and whether an idle facilitator sends spans. `--quick` samples for seconds instead of
-// a minute. The last line has the figures; the status is 0 only when every bar holds.
+// `npm ci --omit=dev` beside Node, and whether an idle facilitator sends spans. `--quick` samples for seconds instead
+// of a minute. The last line has the figures; the status is 0 only when every bar holds.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFileSync } from "node:child_process"
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"

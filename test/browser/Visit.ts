@@ -1,6 +1,6 @@
-// A browser that opens a facilitator's pages for tests: it collects what a page must never do (violations of its policy,
-// script errors, requests to other origins), runs axe's accessibility checks, and takes screenshots into the folder that
-// TOLLKEEPER_TEST_SCREENS names.
+// A browser that opens a facilitator's pages for tests: it collects what a page must never do (violations of its
+// policy, script errors, requests to other origins), runs axe's accessibility checks, and takes screenshots into the
+// folder that TOLLKEEPER_TEST_SCREENS names.
 import { mkdirSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"

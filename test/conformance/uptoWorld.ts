@@ -1,5 +1,5 @@
-// What the cases of `upto` share: terms as the facilitator announces them, payments signed by hand, and a token that can
-// be set to lie, whose address is listed before it is deployed.
+// What the cases of `upto` share: terms as the facilitator announces them, payments signed by hand, and a token that
+// can be set to lie, whose address is listed before it is deployed.
 import {
   Address,
   hash,

@@ -1,5 +1,5 @@
-// A model small enough to be explored completely: one or two settlements of one nonce, the ledger that includes what was
-// sent or does not, strangers that use the nonce or the channel, a transaction of ours whose record was lost, and a
+// A model small enough to be explored completely: one or two settlements of one nonce, the ledger that includes what
+// was sent or does not, strangers that use the nonce or the channel, a transaction of ours whose record was lost, and a
 // follower that polls nodes which lag, forget and deny hashes. The deciding code is the product's own. Every possible
 // next step is a successor; nothing is random.
 //
@@ -472,7 +472,9 @@ export const successors = (state: State, bounds: Bounds, product: Product): Read
   return steps
 }
 
-/** The next step under calm conditions: each settlement is polled with true answers, then a ledger includes what flies. */
+/**
+ * The next step under calm conditions: each settlement is polled with true answers, then a ledger includes what flies.
+ */
 export const calmStep = (state: State, bounds: Bounds, product: Product): State => {
   let at = state
   state.settlements.forEach((settlement, index) => {

@@ -1,5 +1,5 @@
-// A ledger for hostile contracts: each module of a batch is simulated, uploaded, created and called by an account of its
-// own, with hand-made resources, so that it also reaches the ledger when the simulation refused it. What must never
+// A ledger for hostile contracts: each module of a batch is simulated, uploaded, created and called by an account of
+// its own, with hand-made resources, so that it also reaches the ledger when the simulation refused it. What must never
 // happen is recorded as a breach; the slowest answer and the slowest ledger are measured in processor time, without a
 // limit here.
 import { Effect, Layer, ManagedRuntime } from "effect"

@@ -1,7 +1,7 @@
 // The environment of a guide's reader: a clone, a `tollkeeper` on the PATH, a shell that keeps its folder and exports,
 // and free ports in place of those that the guide names, so that guides run beside each other and beside a developer's
-// own facilitator. `README.md` beside this file lists the words that are filled in. Programs that the guide left running
-// are stopped at the end.
+// own facilitator. `README.md` beside this file lists the words that are filled in. Programs that the guide left
+// running are stopped at the end.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {

@@ -15,7 +15,14 @@ describe("a block", () => {
       fenced("text", "+--+"),
       fenced("js", "console.log(2)")
     ].join("\n")
-    expect(blocksOf(page).map(({ kind }) => kind)).toEqual(["commands", "file", "data", "not-run", "drawing", "invalid"])
+    expect(blocksOf(page).map(({ kind }) => kind)).toEqual([
+      "commands",
+      "file",
+      "data",
+      "not-run",
+      "drawing",
+      "invalid"
+    ])
   })
 
   it("of text right below commands is what they print, and says where something is missing", () => {

@@ -1,7 +1,8 @@
 // A database of version 0.1, with payments in flight, opened by the current program. It is made here by the migrations
 // of 0.1 themselves: they are never edited (their checksums are in every database), so a folder that holds only them
 // makes the tables of 0.1. Its rows are real as well: a facilitator records payments over a ledger that lives on, one
-// that ends, one whose transaction is sent and one that dies before it is sent, and every column that 0.1 had is copied.
+// that ends, one whose transaction is sent and one that dies before it is sent, and every column that 0.1 had is
+// copied.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"

@@ -35,7 +35,8 @@ export class Alerts {
   /** Waits until no alert is active, after a scrape by Prometheus. */
   readonly calm = async (): Promise<void> => {
     const since = performance.now()
-    const activeNames = async () => ((await this.#monitor?.activeAlerts()) ?? []).map(({ labels }) => labels["alertname"])
+    const activeNames = async () =>
+      ((await this.#monitor?.activeAlerts()) ?? []).map(({ labels }) => labels["alertname"])
     for (let names = await activeNames(); names.length > 0; names = await activeNames()) {
       if (performance.now() - since > millisMax) throw new Error(`${names.join(", ")} before anything was done`)
       await sleep(250)

@@ -1,6 +1,6 @@
-// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, and each query over HTTP
-// with its filters in each mode. In the default configuration, or with the recorded dense ranking behind an embeddings
-// endpoint.
+// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, and each query over
+// HTTP with its filters in each mode. In the default configuration, or with the recorded dense ranking behind an
+// embeddings endpoint.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import { embeddingText } from "../../plugins/search-semantic/embeddingText.ts"

@@ -1,6 +1,6 @@
-// Times to live in the parallel phase. The network lets no transaction of a stage see that another one extended an entry
-// that both only read; such extensions are merged at the end of the stage, the longest winning. A transaction that may
-// write the entry sees them immediately. This holds them back while a stream is replayed.
+// Times to live in the parallel phase. The network lets no transaction of a stage see that another one extended an
+// entry that both only read; such extensions are merged at the end of the stage, the longest winning. A transaction
+// that may write the entry sees them immediately. This holds them back while a stream is replayed.
 import { hasTtl, keyString, type KeyString, ttlKeyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
 import type { Store } from "../../plugins/ledger-local/engine/state/Store.ts"

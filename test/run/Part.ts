@@ -94,9 +94,7 @@ export const failuresOf = (reportFile: string, root: string): ReadonlyArray<stri
  * each, as far as the next such line or one that begins with `ok`. Each on one line, its beginning and end.
  */
 export const errorsOf = (output: string): ReadonlyArray<string> =>
-  (
-    output.replace(colours, "").match(/^ *FAIL(?:ED|S)?\b.*(?:\n(?!(?: *FAIL|ok )).*){0,60}/gm) ?? []
-  ).map((error) => {
+  (output.replace(colours, "").match(/^ *FAIL(?:ED|S)?\b.*(?:\n(?!(?: *FAIL|ok )).*){0,60}/gm) ?? []).map((error) => {
     const line = error.trim().replace(/\s*\n\s*/g, " | ")
     return line.length <= 800 ? line : `${line.slice(0, 300)} … ${line.slice(-500)}`
   })

@@ -1,7 +1,7 @@
-// Runs all parts of a plan even when some fail, prints the time and figures of each, and ends with the line `N passed, N
-// failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the parts whose
-// names contain one of them: `npm test -- deno`. Failures are listed again at the end, by name, and appended to the file
-// that `TOLLKEEPER_TEST_FAILURES` names, for a caller that sees the last lines of several runs.
+// Runs all parts of a plan even when some fail, prints the time and figures of each, and ends with the line `N passed,
+// N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the parts whose
+// names contain one of them: `npm test -- deno`. Failures are listed again at the end, by name, and appended to the
+// file that `TOLLKEEPER_TEST_FAILURES` names, for a caller that sees the last lines of several runs.
 import { appendFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"

@@ -128,28 +128,24 @@ describe("beside a running facilitator", () => {
     expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/is there already; .*--state DIR/)])
   })
 
-  it(
-    "a caller without the key is refused, and the key's file is this user's alone",
-    { timeout: 240_000 },
-    async () => {
-      const { file, operators } = note()
-      const post = (headers: Record<string, string>) =>
-        fetch(operators.url, {
-          method: "POST",
-          headers: { "content-type": "application/json", ...headers },
-          body: JSON.stringify({ words: ["keys", "list"], folder: "/" })
-        })
-      expect((await post({})).status).toBe(401)
-      expect((await post({ authorization: `Bearer ${"0".repeat(64)}` })).status).toBe(401)
-      const answered = await post({ authorization: `Bearer ${operators.key}` })
-      expect(await answered.json()).toMatchObject({ status: 0, out: expect.stringContaining("no caller keys") })
-      expect(statSync(file).mode & 0o777).toBe(0o600)
-      expect(statSync(join(state, "running")).mode & 0o777).toBe(0o700)
-      // Whatever the state folder's permissions, the database's own are narrower.
-      chmodSync(state, 0o755)
-      expect(statSync(join(state, "database")).mode & 0o777).toBe(0o700)
-    }
-  )
+  it("a caller without the key is refused, and the key's file is this user's alone", { timeout: 240_000 }, async () => {
+    const { file, operators } = note()
+    const post = (headers: Record<string, string>) =>
+      fetch(operators.url, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify({ words: ["keys", "list"], folder: "/" })
+      })
+    expect((await post({})).status).toBe(401)
+    expect((await post({ authorization: `Bearer ${"0".repeat(64)}` })).status).toBe(401)
+    const answered = await post({ authorization: `Bearer ${operators.key}` })
+    expect(await answered.json()).toMatchObject({ status: 0, out: expect.stringContaining("no caller keys") })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(join(state, "running")).mode & 0o777).toBe(0o700)
+    // Whatever the state folder's permissions, the database's own are narrower.
+    chmodSync(state, 0o755)
+    expect(statSync(join(state, "database")).mode & 0o777).toBe(0o700)
+  })
 
   it("starts and deletes nothing on request", { timeout: 240_000 }, async () => {
     const { operators } = note()

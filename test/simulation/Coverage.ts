@@ -1,5 +1,5 @@
-// What the runs covered: states, crash points, answers of the ledger, faults. A run of many seeds that never covered one
-// of them proves nothing about it, so the counts are printed and zero of any fails the whole.
+// What the runs covered: states, crash points, answers of the ledger, faults. A run of many seeds that never covered
+// one of them proves nothing about it, so the counts are printed and zero of any fails the whole.
 
 /** Everything that must be seen. */
 export const occurrences = [

@@ -1,6 +1,6 @@
 // One seed's world: a ledger with its nodes, a store, replicas that crash and come back, and what goes wrong when. The
-// settlement code in the replicas is the product's own; only its ports are simulated (`ports.ts`). An outcome is checked
-// when it is recorded, against what the ledger could still have done.
+// settlement code in the replicas is the product's own; only its ports are simulated (`ports.ts`). An outcome is
+// checked when it is recorded, against what the ledger could still have done.
 import { Clock, Context, Effect, References } from "effect"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
 import { ScanAbove, TransactionsPerQuestion } from "../../kernel/settlement/follower/scanLedgers.ts"

@@ -1,5 +1,5 @@
-// Accidents of a run beside the faults of single calls: clocks that jump, machines that die, nodes that freeze, a surge,
-// a network that halts, a store that loses its last transactions, a stranger on our channels.
+// Accidents of a run beside the faults of single calls: clocks that jump, machines that die, nodes that freeze, a
+// surge, a network that halts, a store that loses its last transactions, a stranger on our channels.
 import type { Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 

@@ -1,6 +1,6 @@
-// What must hold when a run is over (decisions 2 and 3). Each invariant is checked against the ledger's log, the store's
-// rows and the answers that callers were given, three accounts of the same payments that were written independently. A
-// store that lost what it had called committed is held to less: what it lost cannot be known.
+// What must hold when a run is over (decisions 2 and 3). Each invariant is checked against the ledger's log, the
+// store's rows and the answers that callers were given, three accounts of the same payments that were written
+// independently. A store that lost what it had called committed is held to less: what it lost cannot be known.
 import { Option } from "effect"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"

@@ -1,5 +1,5 @@
-// One run: a seed decides the world, what goes wrong in it and when. At least thirty payments go through two replicas of
-// the real settlement code in a storm; then everything heals, open settlements end, and some more payments are made
+// One run: a seed decides the world, what goes wrong in it and when. At least thirty payments go through two replicas
+// of the real settlement code in a storm; then everything heals, open settlements end, and some more payments are made
 // under calm conditions. At the end the invariants are checked, and what settled of what could.
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"

@@ -1,6 +1,6 @@
 // A port for a program that needs its port before it listens. Asking the system for any port and giving it back would
-// let the next outgoing connection take it, so these come from below the ephemeral range, and each test process of a run
-// has a part of that to itself.
+// let the next outgoing connection take it, so these come from below the ephemeral range, and each test process of a
+// run has a part of that to itself.
 import { createServer } from "node:net"
 import process from "node:process"
 

@@ -1,7 +1,7 @@
-// The machines that hold keys, as documented: Vault's transit engine, AWS KMS, Google Cloud KMS, and the HTTPS signer of
-// our own description, behind one port. Each authenticates its caller as the real one does: a token, a Signature Version
-// 4 that is computed anew from the request as it came, a service account's signed token. A test may have them refuse,
-// stay silent, or answer with another's signature.
+// The machines that hold keys, as documented: Vault's transit engine, AWS KMS, Google Cloud KMS, and the HTTPS signer
+// of our own description, behind one port. Each authenticates its caller as the real one does: a token, a Signature
+// Version 4 that is computed anew from the request as it came, a service account's signed token. A test may have them
+// refuse, stay silent, or answer with another's signature.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, type Scope } from "effect"
 import * as native from "node:crypto"

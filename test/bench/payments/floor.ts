@@ -1,5 +1,5 @@
-// The lower bound for any facilitator, in the same run: a server that only parses a body as JSON and refuses it, and one
-// signature check. Neither has a bar; they show how much of a refusal's figure is avoidable.
+// The lower bound for any facilitator, in the same run: a server that only parses a body as JSON and refuses it, and
+// one signature check. Neither has a bar; they show how much of a refusal's figure is avoidable.
 import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto"
 import { createServer } from "node:http"
 import process from "node:process"
