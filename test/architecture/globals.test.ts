@@ -56,7 +56,7 @@ const globalIssues = (source: Source): ReadonlyArray<string> => {
 }
 
 describe("globals of a platform", () => {
-  it("are used in the runtime folder, in tests and in examples, and nowhere else [S336]", () => {
+  it("are used only in the runtime folder, in tests and in examples [S336]", () => {
     const served = sourcesIn("kernel", "plugins", "migrations").filter(({ path }) => !isPage(path))
     expect(served.flatMap(globalIssues)).toEqual([])
   })

@@ -173,7 +173,7 @@ describe("imports", () => {
     expect(importIssues(parseSource(path, `export const x = () => import("${specifier}")`))).toHaveLength(1)
   })
 
-  it("of the product load no package whole where a part of it will do: a start waits for all that is loaded", () => {
+  it("of the product load parts of packages, which keeps the start fast", () => {
     // Each of these loads some hundred files that nothing here uses: a client of Redis, and an older SDK of MCP.
     const whole = /^(@effect\/platform-node|@effect\/opentelemetry|@modelcontextprotocol\/sdk\/.*)$/
     const loading = sourcesIn("kernel", "plugins", "runtime").flatMap(({ imports, path }) =>
@@ -182,7 +182,7 @@ describe("imports", () => {
     expect(loading).toEqual([])
   })
 
-  it("of the standalone ledger reach nothing of the facilitator, so a test's process stays small", () => {
+  it("of the standalone ledger reach nothing of the facilitator", () => {
     const reached = reachedFrom("runtime/ledgerLine.ts")
     const others = [...reached.keys()].filter(
       (path) =>
@@ -192,7 +192,7 @@ describe("imports", () => {
     expect(others).toEqual([])
   })
 
-  it("of the standalone ledger load no large unused part of a package at start", () => {
+  it("of the standalone ledger load no large unused package at start", () => {
     // Each costs two to ten megabytes: builders of transactions, codecs of archives, exporters of telemetry.
     const large =
       /^(@stellar\/stellar-sdk(\/base)?|effect\/(encoding|http|http-api|observability|sql)|@effect\/opentelemetry.*)$/
@@ -205,7 +205,7 @@ describe("imports", () => {
     expect(readText("runtime/platform/telemetry.ts")).toContain('await import("./telemetrySent.ts")')
   })
 
-  it("of the plugins' list reach the SDK of MCP by what is loaded when a profile enables it alone", () => {
+  it("of the plugins' list load the MCP SDK only when enabled", () => {
     const sdk = [...reachedFrom("runtime/App.ts", ["plugins/mcp-tools/serveTools.ts"])].flatMap(([path, imports]) =>
       imports.filter((one) => one.startsWith("@modelcontextprotocol/")).map((one) => `${path}: ${one}`)
     )
@@ -213,7 +213,7 @@ describe("imports", () => {
     expect(readText("plugins/mcp-tools/plugin.ts")).toContain('loaded(() => import("./serveTools.ts"))')
   })
 
-  it("of a package's index are of the modules that the program loads of it, and nothing else is loaded", () => {
+  it("of a package's index are of used modules only", () => {
     const named = (specifier: string) =>
       new Set(
         sourcesIn("kernel", "plugins", "runtime")

@@ -85,7 +85,7 @@ describe("lengths", () => {
     expect(grown).toEqual([])
   })
 
-  it("would catch a function of seventy-one lines and a line of a hundred and twenty-one characters", () => {
+  it("reports a function of 71 lines and a line of 121 characters", () => {
     const body = "  a()\n".repeat(functionLinesMax)
     expect(functionIssues(parseSource("kernel/x.ts", `export const f = () => {\n${body}}`))).toHaveLength(1)
     expect(linesTooLong(parseSource("kernel/x.ts", `// ${"x".repeat(lineMax)}`))).toBe(1)

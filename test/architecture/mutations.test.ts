@@ -25,7 +25,7 @@ const syntaxIssue = (name: string, file: string, text: string): ReadonlyArray<st
 }
 
 describe.each(listNames)("the list %s", (name) => {
-  it("names places that are there exactly once, and each change leaves sources that can be read", async () => {
+  it("names places that occur exactly once, and leaves sources that parse", async () => {
     const issues: Array<string> = []
     for (const mutation of await readList(name)) {
       const changed = new Map<string, string>()
@@ -43,7 +43,7 @@ describe.each(listNames)("the list %s", (name) => {
     expect(issues).toEqual([])
   })
 
-  it("gives every defect a name of its own and a catcher that is there", async () => {
+  it("gives every defect a unique name and an existing catcher", async () => {
     const mutations = await readList(name)
     const names = mutations.map((mutation) => mutation.name)
     expect(names.filter((one, index) => names.indexOf(one) !== index)).toEqual([])

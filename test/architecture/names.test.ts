@@ -60,7 +60,7 @@ const twins = (all: ReadonlyArray<Source>): ReadonlyArray<string> =>
     .map(([name]) => name)
 
 describe("names", () => {
-  it("hide nothing of the language, say whose they are, and ask for what is required", () => {
+  it("shadow no global, name their owner, and say required", () => {
     const named = sourcesIn("kernel", "plugins", "runtime", "examples")
     expect(named.length).toBeGreaterThan(200)
     expect(named.flatMap(nameIssues)).toEqual([])

@@ -50,7 +50,7 @@ describe("packages", () => {
     }
   })
 
-  it("have a lockfile beside each manifest, with a checksum for every package and no address", () => {
+  it("have a lockfile per manifest, with checksums and no address", () => {
     expect(lockfiles).toEqual(manifests.map((path) => path.replace("package.json", "package-lock.json")))
     for (const path of lockfiles) {
       for (const [name, locked] of readLock(path).filter(([name]) => name !== "")) {
@@ -69,7 +69,7 @@ describe("packages", () => {
       expect(isPermissive(licence)).toBe(false)
   })
 
-  it("that the design names are in real use in the product, the HTTP and schema layers of Effect included [S344, S345]", () => {
+  it("named by the design are used, Effect's HTTP and schema layers included [S344, S345]", () => {
     const imported = importedBy("kernel", "plugins", "runtime")
     for (const name of ["effect", "effect/http", "@effect/platform-node", "@effect/sql-pg", "@stellar/stellar-sdk"]) {
       expect(uses(imported, name), name).toBe(true)
@@ -83,7 +83,7 @@ describe("packages", () => {
     expect(readText("runtime/platform/telemetrySent.ts")).toContain('await import("@opentelemetry/sdk-node")')
   })
 
-  it("that nothing in the product imports are served to browsers, or those that a later plugin brings into use", () => {
+  it("without an import in the product are served to browsers or planned", () => {
     const { dependencies } = JSON.parse(readText("package.json")) as { dependencies: Versions }
     const imported = importedBy("kernel", "plugins", "runtime")
     const waiting = [

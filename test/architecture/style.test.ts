@@ -46,7 +46,7 @@ describe("the style of the sources", () => {
     expect(sources.filter(({ path }) => !path.startsWith("test/official/")).flatMap(styleIssues)).toEqual([])
   })
 
-  it("keeps the median of the product's files near sixty to a hundred and twenty lines", () => {
+  it("keeps the product's median file between 60 and 120 lines", () => {
     const lengths = sourcesIn("kernel", "plugins", "runtime")
       .map(({ lines }) => lines)
       .sort((a, b) => a - b)

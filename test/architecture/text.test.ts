@@ -22,7 +22,7 @@ describe("the text of every file", () => {
     expect(textFiles.filter((path) => path !== own).flatMap((path) => textIssues(path, readText(path)))).toEqual([])
   })
 
-  it("ends with a line break and holds no carriage return, tab or space at the end of a line", () => {
+  it("ends with a line break, without carriage returns, tabs or trailing spaces", () => {
     const odd = textFiles.filter((path) => {
       const text = readText(path)
       return (

@@ -1,5 +1,5 @@
 // A hostile week over HTTP: honest sellers of six kinds (a GET page, POST alone, a tool, no origin that answers, signed
-// by the paid account, documents) beside free payers who verify declarations of twelve hostile kinds against them. At
+// by the paid account, documents) beside free payers that verify declarations of twelve hostile kinds against them. At
 // the end of each simulated day every honest listing is resolved and searched for by its own question. Facilitator,
 // ledger, origins and search are real; a day is a round of declarations, payments and due probes.
 import { NodeServices } from "@effect/platform-node"

@@ -139,7 +139,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await Effect.runPromise(Scope.close(scope, Exit.void))
     }, 240_000)
 
-    it("takes little script for an event, no long task, and shows each of ten settlements a second soon", async () => {
+    it("shows ten settlements a second promptly, with little script per event", async () => {
       const visit = await Visit.open(browser, facilitator.url)
       await visit.go("/dashboard#live")
       await visit.page.getByText("live", { exact: true }).waitFor()

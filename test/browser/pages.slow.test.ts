@@ -90,7 +90,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await Effect.runPromise(Scope.close(scope, Exit.void))
     }, 240_000)
 
-    it("make a payment, show it live while it settles, and show its history", async () => {
+    it("make a payment, show it live, and show its history", async () => {
       const dashboard = await Visit.open(browser, facilitator.url)
       await dashboard.go("/dashboard#live")
       await dashboard.page.getByText("live", { exact: true }).waitFor()
@@ -240,7 +240,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await Effect.runPromise(after.stop)
     }, 240_000)
 
-    it("keep a hostile listing as text: markup, four kilobytes of marks of direction, a formula", async () => {
+    it("keep a hostile listing as text: markup, direction marks, a formula", async () => {
       const markup = `<script>document.title="owned"</script><img src=x onerror=document.title="owned">`
       const name = `${markup}${"\u202e\u2066".repeat(2_000)}=1+1`
       await pay(facilitator, "http://127.0.0.1:9/hostile", name.slice(0, 3_900))
@@ -348,7 +348,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
-    it("show a seller its own sales by its key, and why a URL is listed or not", async () => {
+    it("show a seller its sales by key, and a URL's listing status", async () => {
       const keyed = await start({
         channels: 2,
         environment: { FACILITATOR_API_KEYS: `shop:${shop},other:other-secret-0123456789` }
@@ -421,7 +421,7 @@ describe.skipIf(chromiumPath() === undefined)(
       240_000
     )
 
-    it("sign in and out, and make each move with a reason that is kept", async () => {
+    it("sign in and out, and record each action with its reason", async () => {
       const folder = mkdtempSync(join(tmpdir(), "tollkeeper-browser-"))
       const [old, next] = [Keypair.random(), Keypair.random()]
       const [firstChannels, nextChannels] = [1, 2].map(() => [1, 2, 3].map(() => Keypair.random()))
@@ -471,11 +471,11 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.go("/dashboard#standing")
       await page.getByRole("button", { name: "Resize", exact: true }).first().click()
       await page.getByLabel("Channels", { exact: true }).fill("3")
-      await page.getByLabel("Reason, kept in the audit log").fill("more at once")
+      await page.getByLabel("Why, for whoever reads it later").fill("more capacity")
       expect(await visit.axe()).toEqual([])
       await visit.picture("a move")
       await page.getByRole("dialog").getByRole("button", { name: "Resize" }).click()
-      await page.getByText("more at once").waitFor()
+      await page.getByText("more capacity").waitFor()
       await page.getByText("Nothing to rotate to: the sponsor is still").waitFor()
       writeFileSync(join(folder, "sponsor"), `${next.secret()},${old.secret()}`)
       await page.getByRole("button", { name: "Refresh" }).click()

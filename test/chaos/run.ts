@@ -379,7 +379,7 @@ let missed: ReadonlyArray<string> = []
 for (let tries = 0; tries < 30; tries++) {
   const journal = await postgres.journal()
   missed = observers.flatMap((observer, number) =>
-    observer.faults(journal, transactions).map((fault) => `observer ${number} ${fault}`)
+    observer.faults(journal, transactions).map((violation) => `observer ${number} ${violation}`)
   )
   if (missed.length === 0) break
   await pause(1_000)
@@ -398,7 +398,7 @@ for (const [what, times] of [...counts].sort()) console.log(`  ${what.padEnd(70)
 for (const { name, proxy } of slots)
   for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
 for (const mismatch of mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
-for (const fault of missed.slice(0, 20)) console.log(`  MISSED ${fault}`)
+for (const violation of missed.slice(0, 20)) console.log(`  MISSED ${violation}`)
 if (paid.join() !== expected.join())
   failure = `recipients were paid ${paid.join()}, callers were answered ${expected.join()}`
 if (unreadable > 0) failure = `${unreadable} payments could not be read again`

@@ -88,14 +88,14 @@ describe("the report", () => {
     return { held: report.close(), last: lines.at(-1) }
   }
 
-  it("is green when every case held, and says so on its last line", async () => {
+  it("is green when every case held, as its last line says", async () => {
     expect(await runOf(async ({ check }) => void (await check("holds", () => {})))).toEqual({
       held: true,
       last: "1 passed, 0 failed"
     })
   })
 
-  it("is red when a case failed, when a part broke off, and when nothing ran", async () => {
+  it("is red after a failed case, an aborted part, or no case", async () => {
     expect(
       await runOf(async ({ check }) => {
         await check("fails", () => {

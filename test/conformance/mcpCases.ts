@@ -101,7 +101,7 @@ const errorsOf = (checks: ReadonlyArray<Check>): ReadonlyArray<string> =>
 /** One revision of the suite; every scenario is held to or left out by name. */
 export const suiteCases = async (url: string, revision: Revision, { check, figure }: Part): Promise<void> => {
   let scenarios: ReadonlyMap<string, ReadonlyArray<Check>> = new Map()
-  await check(`the suite of ${revision} runs to its end, and the stock rate limit holds nothing up`, async () => {
+  await check(`the suite of ${revision} completes under the default rate limit`, async () => {
     scenarios = await runSuite(url, revision)
     const slowed = [...scenarios.values()].flat().filter(({ errorMessage }) => /429|too_many/.test(errorMessage ?? ""))
     deepStrictEqual(slowed, [])
@@ -216,7 +216,7 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
   const server = await startToolServer(world, runtime)
   try {
     for (const revision of ["2025-11-25", "2026-07-28"] as const) await suiteCases(server.url, revision, part)
-    await part.check("the server offers tools and nothing else, which is why the rest is left out", () =>
+    await part.check("the server offers only tools, so other scenarios are excluded", () =>
       offersToolsAlone(server.url)
     )
     for (const era of ["legacy", "modern"] as const) {

@@ -47,7 +47,7 @@ export const neutralCases = async (world: World, part: Part): Promise<void> => {
       assert.equal(receipt.payer, buyer.publicKey())
       assert.deepEqual([tap.of("/verify").length, tap.of("/settle").length], [1, 1])
     })
-    await part.check("the ledger knows it, and the price has moved, no fee in it [S10][S57]", async () => {
+    await part.check("the ledger has it, and the price moved without a fee [S10][S57]", async () => {
       assert.equal((await awaitTransaction(world.rpc, receipt.transaction)).status, "SUCCESS")
       assert.equal(await world.balance(payTo), price)
       assert.equal(await world.balance(buyer.publicKey()), 10_000_000n - price)

@@ -114,7 +114,7 @@ const onePayment = async (set: OfficialSet, world: World, part: Part, payTo: str
     const found = await awaitTransaction(world.rpc, purchase!.receipt.transaction)
     assert.equal(found.status, "SUCCESS")
   })
-  await part.check("the price left the buyer and reached the seller, no fee in it [S10]", async () => {
+  await part.check("the price moved from buyer to seller without a fee [S10]", async () => {
     assert.equal(await world.balance(buyer.publicKey()), 10_000_000n - price)
     assert.equal((await world.balance(payTo)) - before, price)
   })
@@ -137,7 +137,7 @@ const everyRoute = async (set: OfficialSet, world: World, part: Part, payTo: str
       assert.deepEqual(JSON.parse(purchase.body), body)
     })
   }
-  await part.check("a client that cannot learn the time between ledgers is paid and served", async () => {
+  await part.check("a client that cannot learn the close interval is paid and served", async () => {
     assertPaid(await set.buy({ path: "/plain", secret: buyer.secret() }, "down"))
   })
   await part.check("each of them paid its price once", async () => {
@@ -171,7 +171,7 @@ const replays = async (set: OfficialSet, world: World, part: Part, payTo: string
   const purchase = await set.buy({ path: "/plain", secret: buyer.secret() })
   const settle = set.tap.of("/settle").at(-1)!
   const paid = await world.balance(payTo)
-  await part.check("a replayed settle is answered already settled, with the hash of the payment", async () => {
+  await part.check("a replayed settle is answered already settled, with the payment's hash", async () => {
     assertPaid(purchase)
     const answer = await post(`${world.facilitator}/settle`, settle.body)
     assertRefusedSettle(answer, ["settle_stellar_already_settled"])
@@ -188,7 +188,7 @@ const replays = async (set: OfficialSet, world: World, part: Part, payTo: string
     const answer = await post(`${world.facilitator}/verify`, settle.body)
     assertRefusedVerify(answer, ["invalid_stellar_enforcing_simulation_failed", "settle_stellar_already_settled"])
   })
-  await part.check("the settled authorization at another resource is a conflict, 409, and pays nothing", async () => {
+  await part.check("a settled authorization at another resource is a conflict, 409, without payment", async () => {
     const body = JSON.parse(settle.body)
     body.paymentPayload.resource.url = `${set.sellerUrl}/weather`
     const answer = await post(`${world.facilitator}/settle`, body)
@@ -222,7 +222,7 @@ const identifiers = async (set: OfficialSet, world: World, part: Part, payTo: st
     assert.equal(answer.json.success, true, answer.text)
     assert.equal(answer.json.transaction, purchase.receipt.transaction)
   })
-  await part.check("the same identifier with another payment is a conflict, 409, on both routes [S268]", async () => {
+  await part.check("an identifier with another payment is a conflict, 409, on both routes [S268]", async () => {
     const second = await set.buy({ path: "/order", secret: buyer.secret(), identifier })
     assert.notEqual(second.status, 200, "the seller served a conflicting payment")
     const body = set.tap.of("/verify").at(-1)!.body

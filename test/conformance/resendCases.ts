@@ -58,12 +58,12 @@ const pendingCases = async (set: OfficialSet, world: World, part: Part): Promise
 }
 
 const lostCases = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
-  await part.check("the answer of /settle is lost: without a memory the payment buys nothing more", async () => {
+  await part.check("after a lost settle answer, nothing is served without a record", async () => {
     const { header, purchase } = await set.tap.loseWhile("/settle", () => send(set, world, "/plain"))
     assert.notEqual(purchase.status, 200)
     assert.equal((await resend(set, "/plain", header)).status, 402)
   })
-  await part.check("with one the same payment is served what was computed, as often as it asks", async () => {
+  await part.check("with a record the same payment is served again each time", async () => {
     const before = await world.balance(payTo)
     const { header, purchase } = await set.tap.loseWhile("/settle", () => send(set, world, "/kept"))
     assert.notEqual(purchase.status, 200)

@@ -30,7 +30,7 @@ export const restartCases = async (world: World, part: Part): Promise<void> => {
     part.figure("later start ms", String(readyAfterMs))
     assert.ok(readyAfterMs <= laterStartMs, `${readyAfterMs} ms`)
   })
-  await part.check("it still knows the payment from before, and does not pay it again", async () => {
+  await part.check("after a restart the earlier payment is known and not paid again", async () => {
     const again = await settle(before)
     assertRefusedSettle(again, ["settle_ledger_already_settled"])
     assert.equal(again.json.transaction, paid.json.transaction)
@@ -42,7 +42,7 @@ export const restartCases = async (world: World, part: Part): Promise<void> => {
     assert.equal(next.json?.success, true, next.text)
     assert.equal(await world.balance(payTo), price * 2n)
   })
-  await part.check("killed in the middle of a settle, the payment ends once and a retry gets the truth", async () => {
+  await part.check("killed during a settle, the payment ends once and a retry agrees", async () => {
     const body = await payment()
     const answer = settle(body).catch(() => undefined)
     await new Promise((resolve) => setTimeout(resolve, 150))

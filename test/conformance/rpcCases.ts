@@ -63,7 +63,7 @@ export const batchCases = async (url: string, callsPerSecond: number, { check }:
     const { text } = await post(url, [ping(1), ping(2)], { session })
     deepStrictEqual(text.match(/"id":[12]/g)?.sort(), ['"id":1', '"id":2'])
   })
-  await check("a batch is refused in the revisions that have none, and an empty one in each", async () => {
+  await check("a batch is refused in revisions without batches, an empty one always", async () => {
     for (const revision of ["2024-11-05", "2025-06-18", "2025-11-25"])
       isRefused(await post(url, [ping(1)], { session: await beginAs(url, revision) }))
     isRefused(await post(url, [], { session: await beginAs(url, "2025-03-26") }))
@@ -117,7 +117,7 @@ export const cancelCases = async (
     return { stream }
   }
   try {
-    await check("a cancelled call ends its stream without an answer, and the session continues", async () => {
+    await check("a cancelled call ends its stream without an answer; the session continues", async () => {
       const session = await beginAs(url, "2025-11-25")
       const { stream } = await begin(search(5), 1, { session })
       const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 5 } }
@@ -132,7 +132,7 @@ export const cancelCases = async (
         await post(url, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }, { session })
       ok(!/"id":[78]/.test((await stream).text))
     })
-    await check("a call without a session ends with its connection, and the server answers on", async () => {
+    await check("a call without a session ends with its connection; the server continues", async () => {
       const abort = new AbortController()
       const meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

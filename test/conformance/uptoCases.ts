@@ -149,7 +149,7 @@ const onceOnly = async (cases: Cases): Promise<void> => {
     await assertMoved(cases, parties, BigInt(succeeded[0]!.index + 1))
   })
 
-  await part.check("settles twenty payments of one payer side by side, each by its own amount", async () => {
+  await part.check("settles twenty concurrent payments of one payer, each by its amount", async () => {
     const parties = await partiesOf(cases)
     const payments = await Promise.all(Array.from({ length: 20 }, () => upto.pay(parties)))
     const settleUntilKnown = async (payment: UptoPayment, amount: bigint) => {

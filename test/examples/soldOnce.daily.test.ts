@@ -136,7 +136,7 @@ describe("a payment that comes again", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("releases nothing for a transaction that has paid for another sale, nor for another seller's payment", () =>
+  it.live("releases nothing for a transaction of another sale or another seller", () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator({
         environment: { FACILITATOR_API_KEYS: "shop:the-secret-of-the-shop,other:the-secret-of-a-stranger" }

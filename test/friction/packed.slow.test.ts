@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 600_000)
 
 describe("the package", () => {
-  it("holds the program and what it reads, no source, no test and no tool", async () => {
+  it("holds the program and its data, no source, test or tool", async () => {
     const paths = (await pathsIn(packed.archive)).filter((path) => !path.endsWith("/"))
     const shipped = [
       /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest"
 import { fuzzRpc } from "./RpcFuzz.ts"
 
-it("random and mutated requests are answered as the interface says, and every method answers some", async () => {
+it("answers random and mutated requests as specified, and some by every method", async () => {
   const { breaches, refusals, results } = await fuzzRpc(2_000, 1)
   expect(breaches).toEqual([])
   for (const [method, answered] of results) expect(answered, method).toBeGreaterThan(10)

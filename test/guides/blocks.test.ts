@@ -25,7 +25,7 @@ describe("a block", () => {
     ])
   })
 
-  it("of text right below commands is what they print, and says where something is missing", () => {
+  it("of text below commands is their output, and reports missing lines", () => {
     const [block] = blocksOf(`${fenced("sh", "date")}\n${fenced("text", "at … o'clock\nnever")}`)
     expect(block).toMatchObject({ kind: "commands", shows: "at … o'clock\nnever" })
     expect(missingIn("it is  at 12 o'clock", "at … o'clock\nnever")).toEqual(["never"])
@@ -34,7 +34,7 @@ describe("a block", () => {
 })
 
 describe("a block of commands", () => {
-  it("leaves a program running where it says so, and continues with the next line", () => {
+  it("leaves a program running where marked, and continues with the next line", () => {
     expect(
       stepsOf(
         "cd shop\nnode a.mjs \\\n  --x    # leave it running; it answers at http://127.0.0.1:3000\ncurl x\n# now stop it: Ctrl+C"

@@ -108,7 +108,7 @@ const attacks: ReadonlyArray<Attack> = [
   ]),
   // 5–11: authorizations.
   { name: "source-account credentials of the buyer", tamper: () => ({ credentials: "sourceAccount" }) },
-  { name: "no authorization at all", tamper: () => ({ authEntries: () => [] }) },
+  { name: "no authorization", tamper: () => ({ authEntries: () => [] }) },
   { name: "an authorization without a signature", tamper: () => ({ signatureValue: () => xdr.ScVal.scvVoid() }) },
   { name: "an empty list of signatures", tamper: () => ({ signatureValue: () => xdr.ScVal.scvVec([]) }) },
   { name: "a signature by another key, honestly named", tamper: ({ thief }) => ({ signers: [thief] }) },

@@ -134,7 +134,7 @@ const rawCases = async (url: string, bearer: Record<string, string>, part: Part)
       await noError(`${head(`POST ${path} HTTP/1.1`, "Content-Type: application/json", "Content-Length: 2")}{}`)
     }
   })
-  await part.check("a body in endless chunks is cut off, or refused at the limit", async () => {
+  await part.check("a body in endless chunks is refused at the limit", async () => {
     const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`
     const answer = await new Promise<string>((resolve, reject) => {
       let text = ""

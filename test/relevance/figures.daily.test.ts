@@ -48,7 +48,7 @@ describe("the figures", () => {
     ["c", 1]
   ])
 
-  it("are 1 for an ideal ranking and 0 for one without a relevant hit", () => {
+  it("are 1 for an ideal ranking and 0 without a relevant hit", () => {
     expect(ndcg10(["a", "b", "c"], grades)).toBe(1)
     expect(ndcg10(["x", "y"], grades)).toBe(0)
     expect(reciprocalRank(["x", "b"], grades)).toBe(0.5)

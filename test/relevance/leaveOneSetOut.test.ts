@@ -4,7 +4,7 @@ import { bestWithout } from "./leaveOneSetOut.ts"
 
 const shares = (first: number) => ({ first, three: first })
 
-it("chooses by the other sets alone, and of equals what the program comes with", () => {
+it("chooses by the other sets, and prefers the default among equals", () => {
   const bySet = [
     [shares(0.5), shares(0.9)],
     [shares(0.8), shares(0.7)],

@@ -18,7 +18,7 @@ export const reportPage = (set: Dataset, measured: ReadonlyArray<Measured>): str
     )
     return (
       `<h2>${escaped(query.query)} <small>${query.id}, ${query.class}</small></h2><table><tr>` +
-      `<td><b>judged</b>${list(
+      `<td><b>graded</b>${list(
         best.slice(0, 10).map(([name]) => name),
         grades
       )}</td>${columns.join("")}</tr></table>`

@@ -32,7 +32,7 @@ describe.skipIf(streams === undefined)("stellar-core's ledger streams in ../shar
     expect(report.diagnostics.reported - report.diagnostics.identical).toBeLessThan(12)
   })
 
-  it("meter instructions within 2 % of the real node's for 95 of 100 calls, and simulate none too low", () => {
+  it("meter instructions within 2% for 95 of 100 calls, never too low", () => {
     expect(report.meteredClosely).toBeGreaterThan(0.95)
     expect(report.tooLow).toEqual([])
   })

@@ -53,7 +53,7 @@ describe("the figures of a part", () => {
     expect(of(null)).toEqual({ passed: 0, failed: 1, skipped: 0 })
   })
 
-  it("are the counts of vitest, and a file that could not be loaded is a failure", () => {
+  it("are vitest's counts, and an unloadable file is a failure", () => {
     expect(vitest(0, counts(7, 0))).toEqual({ passed: 7, failed: 0, skipped: 3 })
     expect(vitest(1, counts(6, 1, [{ status: "failed", assertionResults: [{ status: "failed" }] }]))).toMatchObject({
       passed: 6,
@@ -65,7 +65,7 @@ describe("the figures of a part", () => {
     })
   })
 
-  it("are never green when the program was not: no report, no last line, a crash after the last test", () => {
+  it("are never green without report or last line, or after a crash", () => {
     expect(vitest(0, join(folder, "none.json"))).toMatchObject({ passed: 0, failed: 1 })
     expect(vitest(0, report("{"))).toMatchObject({ passed: 0, failed: 1 })
     expect(vitest(1, counts(7, 0))).toMatchObject({ passed: 7, failed: 1 })
@@ -78,7 +78,7 @@ describe("the figures of a part", () => {
   })
 })
 
-it("names what failed and how it begins, a file that could not be loaded too, and nothing without a report", () => {
+it("names failures and their beginning, unloadable files too; none without a report", () => {
   const passed = { status: "passed", fullName: "holds" }
   const failed = {
     status: "failed",
@@ -97,7 +97,7 @@ it("names what failed and how it begins, a file that could not be loaded too, an
   expect(failuresOf(join(folder, "none.json"), "/tree")).toEqual([])
 })
 
-it("lists each failure of a program without a report, its beginning and end", () => {
+it("lists each failure of a program without a report, beginning and end", () => {
   const output = [
     "ok    README.md: 7 of 7 blocks",
     "FAILED buyer.md:60 it does not print",
@@ -154,7 +154,7 @@ describe("a part", () => {
     expect((await long).counts).toEqual({ passed: 2, failed: 0, skipped: 0 })
   })
 
-  it("runs the files in which something failed once more where the machine is shared, and no other file", async () => {
+  it("retries only files with failures, and only on a shared machine", async () => {
     // Fails in two files at first; the file that is named fails again when it is `bad`.
     const runner = join(folder, "runner.mjs")
     writeFileSync(
@@ -178,7 +178,7 @@ describe("a part", () => {
     expect(failures).toEqual(["bad > it: no"])
   })
 
-  it("runs nothing once more where more than eight files failed: that is no mood of a machine", async () => {
+  it("retries nothing when more than eight files failed", async () => {
     const runner = join(folder, "failing.mjs")
     const runs = join(folder, "runs")
     writeFileSync(
@@ -207,7 +207,7 @@ describe("a part", () => {
 })
 
 describe("the plans", () => {
-  it("leave a part twice its time on a slow machine, and end in time though the longest one hangs", () => {
+  it("allow a part twice its time on slow machines within limits", () => {
     // Continuous integration ends after 90 minutes, and both plans together take up to 60 where nothing hangs.
     for (const part of [...stepsOf("daily", "deno"), ...stepsOf("full", "deno")].flat(2)) {
       expect(part.minutesMax, part.name).toBeLessThanOrEqual(33)
@@ -219,7 +219,7 @@ describe("the plans", () => {
     ).toBe(true)
   })
 
-  it("run each test of processes on Deno in one of the two: what meets the platform every day", () => {
+  it("run each test of processes on Deno in one of two plans", () => {
     const onDeno = (plan: "daily" | "full") =>
       stepsOf(plan, "deno")
         .flat(2)
@@ -230,7 +230,7 @@ describe("the plans", () => {
     expect(others).toEqual({ ...platform, TOLLKEEPER_TEST_PROCESSES: "others" })
   })
 
-  it("run each test of processes on Node on both databases, the plugins' on the embedded one in the full run", () => {
+  it("run each test of processes on Node on both databases", () => {
     const onNode = (plan: "daily" | "full") =>
       stepsOf(plan, "deno")
         .flat(2)
@@ -243,7 +243,7 @@ describe("the plans", () => {
     expect(onNode("full")).toEqual([["plugins", "pglite"]])
   })
 
-  it("choose the tests of processes by pairs, each of which is the whole", async () => {
+  it("choose the tests of processes by pairs that cover the whole", async () => {
     const filesOf = (which: string) => {
       const env = { ...process.env, TOLLKEEPER_TEST_DAILY: "only", TOLLKEEPER_TEST_PROCESSES: which }
       const words = ["node_modules/vitest/vitest.mjs", "list", "--filesOnly", "--config", "test/vitest.config.ts"]

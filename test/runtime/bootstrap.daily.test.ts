@@ -22,7 +22,7 @@ const project = (expected: object, present?: object): string => {
 }
 
 describe("an installation", () => {
-  it("is up to date when it holds what the lockfile names, builds for other machines aside", () => {
+  it("is current when it matches the lockfile, foreign builds excepted", () => {
     const a = { "node_modules/a": entry("1.0.0") }
     const other = { "node_modules/b": entry("1.0.0", { optional: true }) }
     expect(isInstalled(project(a, a))).toBe(true)
@@ -30,7 +30,7 @@ describe("an installation", () => {
     expect(isInstalled(project(a, { ...a, ...other }), { lenient: true })).toBe(true)
   })
 
-  it("is not when a package is missing, changed or left over, or npm was cut short", () => {
+  it("is outdated when a package is missing, changed, left over or incomplete", () => {
     const a = { "node_modules/a": entry("1.0.0") }
     const b = { "node_modules/b": entry("1.0.0") }
     expect(isInstalled(project(a))).toBe(false)
@@ -41,7 +41,7 @@ describe("an installation", () => {
     expect(isInstalled(join(folder, "nowhere"))).toBe(false)
   })
 
-  it("of this project is one, and has a Node that runs the sources", () => {
+  it("of this project is complete, with a Node that runs the sources", () => {
     expect(isInstalled(root)).toBe(true)
     const { status } = spawnSync(findNode(), [
       "-e",
@@ -102,7 +102,7 @@ describe("our own program", () => {
     await once(child, "exit")
   })
 
-  it("ends when npm is gone, even by a signal that cannot be forwarded", async () => {
+  it("ends when npm is gone, even by a signal npm cannot forward", async () => {
     const npm =
       `require("node:child_process").spawn(process.execPath, ${JSON.stringify(becoming)}, ` +
       `{ stdio: "inherit", env: { ...process.env, npm_lifecycle_event: "start" } }); setInterval(() => {}, 1_000)`

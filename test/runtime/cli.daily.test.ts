@@ -90,7 +90,7 @@ describe("the shipped profiles", () => {
 })
 
 describe("tollkeeper config", () => {
-  it("lists the settings of the payment path under the names of the contract [S285, S299, S300, S301]", async () => {
+  it("lists the payment path's settings under their specified names [S285, S299, S300, S301]", async () => {
     const settings = JSON.parse((await run("config", "schema")).stdout)
     expect(settings.api_keys_env.default).toBe("FACILITATOR_API_KEYS")
     expect(Object.keys(settings.limits.properties)).toEqual(
@@ -114,7 +114,7 @@ describe("tollkeeper config", () => {
 })
 
 describe("tollkeeper config check", () => {
-  it("checks what the profile will need: an RPC, the sponsor's seed, every named variable", async () => {
+  it("checks the profile's needs: an RPC, the sponsor's seed, every named variable", async () => {
     const bare = await run("config", "check", "--profile", "self-hosted", "--json", "--set", "api_keys_env=SHOP_KEYS")
     expect(bare.status).toBe(1)
     expect(JSON.parse(bare.stdout)).toMatchObject({
@@ -167,7 +167,7 @@ describe("a command line that cannot be understood", () => {
     expect(stderr).not.toContain("Help requested")
   })
 
-  it("has the defaults in its help, which ends well and says nothing else", async () => {
+  it("prints defaults in its help and exits with 0", async () => {
     const { status, stderr, stdout } = await run("start", "--help")
     expect([status, stderr]).toEqual([0, ""])
     for (const word of ["default local", "default .tollkeeper", "default 4022", "default 8000", "default 443 above"])
@@ -209,7 +209,7 @@ describe("tollkeeper start", () => {
     })
   })
 
-  it("serves a whole payment the moment it is ready, logs in lines of JSON, and ends with 0 when asked to [S4, S258]", async () => {
+  it("serves a payment when ready, logs JSON lines, and exits with 0 [S4, S258]", async () => {
     const state = mkdtempSync(join(folder, "state-"))
     const facilitator = await start(state)
     const { ledger } = facilitator

@@ -72,7 +72,7 @@ const printed = (
 
 const asJson = (text: string) => JSON.parse(text) as any
 
-it.effect("the registry's entry of a hosted server is the example, and keeps the published schema", () =>
+it.effect("a hosted server's registry entry equals the example and follows the schema", () =>
   Effect.gen(function* () {
     const place = { profile: "tools-hosted", set: hosted }
     const text = yield* printed("registry", place, { TOOLS_API_KEYS: "0123456789abcdef" })
@@ -94,7 +94,7 @@ it.effect("the registry's entry of a hosted server is the example, and keeps the
   }).pipe(Effect.provide(NodeServices.layer))
 )
 
-it.effect("a server without a public name has no registry entry, and reports what it lacks", () =>
+it.effect("a server without a public name has no registry entry", () =>
   Effect.gen(function* () {
     for (const place of [
       {},
@@ -106,7 +106,7 @@ it.effect("a server without a public name has no registry entry, and reports wha
   })
 )
 
-it.effect("a client over HTTP is sent where the server answers, with the key that it has to bring [S187]", () =>
+it.effect("a client over HTTP receives the server's address and required key [S187]", () =>
   Effect.gen(function* () {
     const keys = { TOOLS_API_KEYS: "0123456789abcdef" }
     const place = { profile: "tools-hosted", set: hosted }
@@ -137,7 +137,7 @@ it.effect("a client over HTTP is sent where the server answers, with the key tha
   })
 )
 
-it.effect("a client that starts the server passes secrets by name, never their values [S252]", () =>
+it.effect("a client that starts the server passes secrets by name only [S252]", () =>
   Effect.gen(function* () {
     const seed = "the-seed-itself"
     for (const form of ["any", "vscode", "codex"] as const)

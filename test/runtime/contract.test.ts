@@ -72,7 +72,7 @@ it.effect("each setting of the specification has its name and its decided defaul
   })
 )
 
-it.effect("a tool server is capped and budgeted as decided, though its profile says nothing of it [S333]", () =>
+it.effect("a tool server has default caps and budgets without settings [S333]", () =>
   Effect.gen(function* () {
     const { values } = yield* profileOf("tools")
     expect(values["network_security"]).toMatchObject({
@@ -105,7 +105,7 @@ it.effect("automatic funding and calibrated ceilings are off by default; local f
   })
 )
 
-it.effect("the hosted profile waits 5 s for a model, and its tool server finds and pays nothing [S30, S296]", () =>
+it.effect("the hosted profile waits 5 s for a model and pays nothing [S30, S296]", () =>
   Effect.gen(function* () {
     expect((yield* profileOf("hosted")).values["search"].semantic.timeout_ms).toBe(5_000)
     const { plugins, tree, values } = yield* profileOf("tools-hosted")
@@ -140,7 +140,7 @@ it.effect(
     })
 )
 
-it("a change of what the specification names would be a change of the interface's version [S335]", () => {
+it("a change of a specified name requires a new interface version [S335]", () => {
   const record = readFileSync(new URL("../../kernel/decisions/2-routes-and-callers.md", import.meta.url), "utf8")
   expect(record).toMatch(/\*\*Compatibility\.\*\*[^]*0\.1\.0[^]*deprecated/)
   expect(interfaceVersion).toBe("0.1.0")

@@ -81,7 +81,7 @@ describe("the deployments", () => {
     for (const stage of ["node", "deno"]) expect(wordsOf(stage, "CMD")[0]).toBe("start")
   })
 
-  it("make an image of files that are there and not ignored, as a user that is not root", () => {
+  it("build an image of existing, unignored files with an unprivileged user", () => {
     const admitted = readFileSync(join(root, ".dockerignore"), "utf8")
       .split("\n")
       .filter((line) => line.startsWith("!"))
@@ -106,7 +106,7 @@ describe("the deployments", () => {
     expect(existsSync(join(at(""), facilitator.volumes[0].split(":")[0]))).toBe(true)
   })
 
-  it("make an image of Node with the sources compiled, before its user is one that can write nothing there", () => {
+  it("build a Node image with compiled sources before dropping write access", () => {
     const built = stages["node"]!
     const compiled = built.indexOf("RUN node --disable-warning=ExperimentalWarning runtime/loading.mjs")
     expect(compiled).toBeGreaterThan(-1)

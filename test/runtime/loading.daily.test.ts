@@ -44,7 +44,7 @@ describe.runIf(!("Deno" in globalThis))("a source", () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  it("is compiled once, in a process beside the one that runs, and again when it is another", () => {
+  it("is compiled once, in a separate process, and again when it changes", () => {
     expect(run()).toEqual({ answer: 1, isCompiling: false })
     expect(kept()).toHaveLength(1)
     const text = readFileSync(kept()[0]!, "utf8")

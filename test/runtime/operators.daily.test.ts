@@ -74,7 +74,7 @@ describe("beside a running facilitator", () => {
     expect((await asked("audit")).mismatches).toEqual([])
   })
 
-  it("its log is one JSON object a line, one of which says that search is ready [S258, S259]", async () => {
+  it("logs one JSON object per line, including when search is ready [S258, S259]", async () => {
     const events = () => {
       const lines = logged.split("\n").slice(0, -1)
       return lines.map((line) => JSON.parse(line).annotations?.event as string | undefined)
@@ -128,7 +128,7 @@ describe("beside a running facilitator", () => {
     expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/is there already; .*--state DIR/)])
   })
 
-  it("a caller without the key is refused, and the key's file is this user's alone", { timeout: 240_000 }, async () => {
+  it("refuses a caller without the key, whose file is private", { timeout: 240_000 }, async () => {
     const { file, operators } = note()
     const post = (headers: Record<string, string>) =>
       fetch(operators.url, {

@@ -4,7 +4,7 @@ import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Option, Redacted } from "effect"
 import { loadProfile } from "../../runtime/profile.ts"
 
-it.effect("reads a secret from the file that its variable with _FILE names, each time anew [S240, S325]", () =>
+it.effect("reads a secret anew from the file named by its _FILE variable [S240, S325]", () =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     const file = yield* files.makeTempFileScoped()

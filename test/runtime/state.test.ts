@@ -32,7 +32,7 @@ describe("a reset", () => {
     })
   )
 
-  it.effect("takes what is ours and leaves what is not, and the folder with it", () =>
+  it.effect("removes the program's own files and leaves foreign ones with the folder", () =>
     Effect.gen(function* () {
       const [shared, own] = [fresh(), join(fresh(), "state")]
       for (const state of [shared, own]) {
@@ -49,7 +49,7 @@ describe("a reset", () => {
     })
   )
 
-  it.effect("refuses while a process serves over the folder, or holds it before and after", () =>
+  it.effect("refuses while a process serves over the folder or holds it", () =>
     Effect.gen(function* () {
       const state = fresh()
       yield* claimState(state)
@@ -125,12 +125,12 @@ describe("why a start ends", () => {
     )
   })
 
-  it("is never empty for an expected error, and is left to the trace for a defect", () => {
+  it("is never empty for an expected error, and undefined for a defect", () => {
     expect(reported({ _tag: "Wordless" })).toBe("Wordless, without a word of why")
     expect(sentenceOf(Cause.die(new TypeError("x is not a function")))).toBeUndefined()
   })
 
-  it.effect("of a state folder that cannot be written says why, where the system makes no folder too", () =>
+  it.effect("explains an unwritable state folder, even where no folder can be made", () =>
     Effect.gen(function* () {
       const file = join(fresh(), "file")
       writeFileSync(file, "")

@@ -9,14 +9,14 @@ describe("a system", () => {
     expect([isTested("linux"), isTested("darwin")]).toEqual([true, false])
   })
 
-  it("that is Windows is refused with the reason and WSL as the remedy, others with the systems there are", () => {
+  it("of Windows is refused with WSL as remedy, others with supported systems", () => {
     expect(systemIssue("win32")).toMatch(/^Windows itself is not supported: .*; run it in WSL 2/)
     expect(systemIssue("freebsd")).toBe("freebsd is not supported; run it on Linux, or on macOS")
   })
 })
 
 describe("the environment of a command", () => {
-  it("sets allocator variables for start and ledger on Linux, and keeps set ones", () => {
+  it("sets missing allocator variables for start and ledger on Linux", () => {
     const started = environmentOf("start", { A: "1", MALLOC_TRIM_THRESHOLD_: "9" }, "linux")
     expect(started).toEqual({ A: "1", MALLOC_TRIM_THRESHOLD_: "9", MALLOC_MMAP_THRESHOLD_: "131072" })
     expect(environmentOf("ledger", { A: "1" }, "linux")).toEqual({ A: "1", MALLOC_ARENA_MAX: "1" })
@@ -25,7 +25,7 @@ describe("the environment of a command", () => {
     expect(environmentOf("start", environment, "darwin")).toBe(environment)
   })
 
-  it("is lacked until all of it is there, so that a program that begins again does so once", () => {
+  it("is incomplete until all variables are set, so a program re-executes once", () => {
     const required = environmentOf("start", {}, "linux")
     expect([lacks({}, required), lacks({ MALLOC_TRIM_THRESHOLD_: "9" }, required)]).toEqual([true, true])
     expect(lacks({ ...required, A: "1" }, required)).toBe(false)

@@ -129,7 +129,7 @@ class Observer {
   }
 
   /** What it has read otherwise than the journal has it. */
-  get faults(): ReadonlyArray<string> {
+  get violations(): ReadonlyArray<string> {
     const { expected } = this
     const name = `the observer of ${this.principal ?? "everything"}`
     const missed = [...expected].filter(([position, fact]) => this.account.get(position) !== fact)
@@ -161,7 +161,7 @@ export class Observers {
     return this.#observers.every(({ isComplete }) => isComplete)
   }
 
-  get faults(): ReadonlyArray<string> {
-    return this.#observers.flatMap(({ faults }) => faults.slice(0, 2))
+  get violations(): ReadonlyArray<string> {
+    return this.#observers.flatMap(({ violations }) => violations.slice(0, 2))
   }
 }

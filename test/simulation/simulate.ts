@@ -336,7 +336,7 @@ export const simulate = (seed: number): Report => {
   countEnds(world)
   const broken = [...world.broken, ...violations(world, clients.received)]
   world.time.run(() => observers.areComplete, world.time.now + observingMillis)
-  broken.push(...observers.faults)
+  broken.push(...observers.violations)
   if (unfinished !== undefined) broken.push(unfinished)
   const liveness = livenessOf(world, calm, payments)
   if (liveness.calmSettled < liveness.calmAsked)

@@ -20,7 +20,7 @@ describe("citations", () => {
     expect(cited('const c = [{ sentence: "a [S4]" }]; part.check(`b ${c} [S5]`, f)')).toEqual([4, 5])
   })
 
-  it("do not count for groups, nor for tests that do not run or are to fail", () => {
+  it("do not count for groups, nor for skipped or failing tests", () => {
     expect(
       cited('describe("a [S1]", () => {}); it.skip("b [S2]", f); it.todo("c [S3]"); it.effect.fails("d [S4]", f)')
     ).toEqual([])

@@ -17,7 +17,7 @@ const decode = (transaction: string) => {
 }
 
 describe("the test buyer", () => {
-  it("sends an unsigned envelope from the all-zero account with sequence 1 and five minutes of life", async () => {
+  it("sends an unsigned envelope from the zero account with five minutes' validity", async () => {
     const { envelope, tx } = decode((await makePayment(base)).transaction)
     expect(envelope.signatures).toHaveLength(0)
     expect(tx.seqNum).toBe(1n)
@@ -58,7 +58,7 @@ describe("the test buyer", () => {
     ).toBe("approve")
   })
 
-  it("changes the signature, the entries and the envelope when a test asks for it", async () => {
+  it("changes signature, entries and envelope when a test asks for it", async () => {
     const flipped = await makePayment({ ...base, tamper: { signature: (s) => s.map((b, i) => (i === 5 ? b ^ 1 : b)) } })
     const entry = decode(flipped.transaction).call.auth[0]!
     const preimage = buildAuthorizationEntryPreimage(entry, flipped.expirationLedger, Networks.TESTNET)

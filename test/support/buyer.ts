@@ -213,8 +213,8 @@ export const makePayment = async (options: PaymentOptions): Promise<Payment> => 
   let envelope = envelopeWith(40_100, substituteData(call))
   let simulationError: string | undefined
   if (rpc !== undefined) {
-    const simulated = await rpc("simulateTransaction", { transaction: envelope.toXdr("base64") }).catch((fault) => ({
-      error: String(fault)
+    const simulated = await rpc("simulateTransaction", { transaction: envelope.toXdr("base64") }).catch((error) => ({
+      error: String(error)
     }))
     if (simulated.error === undefined) {
       const data = xdr.SorobanTransactionData.fromXdr(simulated.transactionData, "base64")

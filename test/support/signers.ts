@@ -125,17 +125,17 @@ const answers = (pair: Keypair, sign: (bytes: Buffer) => Buffer) => ({
     return [200, { data: { signature, key_version: 1 } }]
   },
   "aws-kms": (request: IncomingMessage, body: string): Reply => {
-    const fault = (__type: string): Reply => [400, { __type, message: "…" }]
-    if (request.method !== "POST" || request.url !== "/") return fault("UnknownOperationException")
-    if (!isSignedV4(request, body)) return fault("InvalidSignatureException")
+    const awsError = (__type: string): Reply => [400, { __type, message: "…" }]
+    if (request.method !== "POST" || request.url !== "/") return awsError("UnknownOperationException")
+    if (!isSignedV4(request, body)) return awsError("InvalidSignatureException")
     const { KeyId, Message, MessageType, SigningAlgorithm } = JSON.parse(body)
-    if (KeyId !== awsKey) return fault("NotFoundException")
+    if (KeyId !== awsKey) return awsError("NotFoundException")
     if (request.headers["x-amz-target"] === "TrentService.GetPublicKey") {
       const kind = { KeySpec: "ECC_NIST_EDWARDS25519", SigningAlgorithms: ["ED25519_SHA_512", "ED25519_PH_SHA_512"] }
       return [200, { KeyId, PublicKey: spkiOf(pair), KeyUsage: "SIGN_VERIFY", ...kind }]
     }
-    if (request.headers["x-amz-target"] !== "TrentService.Sign") return fault("UnknownOperationException")
-    if (MessageType !== "RAW" || SigningAlgorithm !== "ED25519_SHA_512") return fault("ValidationException")
+    if (request.headers["x-amz-target"] !== "TrentService.Sign") return awsError("UnknownOperationException")
+    if (MessageType !== "RAW" || SigningAlgorithm !== "ED25519_SHA_512") return awsError("ValidationException")
     return [200, { KeyId, Signature: sign(Buffer.from(Message, "base64")).toString("base64"), SigningAlgorithm }]
   },
   "gcp-kms": (request: IncomingMessage, body: string): Reply => {

@@ -42,7 +42,7 @@ describe("the statements of a PostgreSQL client", () => {
 })
 
 describe("calls of RPC through the counting proxy", () => {
-  it("reach the ledger, and each one of a batch counts by its method", async () => {
+  it("reach the ledger, and each call of a batch counts by method", async () => {
     const bodies: Array<string> = []
     const ledger = createServer((request, response) => {
       let text = ""

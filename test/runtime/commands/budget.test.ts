@@ -10,7 +10,7 @@ import { budget } from "../../../runtime/commands/budget.ts"
 import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { storeLayer } from "../../kernel/settlement/store.ts"
 
-it.effect("the day is the ledger's, not that of the machine's or database's clock [S102]", () =>
+it.effect("the day is the ledger's, not the machine's or the database's [S102]", () =>
   Effect.gen(function* () {
     const around = yield* Effect.context<SqlClient.SqlClient | Limits | Budget>()
     const services = Context.pick(SqlClient.SqlClient, Limits, Budget)(around) as Context.Context<never>

@@ -87,7 +87,7 @@ const around = {
 const reported = (changes: Partial<SettlementRecord>, others: Partial<SettlementHistory> = {}) =>
   linesOf(storyOf({ ...life, ...others, record: { ...record, ...changes } }, around)).join("\n")
 
-it("lists each step of an open payment with its bids, and forbids paying again", () => {
+it("lists an open payment's steps and bids, and forbids paying again", () => {
   const text = reported({})
   expect(text).toContain("12345 of USDC-CONTRACT (0.0012345 USDC) from PAYER to SELLER for https://shop.example/report")
   expect(text).toContain(`trace ${"1".repeat(32)}`)
@@ -127,7 +127,7 @@ it("shows the answer of a settled payment, with and without an identifier", () =
   expect(given).toMatch(/open {6}nothing$/m)
 })
 
-it("shows how long a failed one's authorization lives, and that an expired one is dead", () => {
+it("shows how long a failed payment's authorization lives, and an expired one", () => {
   const failed = { state: "failed", reason: Option.some("settle_ledger_transaction_failed") } as const
   expect(reported(failed)).toMatch(/failed \(settle_ledger_transaction_failed\); no money moved/)
   expect(reported(failed)).toContain("nothing here; the authorization lives until ledger 1012, 8 from now")
@@ -136,7 +136,7 @@ it("shows how long a failed one's authorization lives, and that an expired one i
   expect(expired).toContain("the payer may safely sign a new payment")
 })
 
-it("hands an unresolved one to the operator, with the command that ends it", () => {
+it("refers an unresolved payment to the operator, with the ending command", () => {
   const text = reported({ state: "unresolved" })
   expect(text).toContain("whether it landed")
   expect(text).toContain(`settlements resolve ${record.id} --note WHY --as settled --ledger N --fee-stroops N`)

@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Option } from "effect"
 import { httpsPortOf, samePort } from "../../../runtime/commands/start.ts"
 
-it("the ledger's HTTPS port moves with its other port, unless it is set", () => {
+it("the ledger's HTTPS port follows its other port unless set", () => {
   const { none, some } = Option
   expect(httpsPortOf(none(), none())).toEqual(none())
   expect(httpsPortOf(none(), some(9_000))).toEqual(some(9_443))
@@ -12,7 +12,7 @@ it("the ledger's HTTPS port moves with its other port, unless it is set", () => 
   expect(httpsPortOf(none(), some(65_200))).toEqual(some(0))
 })
 
-it("one port for two listeners is reported with both flags, whichever was set", () => {
+it("reports one port for two listeners with both flags", () => {
   const plugins = ["ledger-local"]
   expect(samePort({ plugins, tree: { server: { port: 8_000 } } })).toBe(
     "port 8000 is given to --port and --ledger-port both; choose another with --ledger-port PORT"
@@ -25,7 +25,7 @@ it("one port for two listeners is reported with both flags, whichever was set", 
   expect(samePort({ plugins, tree: everywhere })).toMatch(/9000/)
 })
 
-it("free ports, other addresses and a process without a ledger may have one number", () => {
+it("allows equal ports for free ports, other addresses or no ledger", () => {
   const plugins = ["ledger-local"]
   expect(samePort({ plugins, tree: {} })).toBeUndefined()
   const free = { server: { port: 0 }, local_ledger: { port: 0, https_port: 0 } }

@@ -76,7 +76,7 @@ const budget = (...words: ReadonlyArray<string>) =>
     (error) => String(error.stderr)
   )
 
-it("a hold is decided within the tool server that runs, and stays so after it has stopped [S104]", async () => {
+it("decides a hold within the running tool server, and keeps it afterwards [S104]", async () => {
   mkdirSync(join(state, "tools"))
   writeFileSync(join(state, "tools", "reservations.json"), encodeTable([held("pay_1"), held("pay_2"), held("pay_3")]))
   await start()

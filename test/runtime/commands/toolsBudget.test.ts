@@ -26,7 +26,7 @@ const held = {
 
 const ceilings = { perDay: 10_000n, perSession: 10_000n, perRecipient: 0n, paymentsPerMinute: 0 }
 
-it.effect("holds are listed beside the running tool server, and decided only when it has stopped [S104]", () =>
+it.effect("lists holds beside a running tool server, decides them after it stopped [S104]", () =>
   Effect.gen(function* () {
     const administration = yield* loading
     const state = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped({ prefix: "tollkeeper-holds-" })

@@ -60,7 +60,7 @@ describe("what an operator's monitoring is given", () => {
           expect(labels.get(name.replace(/_bucket$/, ""))?.has(label), `${label} of ${name}`).toBe(true)
   })
 
-  it("has a page per alert: its meaning, where to check, what to do", () => {
+  it("has a page per alert: meaning, where to check, what to do", () => {
     expect(new Set(alerts.map(({ name }) => name)).size).toBe(alerts.length)
     expect(alerts.length).toBeGreaterThan(20)
     for (const { name } of alerts) {

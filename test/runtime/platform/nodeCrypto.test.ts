@@ -24,7 +24,7 @@ describe("nodeCrypto", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("signs and verifies ed25519 as RFC 8032 says, and calls a malformed key or signature invalid", () =>
+  it.effect("signs and verifies ed25519 by RFC 8032, and rejects malformed input", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const seed = unhex("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7")

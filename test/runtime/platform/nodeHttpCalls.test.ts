@@ -74,7 +74,7 @@ describe("questions over open connections", () => {
     })
   )
 
-  live("are put once more on a new one when theirs had been closed, and never a third time", () =>
+  live("retry once on a new connection when theirs was closed", () =>
     Effect.gen(function* () {
       const server = yield* startServer((_request, response, body) => {
         if (body === "close") response.destroy()
@@ -90,7 +90,7 @@ describe("questions over open connections", () => {
     })
   )
 
-  live("share a bounded number of them, each answered its own; a name in the address goes with them", () =>
+  live("share a bounded number of connections and send credentials of the address", () =>
     Effect.gen(function* () {
       const server = yield* startServer((request, response, body) =>
         setTimeout(() => response.end(`${body} ${request.headers.authorization}`), 20)

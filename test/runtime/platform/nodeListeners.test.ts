@@ -30,7 +30,7 @@ describe("nodeListeners", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
-  it.live("answers 413 to a body over the limit and 500 to a handler that dies", () =>
+  it.live("answers 413 to a large body and 500 to a dying handler", () =>
     Effect.gen(function* () {
       const listeners = yield* Listeners
       const { port } = yield* listeners.open(local, () => Effect.die("boom"))

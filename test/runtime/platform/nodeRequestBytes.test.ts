@@ -97,7 +97,7 @@ for (const of of ["a bare server", "the server of the process"] as const)
         })
       )
 
-    it.live.each([66_000, 100_000, 400_000])("a body of %i bytes in one piece is read to its end", (length) =>
+    it.live.each([66_000, 100_000, 400_000])("reads a body of %i bytes in one piece to its end", (length) =>
       Effect.gen(function* () {
         const { port, read } = yield* reader(of, Duration.seconds(60), 1_000_000)
         const body = "0123456789".repeat(length / 10)

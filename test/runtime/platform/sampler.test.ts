@@ -69,7 +69,7 @@ describe("what of the traces is sent [S343]", () => {
     })
   )
 
-  it.effect("is what its caller decided where that counts, or what its id says", () =>
+  it.effect("follows its caller's decision where trusted, else its trace id", () =>
     Effect.gen(function* () {
       const decided = Effect.fnUntraced(function* (OTEL_TRACES_SAMPLER: string, OTEL_TRACES_SAMPLER_ARG = "0.5") {
         const { run, sent } = sentBy({ OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG })
@@ -108,7 +108,7 @@ describe("what of the traces is sent [S343]", () => {
 })
 
 for (const isSampled of [true, false])
-  it.effect(`a tracer is asked about no step of a request that is ${isSampled ? "" : "not "}sent`, () =>
+  it.effect(`asks the tracer for no step of a request ${isSampled ? "" : "not "}sent`, () =>
     Effect.gen(function* () {
       const asked = { steps: 0 }
       const span = Effect.andThen(Effect.yieldNow, Effect.currentSpan)
@@ -138,7 +138,7 @@ describe("a line of the log [S343]", () => {
     })
   )
 
-  it.effect("of a refusal, an error, a settlement or others is sent regardless of its trace", () =>
+  it.effect("sends spans of refusals, errors and settlements regardless of their trace", () =>
     Effect.gen(function* () {
       for (const line of [
         { ...verified, reason: "invalid_ledger_auth_expired" },

@@ -54,7 +54,7 @@ it("delays optimizing WebAssembly in a program that mostly waits", () => {
   expect(set).toEqual(isDeno ? [] : ["--wasm-tiering-budget=200000000"])
 })
 
-it("a server that is busy has its code compiled early, after three hundred requests and once", async () => {
+it("compiles a busy server's code early, once, after three hundred requests", async () => {
   const { server } = makeHttpServer()
   server.on("request", (_, response: ServerResponse) => response.end())
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -76,7 +76,7 @@ it("lets the heap grow to its limit, whatever is live", () => {
   expect(set).toEqual(isDeno ? [] : ["--heap-growing-percent=200", "--heap-growing-percent=50"])
 })
 
-it.effect("memory is given back two seconds after the start, and what lives then grows by what it may", () =>
+it.effect("releases memory two seconds after start, then grows by live size", () =>
   Effect.gen(function* () {
     const giving = yield* Effect.forkChild(releaseMemory)
     yield* TestClock.adjust("1900 millis")

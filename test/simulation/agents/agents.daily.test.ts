@@ -13,11 +13,11 @@ const mustSee = [
   "process stalled",
   "state spent",
   "state released",
-  "fault SETTLEMENT_UNKNOWN",
-  "fault BUDGET_EXCEEDED"
+  "error SETTLEMENT_UNKNOWN",
+  "error BUDGET_EXCEEDED"
 ]
 
-it("pays once per call, delivers it and ends every hold, whatever is killed [S211, S212]", () => {
+it("pays once per call, delivers it and ends every hold despite crashes [S211, S212]", () => {
   const seen = new Set<string>()
   for (let seed = 1; seed <= 20 || (seed <= 90 && mustSee.some((what) => !seen.has(what))); seed++) {
     const { counts, violations } = simulateAgents(seed)

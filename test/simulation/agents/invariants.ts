@@ -23,7 +23,7 @@ const retentionMin = 1_000
 
 const receiptOf = (output: Readonly<Record<string, unknown>>): Receipt => output["receipt"] as never
 
-const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, faults, invocation, lost, seller }: Buyer) => {
+const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, errors, invocation, lost, seller }: Buyer) => {
   const broken: Array<string> = []
   const say = (what: string) => broken.push(`${invocation.key} at ${seller.kind}: ${what}`)
   const receipts = answers.map(({ output }) => receiptOf(output))
@@ -51,16 +51,16 @@ const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, faults, invocati
     else if ((status === "settled") !== (landed(payment) !== undefined)) say(`${paymentIdentifier} is called ${status}`)
   }
   if (ledger.retention < retentionMin) return broken
-  const kept = faults.flatMap(({ atMillis, fault: { details } }) => {
+  const kept = errors.flatMap(({ atMillis, error: { details } }) => {
     const { contentKept, paymentIdentifier } = (details ?? {}) as Readonly<Record<string, unknown>>
     return contentKept === true && time.now - atMillis > recentMillis ? [paymentIdentifier] : []
   })
   for (const id of new Set(kept))
     if (!lost.has(id) && !receipts.some(({ paymentIdentifier }) => paymentIdentifier === id))
       say(`${id} was kept and not delivered`)
-  const isRefused = faults.at(-1)?.fault.code === "BUDGET_EXCEEDED"
+  const isRefused = errors.at(-1)?.error.code === "BUDGET_EXCEEDED"
   if (isHonest(seller.kind) && answers.length === 0 && !isRefused)
-    say(`never answered; last ${JSON.stringify(faults.at(-1)?.fault.message)}`)
+    say(`never answered; last ${JSON.stringify(errors.at(-1)?.error.message)}`)
   return broken
 }
 

@@ -219,8 +219,8 @@ class Run {
       buyer.answers.push({ output: result.success, atMillis: time.now })
       this.world.count("answered")
     } else {
-      buyer.faults.push({ fault: result.failure, atMillis: time.now })
-      this.world.count(`fault ${result.failure.code}`)
+      buyer.errors.push({ error: result.failure, atMillis: time.now })
+      this.world.count(`error ${result.failure.code}`)
     }
   }
 
@@ -264,7 +264,7 @@ export const simulateAgents = (seed: number): AgentReport => {
   for (const { seller } of buyers) seller.isCalm = true
   // What a twin was refused after another one had its answer is asked for again.
   for (const buyer of buyers)
-    if ((buyer.faults.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity)) run.buy(buyer)
+    if ((buyer.errors.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity)) run.buy(buyer)
   time.run(() => false, end + calmMillis)
   return { seed, violations: violationsOf(run), counts: world.counts }
 }
