@@ -106,6 +106,7 @@ const makeFollower = Effect.gen(function* () {
   const skew = makeClockSkew()
   let belief: HeadState | undefined
   const paces = makeCloseIntervals()
+  const warnOfSkew = warningOf(skew)
   const { pace } = paces
   let surveyedAt = -Infinity
   let polledAt = -Infinity
@@ -147,7 +148,7 @@ const makeFollower = Effect.gen(function* () {
         Effect.annotateLogs({ from: before.newest.sequence, to: belief.newest.sequence })
       )
     }
-    yield* warningOf(skew)
+    yield* warnOfSkew
     return believed.change
   }).pipe(withSpanIfSampled("LedgerClock.poll"))
 
@@ -334,7 +335,7 @@ export class LedgerClock extends Context.Service<
           : catchingUp.done
       )
 
-      const now = Effect.flatMap(follower.standing, currentOf)
+      const now = Effect.flatMap(follower.status, currentOf)
 
       return LedgerClock.of({
         now,

@@ -16,9 +16,7 @@ export const ledger = Command.make(
       Flag.withDefault("1s")
     ),
     contractTime: Flag.String("contract-time").pipe(
-      Flag.withDescription(
-        "Time budget of a ledger's contracts, the rest waits; default a quarter of --close"
-      ),
+      Flag.withDescription("Time budget of a ledger's contracts, the rest waits; default a quarter of --close"),
       Flag.optional
     ),
     fault: Flag.String("fault").pipe(
@@ -37,18 +35,13 @@ export const ledger = Command.make(
       Flag.withDescription("Address of a Stellar RPC: start from its network's state, fetched as it is needed"),
       Flag.optional
     ),
-    seed: Flag.String("seed").pipe(
-      Flag.withDescription("Seed of all randomness, for repeatable runs"),
-      Flag.optional
-    ),
+    seed: Flag.String("seed").pipe(Flag.withDescription("Seed of all randomness, for repeatable runs"), Flag.optional),
     time: Flag.String("time").pipe(
       Flag.withDescription("Initial time (2026-01-01T00:00:00Z); it then advances one second with every ledger"),
       Flag.optional
     ),
     strictCloseTimes: Flag.Boolean("strict-close-times").pipe(
-      Flag.withDescription(
-        "Close times at least one second apart, even if they run ahead of the clock"
-      ),
+      Flag.withDescription("Close times at least one second apart, even if they run ahead of the clock"),
       Flag.withDefault(false)
     ),
     protocol: Flag.Int("protocol").pipe(

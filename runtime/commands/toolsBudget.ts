@@ -24,9 +24,7 @@ const resolve = Command.make(
     json: jsonFlag,
     id: Argument.String("id").pipe(Argument.withDescription("The payment identifier")),
     outcome: Argument.Literals("outcome", ["spent", "released", "settled"]).pipe(
-      Argument.withDescription(
-        "Its outcome according to the ledger; settled: spent, and its content is written off"
-      )
+      Argument.withDescription("Its outcome according to the ledger; settled: spent, and its content is written off")
     )
   },
   ({ id, json, outcome, ...place }) =>

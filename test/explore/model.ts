@@ -295,7 +295,7 @@ const readWith = (state: State, index: number, bounds: Bounds, answers: Answers,
     landed === undefined ? { _tag: "Absent", latestLedger } : { _tag: "Included", landed, latestLedger }
   let evidence: Evidence = { seen, snapshot: undefined, search: undefined }
   let decision = product.decide(settlement, evidence, options)
-  if (decision._tag === "AskStanding" && answers.snapshot !== "none") {
+  if (decision._tag === "ReadSnapshot" && answers.snapshot !== "none") {
     const ledger = answers.snapshot === "old" ? Math.max(born, state.ledger - 2) : state.ledger
     evidence = { ...evidence, snapshot: snapshotOf(state, index, ledger) }
     decision = product.decide(settlement, evidence, options)

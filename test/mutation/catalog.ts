@@ -452,10 +452,10 @@ const ofMemory: ReadonlyArray<Mutation> = [
   ),
   known("a look from before it was judged counts", "read.readAt < checkedAt", "false"),
   known("nothing is ever judged again", "now - known.validatedAt > validatedMillis", "false"),
-  standingAs("it stands alike for another owner", "array_to_string(pay_tos, ' ')", "''"),
-  standingAs("it stands alike in another state", "concat_ws(' ', state, verification,", "concat_ws(' ', verification,"),
-  standingAs("it stands alike in other words", "grade, version_hash, array", "grade, array"),
-  standingAs(
+  stateKeyed("it stands alike for another owner", "array_to_string(pay_tos, ' ')", "''"),
+  stateKeyed("it stands alike in another state", "concat_ws(' ', state, verification,", "concat_ws(' ', verification,"),
+  stateKeyed("it stands alike in other words", "grade, version_hash, array", "grade, array"),
+  stateKeyed(
     "it stands alike whosever words they are",
     "verification, grade, version_hash",
     "verification, version_hash"

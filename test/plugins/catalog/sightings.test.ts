@@ -88,12 +88,12 @@ describeDatabases(
             const [id] = (yield* sql<{ id: bigint }>`select id from catalog_resources`).map(({ id }) => id)
             const state = Effect.map(readStates(sql, [id!]), (all) => all.get(id!))
             const confirmed: Array<string | undefined> = []
-            yield* sightings.onStanding((standings) => confirmed.push(standings.get(id!)))
+            yield* sightings.onStates((stateHashes) => confirmed.push(stateHashes.get(id!)))
             const same = yield* declare()
-            expect(same).toMatchObject({ decision: "unchanged", standing: yield* state })
+            expect(same).toMatchObject({ decision: "unchanged", stateHash: yield* state })
             yield* sightings.touch(id!, new Date(0), undefined)
             yield* sightings.flush
-            expect(confirmed).toEqual([same.standing])
+            expect(confirmed).toEqual([same.stateHash])
             const changes: ReadonlyArray<readonly [string, Effect.Effect<unknown, unknown>]> = [
               ["the same words by its owner", declare({}, { grade: "declared" })],
               ["other words by its owner", declare({ description: "Another thing" }, { grade: "declared" })],

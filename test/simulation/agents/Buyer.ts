@@ -1,5 +1,5 @@
 // An agent that repeats one call until it has its answer.
-import type { ToolFault } from "../../../plugins/mcp-tools/contract.ts"
+import type { ToolError } from "../../../plugins/mcp-tools/contract.ts"
 import type { Invocation, Output } from "../../../plugins/mcp-tools-pay/call/Invocation.ts"
 import type { PaymentOption } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
 import type { AgentSeller } from "./AgentSeller.ts"
@@ -18,7 +18,7 @@ export class Buyer {
   readonly invocation: Invocation
   readonly seller: AgentSeller
   readonly answers: Array<Delivered> = []
-  readonly faults: Array<{ readonly fault: ToolFault; readonly atMillis: number }> = []
+  readonly errors: Array<{ readonly error: ToolError; readonly atMillis: number }> = []
   /** Payments whose answer had left its process when its agent hung up. */
   readonly lost = new Set<unknown>()
   readonly maxTimeoutSeconds: number

@@ -44,7 +44,7 @@ const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings
       counts: Effect.suspend(() => (world.isAnswering ? Effect.succeed({ ready: 3, free: 2 }) : Effect.never))
     } as never),
     Layer.succeed(Sponsor, {
-      status: Effect.succeed(Option.some(standing)),
+      status: Effect.succeed(Option.some(sponsorStatus)),
       problem: () => Effect.succeedNone
     } as never),
     Layer.succeed(Network, {

@@ -32,7 +32,7 @@ const watching = <A, E>(
     if (logLevel === "Warn") warnings.push(String(message))
   })
   const services = Layer.mergeAll(
-    Layer.succeed(Budget, { status: Effect.sync(() => standing) } as never),
+    Layer.succeed(Budget, { status: Effect.sync(() => status) } as never),
     Layer.succeed(Limits, {
       sponsoredPerDayStroopsMax: 10_000_000n,
       sponsoredPerPrincipalPerDayStroopsMax: 1_000_000n
