@@ -75,7 +75,7 @@ const drainTimeout = "5 seconds"
 /** Paths are compared case-sensitively, so that a different spelling cannot bypass a rule in front of this process. */
 const router = HttpRouter.layer.pipe(Layer.provide(Layer.succeed(HttpRouter.RouterConfig, { caseSensitive: true })))
 
-/** Without caller keys the facilitator is for this machine only, unless the profile says otherwise (decisions 2). */
+/** Without caller keys the facilitator is for this machine only, unless the profile says otherwise (rules 2). */
 const listenHost = (host: string | undefined, services: Context.Context<never>): string =>
   host ?? (Option.exists(Context.getOption(services, Keys), (keys) => keys.keyed()) ? "0.0.0.0" : "127.0.0.1")
 

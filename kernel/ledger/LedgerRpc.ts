@@ -17,7 +17,7 @@ export interface LatestLedger {
   readonly endpoint: number
 }
 
-/** A node's answer to a submission. No answer ends a settlement (decisions 3). */
+/** A node's answer to a submission. No answer ends a settlement (rules 3). */
 export type SendAnswer =
   | { readonly _tag: "Pending" }
   | { readonly _tag: "Duplicate" }

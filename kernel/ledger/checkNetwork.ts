@@ -1,6 +1,6 @@
 // Checks at startup which network each configured endpoint serves. An endpoint that serves another network, or does not
 // answer, is warned about and shown in the readiness body; it is polled until all are right. Outside pubnet the process
-// starts all the same; such an endpoint is not used, so settling is busy until one is right (decisions 2, S73).
+// starts all the same; such an endpoint is not used, so settling is busy until one is right (rules 2, S73).
 import { Duration, Effect } from "effect"
 import { reconciler } from "../actor/Actor.ts"
 import { Health, type HealthReport } from "../health/Health.ts"

@@ -1,4 +1,4 @@
-// How far ahead an honest authorization may reach (decisions 3), for every scheme of this ledger: its timeout by the
+// How far ahead an honest authorization may reach (rules 3), for every scheme of this ledger: its timeout by the
 // fastest clock a client may have, and a tolerance.
 import type { LedgerTime } from "./LedgerClock.ts"
 

@@ -328,7 +328,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
 export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, Crypto | HttpCalls> =>
   Layer.effect(LedgerRpc, make(options))
 
-/** Reads each endpoint's network and returns those that do not serve this one (decisions 2: checked at startup). */
+/** Reads each endpoint's network and returns those that do not serve this one (rules 2: checked at startup). */
 export const checkEndpoints = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
   return yield* Effect.forEach(

@@ -1,5 +1,5 @@
 // Readiness of the ledger clock: the newest ledger, its age, this machine's clock skew, and the inclusion fee. Degraded
-// while no ledger comes or the clock is wrong; readiness itself never depends on it (decisions 2).
+// while no ledger comes or the clock is wrong; readiness itself never depends on it (rules 2).
 import { Effect } from "effect"
 import { Health, type HealthReport } from "../health/Health.ts"
 import { LedgerClock } from "./LedgerClock.ts"

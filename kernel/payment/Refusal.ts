@@ -40,7 +40,7 @@ export const refusal = (reason: string, message: string, payer: Option.Option<st
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === "object" && value !== null && (value as { _tag?: unknown })._tag === "Refusal"
 
-/** The spine's rows (decisions 1, S261–S273). */
+/** The spine's rows (rules 1, S261–S273). */
 export const coreReasons = [
   { reason: "invalid_request", check: "the body is well-formed JSON of the envelope's shape", status: 400 },
   { reason: "invalid_x402_version", check: "x402Version is 2, twice", status: 200 },

@@ -1,5 +1,5 @@
 // The answers of settle: refusals of the core, and the answer for a settlement that has ended. Pure. What is stored of
-// a payment, and which caller may receive it, is decided in `settle/existing.ts` (decisions 2).
+// a payment, and which caller may receive it, is decided in `settle/existing.ts` (rules 2).
 import { Option } from "effect"
 import type { Adopted } from "../settlement/follower/adopt.ts"
 import { spentText } from "../settlement/state/outcomes.ts"

@@ -1,7 +1,7 @@
 // Runs the extensions that a payment carries, after the decision, and writes their answers as the `EXTENSION-RESPONSES`
 // header: standard base64 of a JSON object under the keys that were sent. Each has 50 ms; after that it continues in
 // the background and the header says `processing`. An extension can neither change an answer nor delay it further
-// (S254–S257, decisions 3 and 4).
+// (S254–S257, rules 3 and 4).
 import { Clock, Effect, Fiber, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Extension, ExtensionOutcome, Extensions, PaymentObservation } from "./Extension.ts"

@@ -1,5 +1,5 @@
 // An unavailable ledger or database, as a payment's answer. Nothing was decided then: verify says that the ledger is
-// not available, settle says busy, and the caller may retry the same payment (decisions 1).
+// not available, settle says busy, and the caller may retry the same payment (rules 1).
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"

@@ -1,5 +1,5 @@
 // What of a resource is searched, by weight: A names it (service, tool, route, host), B describes it (description,
-// names and descriptions of parameters), C tags it, D exemplifies it (decisions 5). Payment terms are left out: they
+// names and descriptions of parameters), C tags it, D exemplifies it (rules 5). Payment terms are left out: they
 // are filters, and as text they would match every query about payments. Everything comes from strangers and is bounded
 // in depth, count and length.
 import type { ResourceDocument } from "../catalog/contract.ts"

@@ -141,7 +141,7 @@ it.effect(
 )
 
 it("a change of a specified name requires a new interface version [S335]", () => {
-  const record = readFileSync(new URL("../../kernel/decisions/2-routes-and-callers.md", import.meta.url), "utf8")
+  const record = readFileSync(new URL("../../kernel/decisions/rules.md", import.meta.url), "utf8")
   expect(record).toMatch(/\*\*Compatibility\.\*\*[^]*0\.1\.0[^]*deprecated/)
   expect(interfaceVersion).toBe("0.1.0")
 })

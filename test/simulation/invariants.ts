@@ -1,4 +1,4 @@
-// What must hold when a run is over (decisions 2 and 3). Each invariant is checked against the ledger's log, the
+// What must hold when a run is over (rules 2 and 3). Each invariant is checked against the ledger's log, the
 // store's rows and the answers that callers were given, three accounts of the same payments that were written
 // independently. A store that lost what it had called committed is held to less: what it lost cannot be known.
 import { Option } from "effect"

@@ -1,5 +1,5 @@
 // The metrics route: Prometheus text of every metric of the process at /metrics, gauges of state refreshed on each
-// scrape. With operator keys the route needs one; without, it is served to this machine only (decisions 2). No address,
+// scrape. With operator keys the route needs one; without, it is served to this machine only (rules 2). No address,
 // hash or text of a caller is ever a label.
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"

@@ -1,6 +1,6 @@
 // Readiness of the sponsor: its balance and how much of it may still be spent, the channels, and the oldest settlement
 // without an outcome. Degraded while an offered scheme could not be settled; checked without traffic too, so that the
-// warning comes before the first payment is refused (decisions 2).
+// warning comes before the first payment is refused (rules 2).
 import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Health, type HealthReport } from "../../health/Health.ts"

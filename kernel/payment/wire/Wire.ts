@@ -1,6 +1,6 @@
 // The verify and settle bodies on the wire. In: a parsed body becomes a Payment, or an issue names the invalid field;
 // unknown fields are ignored at every level; networks and extension keys are read in either spelling. Out: answers in
-// the spelling of the request, every one of them in the payment's shape (S49–S58, decisions 1 and 2).
+// the spelling of the request, every one of them in the payment's shape (S49–S58, rules 1 and 2).
 import { Option, Predicate } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireVocabularyValues } from "../../config/WireVocabulary.ts"
@@ -114,7 +114,7 @@ const readExtensions = (value: unknown, dropped: ReadonlySet<string>): Payment["
   return extensions
 }
 
-/** The path of the extensions in a body: an issue inside one drops it and never stops a payment (decisions 2). */
+/** The path of the extensions in a body: an issue inside one drops it and never stops a payment (rules 2). */
 export const extensionsPath = ["paymentPayload", "extensions"] as const
 
 /** Text that a database keeps: no NUL, no half of a surrogate pair. In keys as well. */
@@ -126,7 +126,7 @@ const isKept = (value: unknown): boolean => {
 
 /**
  * sha256 of canonical {envelope, accepted, requirements, resource.url}, networks neutral, all from the raw JSON
- * (decisions 2).
+ * (rules 2).
  */
 const fingerprintOf = (
   crypto: Crypto["Service"],

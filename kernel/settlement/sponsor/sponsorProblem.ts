@@ -1,6 +1,6 @@
 // Whether the sponsor could pay for one more settlement, from its last reading. Pure. Its account must cover, above its
 // reserve and the maximum cost of open settlements, the maximum cost of another; a usable channel must exist; and the
-// network's inclusion fee must be within the bid's ceiling (decisions 1).
+// network's inclusion fee must be within the bid's ceiling (rules 1).
 import { bidCeiling, type FeeCeilings } from "../../config/Network.ts"
 
 /** What was last read of the sponsor and what it owes. All amounts in stroops. */

@@ -5,7 +5,7 @@ import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Operation, ResourceType } from "../contract.ts"
 
-/** Why something is not listed, as the reason that a seller receives; the list is closed (decisions 4, S256). */
+/** Why something is not listed, as the reason that a seller receives; the list is closed (rules 4, S256). */
 export type PublicReason =
   | "schema_invalid"
   | "metadata_too_large"

@@ -1,7 +1,7 @@
 // The catalog extension on the wire, as sellers declare it and buyers echo it: `{ info: { input, output? }, schema,
 // routeTemplate? }` under `catalog` or `bazaar`, beside `paymentPayload.resource`. What is known and well-formed is
 // kept; everything else, and what a buyer's own request put in (concrete path parameters), is left out (S20, S24, S25,
-// S256, decisions 4).
+// S256, rules 4).
 import { Option } from "effect"
 import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Payment, Terms } from "../../../kernel/payment/Payment.ts"

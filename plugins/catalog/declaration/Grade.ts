@@ -1,6 +1,6 @@
 // The grade of a listing's words: their source. A payment is a hint that a resource exists; what is listed is what its
 // origin says. A higher grade displaces a lower one, a lower one never touches a higher one, and among mere claims the
-// first stays (decisions 4).
+// first stays (rules 4).
 
 export const grades = ["claimed", "declared", "origin"] as const
 

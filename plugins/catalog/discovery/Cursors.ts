@@ -1,6 +1,6 @@
 // Cursors: `c1.<payload>.<HMAC-SHA256>`, both parts base64url. The payload has the snapshot, the position, the
 // fingerprint of the filters and the expiry; the signature makes it authentic. A cursor opens on every replica that has
-// the secret, for the filters it was made for, until it expires (S124–S126, decisions 4).
+// the secret, for the filters it was made for, until it expires (S124–S126, rules 4).
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"

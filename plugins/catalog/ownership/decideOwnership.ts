@@ -1,7 +1,7 @@
 // What follows from an origin's statement on a resource. Pure: the same statement on the same state decides the same,
 // on any replica and after a crash. No statement decides nothing; one that names the owner proves it; one that names a
 // claimant displaces the owner; one that names an unknown recipient quarantines the listing until that one is paid
-// (decisions 4, S317).
+// (rules 4, S317).
 import type { ResourceState } from "../contract.ts"
 import type { OriginStatement } from "./OriginWire.ts"
 

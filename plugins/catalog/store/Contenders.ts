@@ -1,6 +1,6 @@
 // Claims that contend for one listing. Among what payments merely claimed, the words are shown that *settled*, to the
 // payTo and at the price that they name, for the most distinct payers of thirty days; the first of equals, and what was
-// only verified below all of them (decisions 4). Declared and origin words are out of reach. Every claim that differs
+// only verified below all of them (rules 4). Declared and origin words are out of reach. Every claim that differs
 // from what is shown is kept here, bounded; payers are counted as sales are stored, and a listing changes its words
 // and, while its ownership is provisional, its recipient in a transaction of its own.
 import { Context, Effect, Layer, Option } from "effect"

@@ -1,5 +1,5 @@
 // Records one declaration that a payment carried, in one short transaction that locks this resource and nothing else
-// (S18, S22, S23, S256, decisions 4).
+// (S18, S22, S23, S256, rules 4).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"

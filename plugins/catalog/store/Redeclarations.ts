@@ -1,6 +1,6 @@
 // A declaration of a resource that is listed already, whose row the caller has locked. One by another recipient is kept
 // as a claim and the origin is asked. An equal one writes nothing. One that differs makes a version only when its grade
-// permits; otherwise the listing stays as it is and the origin is asked (decisions 4).
+// permits; otherwise the listing stays as it is and the origin is asked (rules 4).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"

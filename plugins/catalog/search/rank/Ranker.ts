@@ -1,7 +1,7 @@
 // One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
 // perhaps reranked, and weighed by the resources' own signals. A branch that is late or failed is missing; one that a
 // caller's mode needs and that is off is unprovided. Either makes the answer partial; when all that were asked are
-// missing or off, any other branch that is on answers instead (S128–S130, decisions 5). A flood of claims that fills a
+// missing or off, any other branch that is on answers instead (S128–S130, rules 5). A flood of claims that fills a
 // branch's candidates hides nothing with evidence: such a branch is asked once more, for that alone.
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
