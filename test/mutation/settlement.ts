@@ -1171,7 +1171,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: `explored: ${name}`,
     changes: [
       {
-        file: "test/explore/worlds.ts",
+        file: "test/model/worlds.ts",
         from: "export const sound: Product = { decide, readUse }",
         to:
           "export const sound: Product = { get decide() { return defects[" +
@@ -1179,6 +1179,6 @@ export const mutations: ReadonlyArray<Mutation> = [
           "]!.decide }, readUse }"
       }
     ],
-    catcher: ["test/explore/run.ts", "--small"]
+    catcher: ["test/model/run.ts", "--small"]
   }))
 ]

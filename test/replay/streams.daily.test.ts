@@ -1,4 +1,4 @@
-// The contract calls of stellar-core's ledger streams, replayed: ten seconds, which is too long for `npm run ok`.
+// The contract calls of stellar-core's ledger streams, replayed: ten seconds, which is too long for `npm run check`.
 import { beforeAll, describe, expect, it } from "vitest"
 import { WasmRuntime } from "../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
 import { fromLatin1 } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"

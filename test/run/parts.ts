@@ -1,9 +1,9 @@
-// What the plans consist of. `ok` is for every few minutes, `daily` is `npm test`, `full` is what is too long for every
+// What the plans consist of. `check` is for every few minutes, `daily` is `npm test`, `full` is what is too long for every
 // day. A new suite of tests needs nothing here, because vitest finds files by name; a program of its own needs a line.
 import process from "node:process"
 import type { Part } from "./Part.ts"
 
-export type PlanName = "ok" | "daily" | "full"
+export type PlanName = "check" | "daily" | "full"
 
 const node = process.execPath
 
@@ -155,7 +155,7 @@ const simulation: Part = {
 const exploration: Part = {
   name: "exploration: every state",
   command: node,
-  args: ["test/explore/run.ts"],
+  args: ["test/model/run.ts"],
   figures: "status",
   minutesMax: 3
 }
@@ -190,7 +190,7 @@ export type Step = ReadonlyArray<Lane>
  */
 export const stepsOf = (plan: PlanName, deno: string): ReadonlyArray<Step> => {
   const checks = [format, lint, types]
-  if (plan === "ok") return [[[fast], checks]]
+  if (plan === "check") return [[[fast], checks]]
   const { fast: fastOnDeno, ofPlatform, others } = onDeno(deno)
   const { fast: fastOnNode, house, pluginsEmbedded, pluginsOnServer } = onNode()
   if (plan === "daily") return [[[house], [...checks, fastOnNode, fastOnDeno, ofPlatform, pluginsOnServer]]]

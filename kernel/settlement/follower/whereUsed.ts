@@ -1,6 +1,6 @@
 // Where the use of an authorization is searched of which no settlement is stored: in the ledger that its nonce's entry
 // names, while there is one; once it has expired and the entry is gone, in every ledger of its life that a node still
-// has. Pure; `npm run explore` tries it against every use that there may have been.
+// has. Pure; `npm run model` tries it against every use that there may have been.
 
 /** What is known before any ledger is read. */
 export interface UseQuestion {

@@ -1,4 +1,4 @@
-// The small dictionary that the plugin brings along (`phrases.txt`, made by `npm run phrases`): what words of other
+// The small dictionary that the plugin brings along (`phrases.txt`, made by `npm run build:phrasebook`): what words of other
 // languages are in English. Believed only when its hash is the one below. It stays one text of sorted lines with the
 // places where they begin, some 5 MB: as a map it would be three times as much. Pure.
 

@@ -1,4 +1,4 @@
-// `npm run friction`: what a new user, operator or attacker meets first, played for real, one item after another; the
+// `npm run onboarding`: what a new user, operator or attacker meets first, played for real, one item after another; the
 // message that each gives is printed. It fails where a message is missing, says nothing of what to do, or shows a stack
 // trace. Ports are free ones, folders are temporary, and every process it starts is stopped.
 import { execFile, spawn } from "node:child_process"

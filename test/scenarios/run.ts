@@ -1,4 +1,4 @@
-// `npm run operate`: two replicas as real processes, supervised as compose does it, over one PostgreSQL and one ledger,
+// `npm run scenarios`: two replicas as real processes, supervised as compose does it, over one PostgreSQL and one ledger,
 // with the shipped profile and alerts and buyers that pay all the time. Scenes out of an operator's life, a line each
 // with its figures and the alert that fired; afterwards every payment has settled exactly once, to the atom, nothing is
 // pending, and the audit agrees. `--only SCENE,SCENE`, `--seed N`, `--clients N`; `--pace N` divides the time that an

@@ -1,4 +1,4 @@
-// A sample of `npm run operate`: replicas recreated under load, a database that is silent, a backup that is restored.
+// A sample of `npm run scenarios`: replicas recreated under load, a database that is silent, a backup that is restored.
 // Where there is no Prometheus the alerts are left out, and the run says so.
 import { execFile } from "node:child_process"
 import process from "node:process"
@@ -13,7 +13,7 @@ it.skipIf(!databaseKinds.includes("postgres"))(
   async () => {
     const options = prometheusProgram() === undefined ? ["--without-alerts"] : []
     const words = [
-      "test/operate/run.ts",
+      "test/scenarios/run.ts",
       "--only",
       "restart,database,backup",
       "--clients",

@@ -1,4 +1,4 @@
-// `npm run explore`: every state that the settlement code can reach in small worlds, each once; their number, that of
+// `npm run model`: every state that the settlement code can reach in small worlds, each once; their number, that of
 // the transitions, and a shortest history for any invariant that does not hold. `--defect NAME` puts a defect into the
 // deciding code, which must be found; `--defect all` tries each. Exit code 1 when the sound code breaks an invariant,
 // or a defect is not found.
