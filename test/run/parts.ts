@@ -1,5 +1,6 @@
-// What the plans consist of. `check` is for every few minutes, `daily` is `npm test`, `full` is what is too long for every
-// day. A new suite of tests needs nothing here, because vitest finds files by name; a program of its own needs a line.
+// What the plans consist of. `check` is for every few minutes, `daily` is `npm test`, `full` is what is too long for
+// every day. A new suite of tests needs nothing here, because vitest finds files by name; a program of its own needs a
+// line.
 import process from "node:process"
 import type { Part } from "./Part.ts"
 

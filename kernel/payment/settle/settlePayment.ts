@@ -35,7 +35,7 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
   if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()
   const taken = yield* admit(payment, scheme, startedAt)
   if (taken._tag === "Refused") return taken.answer
-  const { keep, ticket: ticket } = taken
+  const { keep, ticket } = taken
   const checked = yield* verifyWithinTimeout(payment, scheme, "settle")
   if (isRefusal(checked)) {
     yield* ticket.leave

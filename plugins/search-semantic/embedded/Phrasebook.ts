@@ -1,6 +1,6 @@
-// The small dictionary that the plugin brings along (`phrases.txt`, made by `npm run build:phrasebook`): what words of other
-// languages are in English. Believed only when its hash is the one below. It stays one text of sorted lines with the
-// places where they begin, some 5 MB: as a map it would be three times as much. Pure.
+// The small dictionary that the plugin brings along (`phrases.txt`, made by `npm run build:phrasebook`): what words of
+// other languages are in English. Believed only when its hash is the one below. It stays one text of sorted lines with
+// the places where they begin, some 5 MB: as a map it would be three times as much. Pure.
 
 export const phrasesHash = "95624a6a8bbca498cb5513ff58f870ff46b391058d01b7dba71e4c73acb55a37"
 

@@ -1,6 +1,6 @@
-// The table of word vectors that ships with the plugin (`words.bin`, made by `npm run build:vectors`): 50,000 English words of
-// a hundred signed bytes each. Loaded once, on first use, and only when its hash matches the one below. About 12 MB of
-// memory. The words are in the order of their frequency, which is their weight: a word of every text is not
+// The table of word vectors that ships with the plugin (`words.bin`, made by `npm run build:vectors`): 50,000 English
+// words of a hundred signed bytes each. Loaded once, on first use, and only when its hash matches the one below. About
+// 12 MB of memory. The words are in the order of their frequency, which is their weight: a word of every text is not
 // discriminative. Similar words are found by a full scan, in half a millisecond or so. Words of other languages are
 // read as their English by the phrasebook, and an unknown word of a query may be a mistyped one.
 import { Context, Effect, FileSystem, Layer, Path } from "effect"

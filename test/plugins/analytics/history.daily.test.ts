@@ -319,7 +319,7 @@ describeDatabases(
     layer(worldServices(database), { timeout: "240 seconds", excludeTestServices: true })((it) => {
       for (const seed of [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED"] ?? number * 7_919))) {
         it.effect(
-          `analytics match a plain recount of random settlements, for seed ${seed} [S96, S145–S147, S149–S155, S157–S162, S166]`,
+          `analytics match a recount of random settlements, seed ${seed} [S96, S145–S147, S149–S155, S157–S162, S166]`,
           () =>
             Effect.gen(function* () {
               const world = yield* makeWorld

@@ -125,7 +125,11 @@ const found: ReadonlyArray<Held> = [
   ],
   ["compressed bombs", http, "deep, long, compressed or trailing bodies are refused with their names"],
   ["events without end", hostile, "an MCP seller answering with redirects or garbage has one payment"],
-  ["a name that leads elsewhere at the second lookup", safeFetch, "pins a public name to the address it was judged by"],
+  [
+    "a name that leads elsewhere at the second lookup",
+    safeFetch,
+    "pins a host name to the checked address on each request"
+  ],
   [
     "one payment sent with several concurrent calls",
     sellers,

@@ -82,15 +82,16 @@ const facts = (shared: unknown) =>
     const { asked, verify } = yield* twoPolicies(shared)
     const giveBack = yield* verify(0)
     expect(asked()).toBe(1)
-    for (const at of [0, 1]) yield* verify(at)
+    const call = (at: number, made?: number) => Effect.asVoid(verify(at, made))
+    for (const at of [0, 1]) yield* call(at)
     expect(asked()).toBe(1)
     // It led to no payment, and the identical call continues with the same approval.
     yield* giveBack
-    yield* verify(0)
-    yield* verify(1)
+    yield* call(0)
+    yield* call(1)
     expect(asked()).toBe(1)
     // The next payment asks again.
-    yield* verify(1, 1)
+    yield* call(1, 1)
     expect(asked()).toBe(2)
   }).pipe(Effect.scoped)
 

@@ -165,7 +165,7 @@ describeDatabases(
     it.effect("among few documents no term is discriminative", () =>
       Effect.gen(function* () {
         const { reader, store } = yield* indexed(few)
-        const { discriminative: discriminative } = yield* reader.read(
+        const { discriminative } = yield* reader.read(
           "do my neighbours really enjoy old museums",
           yield* store.answering
         )

@@ -189,7 +189,7 @@ const witnessedOf = (
   fitness: ReturnType<typeof fitnessOf>
 ): ReadonlyArray<Fused> => {
   const isFit = ({ id }: Fused): boolean => fitness === undefined || fitness(id) >= fittingMin
-  const isWitnessed = ({ id, standings: standings }: Fused): boolean =>
+  const isWitnessed = ({ id, standings }: Fused): boolean =>
     evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
   const witnessed = all.filter((hit) => isWitnessed(hit) && (evident.has(hit.id) || isFit(hit)))
   return witnessed.length > 0 || fitness === undefined ? witnessed : all.filter(isFit)
@@ -201,7 +201,7 @@ const witnessedOf = (
  * test for an answer, would hide what the semantic branch is clear about.
  */
 const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): ReadonlyArray<Fused> => {
-  const relevanceOf = ({ standings: standings }: Fused) =>
+  const relevanceOf = ({ standings }: Fused) =>
     (standings.lexical?.relevance ?? 0) + (standings.embedded?.relevance ?? 0)
   const all = hits.map((hit) => ({ ...hit, score: relevanceOf(hit) })).sort(byScore)
   return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
@@ -242,7 +242,7 @@ export const fuse = (
       if (isEvident === true) evident.add(id)
     })
   }
-  const isRelevant = ({ standings: standings }: Pick<Fused, "standings">): boolean =>
+  const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
     branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const all = [...fused.values()].sort(byScore)
   // An operator's model decides whether there is an answer, and its relevances do not compare with those of branches.

@@ -170,7 +170,7 @@ describe("a reranker's interface", () => {
         Effect.forkChild(order(`other ${at}`, documents))
       )
       while (observed.length < 8) yield* Effect.sleep("10 millis")
-      expect((yield* Effect.flip(order("one more", documents))).message).toContain("busy")
+      expect((yield* Effect.flip(order("one more", documents))).message).toContain("in flight")
       for (const end of waiting) end()
       for (const one of [...twins, ...others]) expect(yield* Fiber.join(one)).toEqual([1, 2, 0])
       expect(observed.map(({ query }) => query).filter((query) => query === "same")).toHaveLength(1)
