@@ -8,7 +8,7 @@ const onlySlow = process.env["TOLLKEEPER_TEST_SLOW"] === "only"
 const onlyFast = process.env["TOLLKEEPER_TEST_FAST"] === "only"
 const onlyDaily = process.env["TOLLKEEPER_TEST_DAILY"] === "only"
 /**
- * What the architecture tests judge is the text of the sources, which is the same on every runtime: they run on Node
+ * What the architecture tests read is the text of the sources, which is the same on every runtime: they run on Node
  * alone. Everything that executes the program runs on both.
  */
 const textOnly = "Deno" in globalThis ? ["test/architecture/**"] : []

@@ -33,7 +33,7 @@ export class Events extends Context.Service<
     readonly streamsPerPrincipalMax: number
     readonly streamsMax: number
     readonly heartbeatMillis: number
-    readonly rememberedMillis: number
+    readonly retainedMillis: number
   }
 >()("tollkeeper/config/Events") {
   static readonly layer = Layer.effect(
@@ -44,7 +44,7 @@ export class Events extends Context.Service<
         streamsPerPrincipalMax: values.streams_per_key_max,
         streamsMax: values.streams_max,
         heartbeatMillis: values.heartbeat_ms,
-        rememberedMillis: values.remembered_minutes * 60_000
+        retainedMillis: values.remembered_minutes * 60_000
       })
     })
   )

@@ -32,7 +32,7 @@ export interface RouteDescription {
   /** What it belongs to, as one of the document's tags. */
   readonly tag: string
   /** Required principal, where keys are configured. */
-  readonly callers: "anybody" | "keyed" | "operators"
+  readonly callers: "public" | "keyed" | "operators"
   readonly inPath?: Parameters
   readonly query?: Parameters
   readonly headers?: Parameters
@@ -103,7 +103,7 @@ const toAnswer = ({ body, description, headers, mediaType }: AnswerDescription, 
     : { content: { [mediaType ?? "application/json"]: { schema: toOpenApi(body, components) } } })
 })
 
-const security = { anybody: [{}], keyed: [{}, { bearer: [] }], operators: [{ bearer: [] }] } as const
+const security = { public: [{}], keyed: [{}, { bearer: [] }], operators: [{ bearer: [] }] } as const
 
 const toOperation = (route: RouteDescription, components: Definitions) => ({
   operationId: route.id,

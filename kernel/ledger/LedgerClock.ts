@@ -122,7 +122,7 @@ const makeFollower = Effect.gen(function* () {
     return yield* rpc.latestLedgers
   })
 
-  /** Looks once, and says how what is believed has changed. Fails when no endpoint answers. */
+  /** Polls once and returns how the head changed. Fails when no endpoint answers. */
   const poll = Effect.gen(function* () {
     polledAt = yield* monotonicMillis
     const first = yield* rpc.latestLedger

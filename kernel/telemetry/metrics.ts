@@ -24,7 +24,7 @@ export const traffic = {
   queueWaiting: gauge("tollkeeper_queue_waiting", {
     unit: "count",
     labels: ["principal"],
-    help: "Payments queued for a channel, by key label; anonymous and other stand for many callers."
+    help: "Payments queued for a channel, by key label; anonymous and other are many callers each."
   })
 } as const
 

@@ -225,7 +225,7 @@ const own: ReadonlyArray<RouteDescription> = [
   })
 ].map((route) => ({
   ...route,
-  callers: "anybody",
+  callers: "public",
   answers: {
     ...route.answers,
     401: { description: "No session of an account; `POST /dashboard/account` opens one.", body: AnalyticsError },

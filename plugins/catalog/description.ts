@@ -59,7 +59,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
       "Listed resources: first those with evidence, then what is merely claimed, newest listing first; of the " +
       "first twenty at most three of one recipient or origin.",
     tag: "discovery",
-    callers: "anybody",
+    callers: "public",
     query: Schema.Struct({ ...filters, ...paging("At most 1000; a larger one is taken for that."), ...cursor }),
     answers: answers("A page.", BrowsePage, {
       400: "`invalid_filter` or `invalid_cursor`.",
@@ -73,7 +73,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     id: "resolve",
     summary: "One current resource; a concrete URL of a dynamic route leads to the route's entry.",
     tag: "discovery",
-    callers: "anybody",
+    callers: "public",
     query: Schema.Struct({
       type: kind,
       url: text("URL of the resource."),
@@ -92,7 +92,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     id: "history",
     summary: "The versions and price history of a resource, newest first, 200 of each at most.",
     tag: "discovery",
-    callers: "anybody",
+    callers: "public",
     query: Schema.Struct({
       resource: text("URL of the resource."),
       type: Schema.optionalKey(kind),
@@ -111,7 +111,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     id: "search",
     summary: "Ranked search, by the search plugins that are enabled.",
     tag: "discovery",
-    callers: "anybody",
+    callers: "public",
     query: Schema.Struct({
       query: text("The search query.").check(Schema.isMinLength(1), Schema.isMaxLength(512)),
       ...filters,
@@ -153,7 +153,7 @@ const administration: ReadonlyArray<RouteDescription> = [
     id: "explainOwnListings",
     summary: "The listings that pay the session's account, and why what was declared is or is not among them.",
     tag: "catalog",
-    callers: "anybody",
+    callers: "public",
     query: Schema.Struct(paging("At most 200.")),
     answers: answers("What is known of the account.", AccountExplanation, {
       400: "`invalid_filter`.",

@@ -29,7 +29,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     id: "accountChallenge",
     summary: "Creates a challenge for an account to sign.",
     tag: "dashboard",
-    callers: "anybody",
+    callers: "public",
     body: AccountAsked,
     answers: {
       200: { description: "The challenge.", body: AccountChallenged },
@@ -42,7 +42,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     id: "accountSignIn",
     summary: "Signs in as an account by its signed challenge; each challenge opens one session.",
     tag: "dashboard",
-    callers: "anybody",
+    callers: "public",
     body: AccountAnswered,
     answers: {
       200: { description: "The session; the response sets its cookie.", body: AccountShown },
@@ -60,7 +60,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     id: "account",
     summary: "The account that this browser is signed in as.",
     tag: "dashboard",
-    callers: "anybody",
+    callers: "public",
     answers: {
       200: { description: "The session.", body: AccountShown },
       ...errors({ 503: "The database is unavailable." })
@@ -72,7 +72,7 @@ const accountRoutes: ReadonlyArray<RouteDescription> = [
     id: "accountSignOut",
     summary: "Signs out.",
     tag: "dashboard",
-    callers: "anybody",
+    callers: "public",
     query: Schema.Struct({
       everywhere: Schema.optionalKey(Schema.Literal("1").annotate({ description: "In every browser." }))
     }),
@@ -91,7 +91,7 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
     id: "session",
     summary: "This browser's session.",
     tag: "dashboard",
-    callers: "anybody",
+    callers: "public",
     answers: { 200: { description: "The session.", body: SessionShown } }
   },
   {
@@ -100,7 +100,7 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
     id: "signIn",
     summary: "Signs in with a key.",
     tag: "dashboard",
-    callers: "anybody",
+    callers: "public",
     body: SessionAsked,
     answers: {
       200: { description: "The session; the response sets its cookie.", body: SessionOpened },
@@ -113,7 +113,7 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
     id: "signOut",
     summary: "Signs out.",
     tag: "dashboard",
-    callers: "anybody",
+    callers: "public",
     answers: { 200: { description: "No session.", body: SessionClosed }, ...errors({ 403: foreign }) }
   }
 ]
@@ -129,7 +129,7 @@ export const described: Described = {
       id: "about",
       summary: "Identity and accepted payments of this facilitator.",
       tag: "dashboard",
-      callers: "anybody",
+      callers: "public",
       answers: { 200: { description: "Public facts.", body: About } }
     },
     {

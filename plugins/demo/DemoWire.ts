@@ -51,7 +51,7 @@ export const described: Described = {
       id: "demoWeather",
       summary: "Requests payment, as any seller does.",
       tag: "demo",
-      callers: "anybody",
+      callers: "public",
       answers: {
         402: {
           description: "The price.",
@@ -66,7 +66,7 @@ export const described: Described = {
       id: "demoPayment",
       summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
       tag: "demo",
-      callers: "anybody",
+      callers: "public",
       answers: {
         200: { description: "The payment; `buyer` beside it.", body: DemoPayment },
         503: { description: "Too many buyers are being created, or the ledger refuses.", body: ErrorBody }

@@ -217,7 +217,7 @@ const weighed = (
 }
 
 /** The term that replaces an unknown word, if there is one. */
-const standingIn = (
+const substituteTerms = (
   substitute: Alternatives | undefined,
   like: SimilarTerm | undefined,
   weight: number,
@@ -332,14 +332,14 @@ export class QueryReader extends Context.Service<
         const wordOf = new Map(
           words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
-        // Those that documents hold come first: similar terms are looked up only for the first few.
+        // Those that documents hold come first: similar terms are read only for the first few.
         const inTurn = all.toSorted((a, b) => Number(b.documents > 0) - Number(a.documents > 0))
         const meant = yield* vocabulary.meant(
           inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),
           state
         )
-        const { discriminative: telling, weightOf } = weighed(all, wordOf, meant, state)
-        const own = telling.length === 0 ? all : telling
+        const { discriminative, weightOf } = weighed(all, wordOf, meant, state)
+        const own = discriminative.length === 0 ? all : discriminative
         const known = own.filter(({ documents }) => documents > 0)
         const heldWords = new Set(known.map(({ lexeme }) => wordOf.get(lexeme)))
         const translated = yield* translatedOf(query, heldWords, state)
@@ -361,7 +361,7 @@ export class QueryReader extends Context.Service<
         const instead = yield* vocabulary.substitutes(lost, state)
         const substitutes = unknown.flatMap((one) => {
           const substitute = asMeant(one.lexeme, instead.get(one.lexeme), meant.get(wordOf.get(one.lexeme)!))
-          return standingIn(substitute, alike(one), weightOf(one), state)
+          return substituteTerms(substitute, alike(one), weightOf(one), state)
         })
         const terms = [...direct, ...substitutes].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
         const { about, explained } = yield* aboutOf(query, words, heldWords, state)

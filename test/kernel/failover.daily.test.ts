@@ -122,7 +122,7 @@ describe.skipIf(!isPossible)("a standby that was promoted without the last commi
           channels: 3,
           environment: { FACILITATOR_API_KEYS: `shop:${keys.shop}` },
           database: sourceOf(primary.url.replace(String(portOf(primary.url)), String(address.port))),
-          // A stream that is not woken asks nothing of a database that is away.
+          // A stream that is not woken asks nothing of an unavailable database.
           set: ["database.max_connections=8", "events.heartbeat_ms=300000"]
         })
         const payer = yield* facilitator.account()

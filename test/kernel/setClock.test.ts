@@ -132,7 +132,7 @@ describe.each([
 
 it("a declaration's result is unknown while the clock is before its validation", () => {
   const cached = new OutcomeCache()
-  const recorded = { decision: "unchanged", reason: undefined, resourceId: 1n, versionHash: "v", standing: "s" }
+  const recorded = { decision: "unchanged", reason: undefined, resourceId: 1n, versionHash: "v", stateHash: "s" }
   cached.keep("digest", recorded as never, 2 * hour)
   expect(cached.recall("digest", 2 * hour)).toBeDefined()
   expect(cached.recall("digest", hour)).toBeUndefined()

@@ -393,12 +393,12 @@ const ofRank: ReadonlyArray<Mutation> = [
   sold("recent payers are for ever", "and p.counts and p.last_settled_at > ${recently}", "and p.counts")
 ]
 
-const browsed = inFile("discovery/Counts.ts", "standing.daily")
-const follows = inFile("discovery/conditions.ts", "standing.daily")
+const browsed = inFile("discovery/Counts.ts", "evidenceOrder.daily")
+const follows = inFile("discovery/conditions.ts", "evidenceOrder.daily")
 const together = inFile("discovery/batchPages.ts", "gatherPages")
-const paged = inFile("discovery/Browse.ts", "standing.daily")
-const circled = inFile("store/findCircles.ts", "standing.daily")
-const was = inFile("store/storeSightings.ts", "standing.daily")
+const paged = inFile("discovery/Browse.ts", "evidenceOrder.daily")
+const circled = inFile("store/findCircles.ts", "evidenceOrder.daily")
+const was = inFile("store/storeSightings.ts", "evidenceOrder.daily")
 
 const ofOrder: ReadonlyArray<Mutation> = [
   browsed(
@@ -406,7 +406,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))",
     "const { hits, isCrowded } = { hits: rows, isCrowded: false }"
   ),
-  browsed("claimed listings come before backed ones", "order by stands desc, id desc", "order by id desc"),
+  browsed("claimed listings come before backed ones", "order by backed desc, id desc", "order by id desc"),
   follows("the first ones come again behind themselves", "    sql`r.id <> all (${first})`,\n", ""),
   paged(
     "what is merely claimed is left out",
@@ -444,19 +444,19 @@ const stateKeyed = inFile("store/Resources.ts", "sightings")
 const seen = inFile("store/Sightings.ts", "sightings")
 
 const ofMemory: ReadonlyArray<Mutation> = [
-  known("what stands otherwise is still known", "read.stateHash === stateHash && ", ""),
+  known("a listing in another state is served from the cache", "read.stateHash === stateHash && ", ""),
   known(
-    "how it stood is believed for ever",
+    "the cached state never expires",
     "read.stateHash === stateHash && now - read.readAt <= cacheMillis",
     "true"
   ),
-  known("a look from before it was judged counts", "read.readAt < checkedAt", "false"),
-  known("nothing is ever judged again", "now - known.validatedAt > validatedMillis", "false"),
-  stateKeyed("it stands alike for another owner", "array_to_string(pay_tos, ' ')", "''"),
-  stateKeyed("it stands alike in another state", "concat_ws(' ', state, verification,", "concat_ws(' ', verification,"),
-  stateKeyed("it stands alike in other words", "grade, version_hash, array", "grade, array"),
+  known("a read before the validation counts", "read.readAt < checkedAt", "false"),
+  known("a declaration is never validated again", "now - known.validatedAt > validatedMillis", "false"),
+  stateKeyed("the state is the same for another owner", "array_to_string(pay_tos, ' ')", "''"),
+  stateKeyed("the state hash leaves out the state", "concat_ws(' ', state, verification,", "concat_ws(' ', verification,"),
+  stateKeyed("the state hash leaves out the version", "grade, version_hash, array", "grade, array"),
   stateKeyed(
-    "it stands alike whosever words they are",
+    "the state hash leaves out the grade",
     "verification, grade, version_hash",
     "verification, version_hash"
   ),

@@ -88,17 +88,17 @@ const inCopies = async <A>(
 
 /** Makes the defect in the copy; gives back what undoes it, or undefined when a place is not there. */
 const place = async (mutation: Mutation, copy: string): Promise<(() => Promise<void>) | undefined> => {
-  const before = new Map<string, string>()
+  const originals = new Map<string, string>()
   const after = new Map<string, string>()
   for (const change of mutation.changes) {
-    if (!before.has(change.file)) before.set(change.file, await readFile(join(copy, change.file), "utf8"))
-    const changed = withChange(change, after.get(change.file) ?? before.get(change.file)!)
+    if (!originals.has(change.file)) originals.set(change.file, await readFile(join(copy, change.file), "utf8"))
+    const changed = withChange(change, after.get(change.file) ?? originals.get(change.file)!)
     if (changed === undefined) return undefined
     after.set(change.file, changed)
   }
   for (const [file, text] of after) await writeFile(join(copy, file), text)
   return async () => {
-    for (const [file, text] of before) await writeFile(join(copy, file), text)
+    for (const [file, text] of originals) await writeFile(join(copy, file), text)
   }
 }
 

@@ -240,7 +240,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   readBy(
     "words of the medium are searched beside others",
-    "const own = telling.length === 0 ? all : telling",
+    "const own = discriminative.length === 0 ? all : discriminative",
     "const own = all"
   ),
   readBy("a word that listings hold is explained", "|| !heldWords.has(covers[0])", "|| true"),

@@ -470,7 +470,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a lease checked without the lock of its row",
-    changes: [{ file: settlements, from: "from standing) for update),", to: "from standing))," }],
+    changes: [{ file: settlements, from: "from permit) for update),", to: "from permit))," }],
     ...storeTests
   },
   {
@@ -858,12 +858,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "settlements recorded in one moment on leases that others hold",
-    changes: [{ file: bearing, from: " and c.fence = lent_fence", to: "" }],
+    changes: [{ file: bearing, from: " and c.fence = leased_fence", to: "" }],
     ...storeTests
   },
   {
     name: "settlements recorded in one moment open more than there may be",
-    changes: [{ file: bearing, from: " and (select may_open from standing)", to: "" }],
+    changes: [{ file: bearing, from: " and (select may_open from permit)", to: "" }],
     ...storeTests
   },
   {

@@ -56,7 +56,7 @@ const change = (file: string, from: string, to: string) => [{ file, from, to }]
 export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "an unspent nonce read before the failure is accepted",
-    changes: change(machine, "if (snapshot.ledger < landed.executed.ledger)", "if (standing.ledger < 0)"),
+    changes: change(machine, "if (snapshot.ledger < landed.executed.ledger)", "if (snapshot.ledger < 0)"),
     ...machineTests
   },
   {

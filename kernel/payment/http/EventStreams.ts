@@ -96,7 +96,7 @@ export class EventStreams extends Context.Service<
       const begin = Effect.fnUntraced(function* (whose: Whose, cursor: JournalCursor | undefined) {
         if (cursor === undefined) {
           const now = yield* Clock.currentTimeMillis
-          return yield* events.before(whose, new Date(now - limits.rememberedMillis))
+          return yield* events.before(whose, new Date(now - limits.retainedMillis))
         }
         // Begins a new epoch first, should the journal have gone back and nothing have noticed.
         const { end, epoch } = yield* events.end

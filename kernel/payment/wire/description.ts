@@ -145,7 +145,7 @@ const ofProcess = (
   id: string,
   summary: string,
   answers: RouteDescription["answers"],
-  callers: RouteDescription["callers"] = "anybody"
+  callers: RouteDescription["callers"] = "public"
 ): RouteDescription => ({ method: "get", path, id, summary, tag: "process", callers, answers })
 
 const alive = { 200: { description: "The process is running.", body: Schema.Struct({ status: Schema.Literal("ok") }) } }

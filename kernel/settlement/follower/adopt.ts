@@ -134,7 +134,7 @@ const pollUp = Effect.fnUntraced(function* (
   if (next <= toLedger || isNamed)
     return yield* unknown("the node does not show the transaction that used the authorization")
   return (isWhole ? "Unused" : "Forgotten") as Use
-}, withSpanIfSampled("settlement.lookUpSpending"))
+}, withSpanIfSampled("settlement.findSpending"))
 
 /** The use of a refused authorization; none when the scheme cannot read the nonce. */
 export type Adopted =

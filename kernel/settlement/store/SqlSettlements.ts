@@ -114,21 +114,21 @@ const record = Effect.fnUntraced(function* (settlement: NewSettlement) {
     "leased"
   )
   const fact = factRow(recordedFact(settlement, yield* facilitatorName))
-  const statement = sql<RecordedRow>`with standing as (
+  const statement = sql<RecordedRow>`with permit as (
       select count(*) < ${pendingSettlementsMax}::int as may_open from kernel_settlements
       where state in ('prepared', 'submitted')),
     leased as (
       select 1 from kernel_channels where address = ${channel.address} and fence = ${channel.fence}::int8
-        and settlement is null and (select may_open from standing)
+        and settlement is null and (select may_open from permit)
       for update),
     ${part},
     born as (${insertOnce(sql, "kernel_settlements", bornRow(settlement, reservation), "budget_reserved")} returning 1),
     attempted as (${insertOnce(sql, "kernel_attempts", attemptRow(id, 1, settlement.attempt), "born")}),
-    told as (${insertOnce(sql, "kernel_facts", fact, "born")}),
+    published as (${insertOnce(sql, "kernel_facts", fact, "born")}),
     held as (
       update kernel_channels set settlement = ${id}, leased_until = null, used_at = clock_timestamp() from born
       where address = ${channel.address})
-    select (select may_open from standing) as may_open, exists (select 1 from leased) as leased,
+    select (select may_open from permit) as may_open, exists (select 1 from leased) as leased,
       exists (select 1 from born) as born`
   return yield* facts.publishedBy(inStatement(statement)).pipe(
     Effect.map(([row]) => recordedAnswer(row!)),

@@ -43,7 +43,7 @@ const givenOf = ({ attemptsKnown, id, outcome }: End) => {
     fee: outcome.feeChargedStroops.toString(),
     fee_unknown: outcome.feeUnknown,
     why: outcome.reason ?? null,
-    why_told: outcome.message ?? null,
+    reason_text: outcome.message ?? null,
     fact_type: type,
     fact_version: version,
     fact_data: data,
@@ -54,7 +54,7 @@ const givenOf = ({ attemptsKnown, id, outcome }: End) => {
 }
 
 const givenColumns = `end_of uuid, attempts_known int, to_state text, by_transaction text, in_ledger int8,
-  closed timestamptz, did_move numeric, fee int8, fee_unknown bool, why text, why_told text, fact_type text,
+  closed timestamptz, did_move numeric, fee int8, fee_unknown bool, why text, reason_text text, fact_type text,
   fact_version int, fact_data jsonb, gives_back bool, number_used bool, as_of_ledger int8`
 
 /** What an ended row gives to the budget, its channel and its fact, beside the record. */
@@ -72,7 +72,7 @@ const resolveAll = Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
       update kernel_settlements set state = to_state, resolved_at = clock_timestamp(), ended_by = by_transaction,
         ledger = in_ledger, closed_at = closed, moved = did_move,
         fee_charged_stroops = fee + case when fee_unknown then budget_stroops else 0 end,
-        reason = why, reason_message = why_told
+        reason = why, reason_message = reason_text
       from given where id = end_of and state in ('prepared', 'submitted')
         and (attempts_known is null or attempt_count = attempts_known)
       returning ${sql.literal(endedColumns)}),
@@ -82,7 +82,7 @@ const resolveAll = Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
         sequence_ledger = greatest(c.sequence_ledger, g.as_of_ledger)
       from ended as e join given as g on g.end_of = e.id::uuid
       where g.gives_back and c.address = e.channel and c.settlement = g.end_of),
-    told as (
+    published as (
       insert into kernel_facts (type, version, subject, principal, data)
       select g.fact_type, g.fact_version, e.id, e.principal, g.fact_data || jsonb_build_object(
         'transaction', case when e.state = 'settled' then e.transaction else e.inner_hash end,

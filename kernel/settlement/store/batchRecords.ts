@@ -60,22 +60,22 @@ const recordAll = Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSet
   const statement = sql<{ born: number }>`with given as (
       select * from unnest(${settlements.map(({ channel }) => channel.address)}::text[],
         ${settlements.map(({ channel }) => channel.fence.toString())}::int8[],
-        ${settlements.map(({ id }) => id)}::uuid[]) as g (lent, lent_fence, held_by)),
-    standing as (
+        ${settlements.map(({ id }) => id)}::uuid[]) as g (channel, leased_fence, held_by)),
+    permit as (
       select count(*) + ${settlements.length}::int <= ${pendingSettlementsMax}::int as may_open
       from kernel_settlements where state in ('prepared', 'submitted')),
     leased as (
-      select 1 from kernel_channels as c join given on c.address = lent and c.fence = lent_fence
-      where c.settlement is null and (select may_open from standing)
+      select 1 from kernel_channels as c join given on c.address = given.channel and c.fence = leased_fence
+      where c.settlement is null and (select may_open from permit)
       order by c.address for update of c),
     leased_all as (select 1 from leased having count(*) = ${settlements.length}::int),
     ${part},
     born as (${insertAll(sql, "kernel_settlements", born, "budget_reserved")} returning 1),
     attempted as (${insertAll(sql, "kernel_attempts", attempts, "born")}),
-    told as (${insertAll(sql, "kernel_facts", reported, "born")}),
+    published as (${insertAll(sql, "kernel_facts", reported, "born")}),
     held as (
       update kernel_channels as c set settlement = held_by, leased_until = null, used_at = clock_timestamp() from given
-      where c.address = lent and exists (select 1 from born))
+      where c.address = given.channel and exists (select 1 from born))
     select count(*)::int as born from born`
   const [row] = yield* facts.publishedBy(inStatement(statement))
   return row!.born === settlements.length

@@ -28,7 +28,7 @@ const wasTaken = ({ sent }: Noting): boolean =>
 const noteSent = Effect.fnUntraced(function* (notes: ReadonlyArray<Noting>) {
   const sql = yield* SqlClient.SqlClient
   const ids = notes.map(({ id }) => id)
-  yield* inStatement(sql`with told as (
+  yield* inStatement(sql`with published as (
       select * from unnest(${ids}::uuid[], ${notes.map(({ number }) => number)}::int[],
         ${notes.map(({ sent }) => sent.status)}::text[], ${notes.map(({ sent }) => sent.ledger)}::int8[],
         ${notes.map(({ sent }) => sent.code ?? "")}::text[], ${notes.map(wasTaken)}::bool[])
@@ -36,7 +36,7 @@ const noteSent = Effect.fnUntraced(function* (notes: ReadonlyArray<Noting>) {
     sent as (
       update kernel_attempts as a set sent_status = t.status, sent_ledger = t.ledger,
         sent_at = clock_timestamp(), sent_code = nullif(t.code, ''), taken = a.taken or t.taken
-      from told as t where a.settlement = t.settlement and a.number = t.number)
+      from published as t where a.settlement = t.settlement and a.number = t.number)
     update kernel_settlements set state = 'submitted' where id = any(${ids}::uuid[]) and state = 'prepared'`)
   return notes.map(() => undefined)
 })

@@ -39,7 +39,7 @@ interface ListingRow {
   readonly version_hash: string
   readonly grade: Grade
   readonly last_look_at: Date | null
-  readonly looked: string | null
+  readonly probe_detail: string | null
   readonly first_seen_at: Date
   readonly last_seen_at: Date
 }
@@ -109,7 +109,7 @@ const toListing = (row: ListingRow) => ({
   firstSeenAt: row.first_seen_at.toISOString(),
   lastSeenAt: row.last_seen_at.toISOString(),
   ...(row.last_look_at === null ? {} : { lastLookAt: row.last_look_at.toISOString() }),
-  ...(row.looked === null ? {} : { lastLook: row.looked })
+  ...(row.probe_detail === null ? {} : { lastLook: row.probe_detail })
 })
 
 /** The newest words of each grade; the highest are shown. */
@@ -144,7 +144,7 @@ const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason,
       r.declaration, r.verification, r.ownership, r.version, r.version_hash, r.grade, r.last_look_at,
-      p.detail as looked,
+      p.detail as probe_detail,
       r.first_seen_at, a.last_seen_at
     from catalog_resources r join catalog_activity a on a.resource_id = r.id
     left join catalog_probes p on p.resource_id = r.id

@@ -101,14 +101,14 @@ interface Candidate extends Seller {
 const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: CatalogValues, asOf: number) {
   const sql = yield* SqlClient.SqlClient
   const condition = conditionOf(sql, config, filters)
-  const tier = (hasEvidence: boolean, window: number) => sql`(select r.id, r.origin, r.pay_tos, ${hasEvidence} as stands
+  const tier = (hasEvidence: boolean, window: number) => sql`(select r.id, r.origin, r.pay_tos, ${hasEvidence} as backed
     from catalog_resources r
     where ${hasEvidence ? hadEvidence(sql, asOf) : sql`(${hadEvidence(sql, asOf)}) is not true`} and ${condition}
     order by r.id desc limit ${sql.literal(String(window))})`
   for (const window of windows) {
     const rows = yield* sql<Candidate>`select id, origin, pay_tos as "payTos" from (${tier(true, window)}
         union all ${tier(false, window)}) found
-      order by stands desc, id desc limit ${sql.literal(String(window))}`.unprepared
+      order by backed desc, id desc limit ${sql.literal(String(window))}`.unprepared
     if (filters.payTo !== undefined) return rows.slice(0, pageSize).map(({ id }) => id)
     const byId = new Map(rows.map((row) => [row.id, row]))
     const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))

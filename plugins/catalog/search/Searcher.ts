@@ -62,7 +62,7 @@ const explain = (ids: ReadonlyArray<bigint>, shown: number, { ranking }: Listed)
       position: shown + at + 1,
       ...(hit === undefined
         ? {}
-        : { score: hit.score, branches: hit.standings, signals: hit.signals ?? null, reranking: ranking?.reranking })
+        : { score: hit.score, branches: hit.ranks, signals: hit.signals ?? null, reranking: ranking?.reranking })
     }
   })
 }

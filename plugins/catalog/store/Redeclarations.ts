@@ -122,11 +122,11 @@ const isOther = (row: ResourceRow, { grade, kept }: DeclaredText, changed: boole
   (mayDisplace(grade, row.grade) && grade !== row.grade) ||
   (changed && operationsOf(row.declaration) !== operationsOf(kept))
 
-const taken = (decision: Recorded["decision"], { id, standing }: ResourceRow, versionHash: string): Recorded => ({
+const taken = (decision: Recorded["decision"], { id, stateHash }: ResourceRow, versionHash: string): Recorded => ({
   decision,
   resourceId: id,
   versionHash,
-  ...(decision === "unchanged" ? { stateHash: standing } : {})
+  ...(decision === "unchanged" ? { stateHash } : {})
 })
 
 /** What settles by these words may displace the claim that is shown. */

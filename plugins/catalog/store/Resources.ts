@@ -26,7 +26,7 @@ export interface ResourceRow {
   readonly declaration: StoredBody
   /** The source of the words it shows. */
   readonly grade: Grade
-  readonly standing: string
+  readonly stateHash: string
   /** A settled payment that counts was for it. */
   readonly is_sold: boolean
 }
@@ -35,19 +35,19 @@ export interface ResourceRow {
  * A hash of everything that decides the outcome of a declaration: while it is the same, so is the outcome of the same
  * declaration. The owner, the state, the words and their source.
  */
-const standing = "md5(concat_ws(' ', state, verification, grade, version_hash, array_to_string(pay_tos, ' ')))"
+const stateHash = "md5(concat_ws(' ', state, verification, grade, version_hash, array_to_string(pay_tos, ' ')))"
 
 const rowColumns =
   "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, " +
-  `pay_tos, version, version_hash, declaration, grade, ${standing} as standing, ` +
+  `pay_tos, version, version_hash, declaration, grade, ${stateHash} as "stateHash", ` +
   "exists (select 1 from catalog_activity a where a.resource_id = catalog_resources.id and a.earned > 0) as is_sold"
 
 /** The state of each of these resources, by its id. */
 export const readStates = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>
   Effect.map(
-    sql<{ id: bigint; standing: string }>`select id, ${sql.literal(standing)} as standing from catalog_resources
+    sql<{ id: bigint; stateHash: string }>`select id, ${sql.literal(stateHash)} as "stateHash" from catalog_resources
       where id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb))`,
-    (rows) => new Map(rows.map((row) => [row.id, row.standing]))
+    (rows) => new Map(rows.map((row) => [row.id, row.stateHash]))
   )
 
 /** A resource locked for the rest of the transaction. */

@@ -77,14 +77,14 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
       // transaction around two would be four round trips.
       const read = Effect.fnUntraced(function* (required: number) {
         const searched = String(Math.max(searchedMin, Math.min(searchedMax, required)))
-        const rows = yield* sql<{ id: bigint; distance: number; observed: bigint }>`with nearest as materialized (
+        const rows = yield* sql<{ id: bigint; distance: number; examined: bigint }>`with nearest as materialized (
             select found.id, found.distance
             from (select set_config('hnsw.ef_search', ${searched}, true) as searched, ${query} as vector offset 0) asked
             cross join lateral (select id, embedding <=> asked.vector as distance from ${table}
               where asked.searched <> '' order by embedding <=> asked.vector limit ${required}) found)
-          select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest
+          select nearest.id, nearest.distance, (select count(*) from nearest) as examined from nearest
             where ${condition("nearest.id")} order by nearest.distance, nearest.id limit ${limit}`
-        return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.observed < BigInt(required) }
+        return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.examined < BigInt(required) }
       })
       const exact = (known?: ReadonlyArray<bigint>) =>
         Effect.map(

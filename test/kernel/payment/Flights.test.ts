@@ -20,7 +20,7 @@ it.effect("one request leads, and twins receive its result, never a success [S96
       leader.flight.publish(settled)
       leader.flight.publish(busy())
       expect(yield* Fiber.join(received)).toEqual({ _tag: "Decided", answer: pending })
-      // While the leader waits, whoever comes later is told at once.
+      // While the leader waits, later callers are answered immediately.
       expect(flights.join("one").isLeader).toBe(false)
       leader.flight.release()
       expect(flights.join("one").isLeader).toBe(true)

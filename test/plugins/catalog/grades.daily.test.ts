@@ -1,4 +1,4 @@
-// A listing says only what its origin says: no payment, whoever pays and with any key, changes a listing of a higher
+// A listing says only what its origin says: no payment, by any payer and key, changes a listing of a higher
 // grade or refuses an honest declaration.
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"

@@ -90,7 +90,7 @@ describeDatabases(
             yield* TestClock.adjust("61 seconds")
             const [again] = yield* due
             yield* apply(id, again!.fence, answerOf({ said: [ours] }), yield* now)
-            // A scheduled probe is the seller's own, whoever requests one at that time.
+            // A scheduled probe is the seller's own, also when another caller requests one at that time.
             yield* TestClock.adjust("24 hours")
             yield* declare(lie, evil)
             expect(yield* due).toMatchObject([{ id, free: false }])

@@ -185,7 +185,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
             expect({ what, signed: new Set(paymentsIn(seller, received)).size }).toEqual({ what, signed: 1 })
             const spent = Effect.map(facilitator.balance(agent.publicKey()), (now) => before - now)
             expect(yield* eventually(spent, (units) => units > 0n)).toBe(httpAmount)
-            // Once honest again, it delivers what was bought; a seller of the first version cannot tell that it has the
+            // Once honest again, it delivers what was bought; a seller of the first version cannot show that it has the
             // payment.
             const isFirst = behaviour.version === 1
             seller.behaviour = isFirst ? { version: 1 } : {}

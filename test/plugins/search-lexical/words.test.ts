@@ -83,7 +83,7 @@ describe("words", () => {
     expect(queryWords("find weather", "simple").words).toEqual(["find", "weather"])
   })
 
-  it("typos are told apart from other words", () => {
+  it("typos differ from other words", () => {
     expect(isMistyped("wether", "weather")).toBe(true)
     expect(isMistyped("trnaslate", "translate")).toBe(true)
     expect(isMistyped("weather", "leather")).toBe(false)

@@ -188,7 +188,7 @@ interface FusedRanking extends Pick<Ranking, "isAnswered"> {
 }
 
 /** Starts before the words are read, and not when their reading first waits. */
-const atOnce = { startImmediately: true } as const
+const immediately = { startImmediately: true } as const
 
 const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.undefined }
 
@@ -345,7 +345,7 @@ export class Ranker extends Context.Service<
 
       const rank = Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
         if (!isFiltered(request.filters)) return yield* rankSought({ ...request, ...unfiltered })
-        const probing = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot), atOnce)
+        const probing = yield* Effect.forkChild(rare.passing(request.filters, request.snapshot), immediately)
         return yield* rankSought({ ...request, few: Fiber.join(probing) })
       })
 

@@ -66,7 +66,7 @@ export class ResourceSignals extends Context.Service<
             >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt",
               (select left(concat_ws(' ', about->>'serviceName', about->>'description', about->>'tags'), ${textMax})
                 from (select r.declaration->'about' as about offset 0) declared) as text,
-              r.standing_at is not null as stands, coalesce(r.words_at, r.first_seen_at) as "wordsAt",
+              r.standing_at is not null as "hasEvidence", coalesce(r.words_at, r.first_seen_at) as "wordsAt",
               r.listed_by as "listedBy",
               (select min(o.amount) from catalog_options o where o.resource_id = r.id and o.retired_at is null
                 and o.asset = ${dollar.contract})::float8 / ${10 ** dollar.decimals}::float8 as price
@@ -79,7 +79,7 @@ export class ResourceSignals extends Context.Service<
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
         const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
-          const signals = { ...read, sketch: sketchOf(text), ...(read.stands ? {} : { claimed: text }) }
+          const signals = { ...read, sketch: sketchOf(text), ...(read.hasEvidence ? {} : { claimed: text }) }
           setBounded(known, keptMax, signals.id, { signals, at: now })
         }
       })

@@ -156,7 +156,7 @@ export interface BranchRank {
 export interface Fused {
   readonly id: bigint
   readonly score: number
-  readonly standings: Readonly<Partial<Record<SearchBranch["mode"], BranchRank>>>
+  readonly ranks: Readonly<Partial<Record<SearchBranch["mode"], BranchRank>>>
   /** Its score by its ranks among hits with evidence alone, where claims flood the branches. */
   readonly scoreAmongEvidence?: number
 }
@@ -189,8 +189,8 @@ const witnessedOf = (
   fitness: ReturnType<typeof fitnessOf>
 ): ReadonlyArray<Fused> => {
   const isFit = ({ id }: Fused): boolean => fitness === undefined || fitness(id) >= fittingMin
-  const isWitnessed = ({ id, standings }: Fused): boolean =>
-    evident.has(id) || ((standings.lexical?.relevance ?? 0) >= witnessMin && (standings.embedded?.relevance ?? 0) > 0)
+  const isWitnessed = ({ id, ranks }: Fused): boolean =>
+    evident.has(id) || ((ranks.lexical?.relevance ?? 0) >= witnessMin && (ranks.embedded?.relevance ?? 0) > 0)
   const witnessed = all.filter((hit) => isWitnessed(hit) && (evident.has(hit.id) || isFit(hit)))
   return witnessed.length > 0 || fitness === undefined ? witnessed : all.filter(isFit)
 }
@@ -201,8 +201,7 @@ const witnessedOf = (
  * test for an answer, would hide what the semantic branch is clear about.
  */
 const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): ReadonlyArray<Fused> => {
-  const relevanceOf = ({ standings }: Fused) =>
-    (standings.lexical?.relevance ?? 0) + (standings.embedded?.relevance ?? 0)
+  const relevanceOf = ({ ranks }: Fused) => (ranks.lexical?.relevance ?? 0) + (ranks.embedded?.relevance ?? 0)
   const all = hits.map((hit) => ({ ...hit, score: relevanceOf(hit) })).sort(byScore)
   return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
 }
@@ -225,7 +224,7 @@ export const fuse = (
   const cuts = new Map([...bests].map(([mode, best]) => [mode, best < bestMin ? Infinity : relevanceMin * best]))
   const fused = new Map<
     bigint,
-    { readonly id: bigint; score: number; readonly standings: Partial<Record<SearchBranch["mode"], BranchRank>> }
+    { readonly id: bigint; score: number; readonly ranks: Partial<Record<SearchBranch["mode"], BranchRank>> }
   >()
   const evident = new Set<bigint>()
   for (const { hits, mode, weight: most } of branches) {
@@ -236,14 +235,14 @@ export const fuse = (
       // Equals share a rank: the order in which a branch happens to give them does not separate them.
       if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
       let entry = fused.get(id)
-      if (entry === undefined) fused.set(id, (entry = { id, score: 0, standings: {} }))
+      if (entry === undefined) fused.set(id, (entry = { id, score: 0, ranks: {} }))
       entry.score += weight / (k + rank)
-      entry.standings[mode] = { rank, score, relevance }
+      entry.ranks[mode] = { rank, score, relevance }
       if (isEvident === true) evident.add(id)
     })
   }
-  const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
-    branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
+  const isRelevant = ({ ranks }: Pick<Fused, "ranks">): boolean =>
+    branches.some(({ mode }) => (ranks[mode]?.relevance ?? -1) >= (cuts.get(mode) ?? Infinity))
   const all = [...fused.values()].sort(byScore)
   // An operator's model decides whether there is an answer, and its relevances do not compare with those of branches.
   const isModelAsked = branches.some(({ mode }) => mode === "semantic")

@@ -20,7 +20,7 @@ export interface Signals {
   readonly payers: bigint
   readonly lastSeenAt: Date
   /** It has evidence: its recipient's key, its origin or a settled payment. */
-  readonly stands: boolean
+  readonly hasEvidence: boolean
   /** When its words began: of equals the oldest words come first. */
   readonly wordsAt?: Date
   /** The least that it costs in the asset that represents the dollar, in whole ones; null for what offers none. */
@@ -45,12 +45,7 @@ const centDollars = 0.01
 
 /** Each hit's relevance by all branches together. */
 const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
-  new Map(
-    hits.map(({ id, standings: ranks }) => [
-      id,
-      Object.values(ranks).reduce((sum, { relevance }) => sum + relevance, 0)
-    ])
-  )
+  new Map(hits.map(({ id, ranks }) => [id, Object.values(ranks).reduce((sum, { relevance }) => sum + relevance, 0)]))
 
 /** Claims that rank before evidence by the margin alone: under a flood the rest of a first page has evidence. */
 const claimsMax = 8
@@ -114,7 +109,7 @@ export const weigh = (
       // Being seen costs a payer of merely verified payments nothing: it counts only where there is evidence.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
       const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
-      if (!signals.stands) {
+      if (!signals.hasEvidence) {
         const claimed = multiplied(hit, weights.unproven_share * wished)
         return { ...claimed, origin: signals.origin, popularity: 0, freshness: 0 }
       }
@@ -140,6 +135,6 @@ export const weigh = (
     }
   })
   const ordered = spread.sort(byAge)
-  const hasEvidence = (id: bigint): boolean => known.get(id)?.stands === true
+  const hasEvidence = (id: bigint): boolean => known.get(id)?.hasEvidence === true
   return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin), ...hits.slice(count)]
 }

@@ -20,7 +20,7 @@ export interface Seller {
   /** The payer whose free payment listed it; for what has evidence it does not matter. */
   readonly listedBy?: string | null
   /** It has evidence: its recipient's key, its origin or a settled payment. */
-  readonly stands?: boolean
+  readonly hasEvidence?: boolean
   readonly wordsAt?: Date
   /** The words of what is merely claimed. */
   readonly claimed?: string
@@ -34,10 +34,10 @@ export interface Spread<H> {
   readonly isCrowded: boolean
 }
 
-const namesOf = ({ listedBy, origin, payTos, stands }: Seller): ReadonlyArray<string> => [
+const namesOf = ({ listedBy, origin, payTos, hasEvidence }: Seller): ReadonlyArray<string> => [
   ...(origin === null ? [] : [`origin ${origin}`]),
   ...payTos,
-  ...(stands === true || listedBy === undefined || listedBy === null ? [] : [`payer ${listedBy}`])
+  ...(hasEvidence === true || listedBy === undefined || listedBy === null ? [] : [`payer ${listedBy}`])
 ]
 
 type SellerOf = (id: bigint) => Seller | undefined
@@ -47,7 +47,7 @@ const byOriginality =
   (sellerOf: SellerOf) =>
   (a: bigint, b: bigint): number => {
     const [one, two] = [sellerOf(a), sellerOf(b)]
-    const evidence = Number(two?.stands === true) - Number(one?.stands === true)
+    const evidence = Number(two?.hasEvidence === true) - Number(one?.hasEvidence === true)
     return evidence || (one?.wordsAt?.getTime() ?? 0) - (two?.wordsAt?.getTime() ?? 0) || (a < b ? -1 : 1)
   }
 
@@ -84,7 +84,7 @@ const copiesAmong = (
   sellerOf: SellerOf
 ): ReadonlySet<bigint> => {
   const places = new Map(hits.map(({ id }, place) => [id, place]))
-  const hasEvidence = (id: bigint): boolean => sellerOf(id)?.stands === true
+  const hasEvidence = (id: bigint): boolean => sellerOf(id)?.hasEvidence === true
   const inOrder = (a: bigint, b: bigint): number =>
     hasEvidence(a) && hasEvidence(b) ? places.get(a)! - places.get(b)! : byOriginality(sellerOf)(a, b)
   return new Set(groups.flatMap((ids) => ids.toSorted(inOrder).slice(ofOneTextMax)))

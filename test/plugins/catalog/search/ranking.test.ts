@@ -58,7 +58,7 @@ describe("fusion", () => {
     const fused = fuse(branches, { k: 10, relevanceMin: 0, bestMin: 0 })
     expect(ids(fused)).toEqual([2, 3, 1])
     expect(fused[0]!.score).toBeCloseTo(0.2 / 12 + 0.8 / 12, 12)
-    expect(fused[0]!.standings).toEqual({
+    expect(fused[0]!.ranks).toEqual({
       lexical: { rank: 2, score: 0.5, relevance: 0.5 },
       semantic: { rank: 2, score: 0.5, relevance: 0.5 }
     })
@@ -357,7 +357,7 @@ describe("signals", () => {
     prefersCheap: false
   }
   const list = (count: number) =>
-    Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), standings: {} }))
+    Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), ranks: {} }))
   const known = (of: (id: bigint) => Partial<Signals>, count = 100) =>
     new Map(
       Array.from({ length: count }, (_, at) => [
@@ -367,7 +367,7 @@ describe("signals", () => {
           origin: `https://s${at}`,
           payers: 0n,
           lastSeenAt: new Date(0),
-          stands: true,
+          hasEvidence: true,
           price: 1,
           ...of(BigInt(at + 1))
         }
@@ -376,8 +376,8 @@ describe("signals", () => {
 
   it("popularity moves a resource by a bounded share", () => {
     const [first, second] = [
-      { id: 1n, score: 1, standings: {} },
-      { id: 2n, score: 0.9, standings: {} }
+      { id: 1n, score: 1, ranks: {} },
+      { id: 2n, score: 0.9, ranks: {} }
     ]
     const richest = known((id) => (id === 2n ? { payers: 10n ** 12n, lastSeenAt: new Date(2 * now) } : {}))
     expect(ids(weigh([first, second], richest, weights, now))).toEqual([1, 2])
@@ -405,9 +405,9 @@ describe("signals", () => {
   })
 
   it("claimed listings rank behind equally relevant ones with evidence, however often seen", () => {
-    const equal = Array.from({ length: 6 }, (_, at) => ({ id: BigInt(at + 1), score: 1, standings: {} }))
+    const equal = Array.from({ length: 6 }, (_, at) => ({ id: BigInt(at + 1), score: 1, ranks: {} }))
     const seen = known((id) => ({
-      stands: id > 3n,
+      hasEvidence: id > 3n,
       origin: id > 3n ? "https://one" : `https://spam${id}`,
       ...(id > 3n ? {} : { payers: 1_000n, lastSeenAt: new Date(now) })
     }))
@@ -418,18 +418,18 @@ describe("signals", () => {
 
   /** Claims 1 to 30 with a relevance of 1, and evidence 31 and 32 with less. */
   const flooded = (relevance: number, scores: readonly [number, number] = [0.01, 0.01]) => {
-    const standings = (relevance: number) => ({ lexical: { rank: 1, score: relevance, relevance } })
+    const ranks = (relevance: number) => ({ lexical: { rank: 1, score: relevance, relevance } })
     return [
-      ...list(30).map((one) => ({ ...one, standings: standings(1) })),
+      ...list(30).map((one) => ({ ...one, ranks: ranks(1) })),
       ...scores.map((scoreAmongEvidence, at) => ({
         id: BigInt(31 + at),
         score: 0.001 / (1 + at),
         scoreAmongEvidence,
-        standings: standings(relevance)
+        ranks: ranks(relevance)
       }))
     ]
   }
-  const vouched = known((id) => ({ stands: id > 30n, origin: `https://${id}` }))
+  const vouched = known((id) => ({ hasEvidence: id > 30n, origin: `https://${id}` }))
   const placeOf = (id: number, hits: Parameters<typeof weigh>[0]) => ids(weigh(hits, vouched, weights, now)).indexOf(id)
 
   it("at most eight claims beyond the relevance margin precede evidence", () => {
@@ -447,7 +447,7 @@ describe("signals", () => {
   })
 
   it("price breaks ties only when the query asks for cheap", () => {
-    const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, standings: {} }))
+    const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, ranks: {} }))
     const priced = known((id) => ({ price: id === 1n ? 1 : 0.001 }))
     const wish = { ...weights, prefersCheap: true }
     expect(ids(weigh([first!, second!], priced, wish, now))).toEqual([2, 1])
@@ -470,20 +470,20 @@ describe("signals", () => {
 })
 
 describe("a first page", () => {
-  const hit = (at: number) => ({ id: BigInt(at), score: 1 / at, standings: {} })
+  const hit = (at: number) => ({ id: BigInt(at), score: 1 / at, ranks: {} })
   const list = Array.from({ length: 60 }, (_, at) => hit(at + 1))
 
   it("copies of one sentence yield their places to sellers with evidence", () => {
     const sketch = sketchOf("Gives the forecast by the hour for one request as data")
-    const sellerOf = (stands: boolean) => (id: bigint) => ({
+    const sellerOf = (hasEvidence: boolean) => (id: bigint) => ({
       origin: `https://${id}`,
       payTos: [`G${id}`],
-      stands,
+      hasEvidence,
       wordsAt: new Date(1_000 - Number(id)),
       sketch: id <= 30n ? sketch : ""
     })
-    const first = (stands: boolean, hits: Parameters<typeof spreadSellers>[0] = list) =>
-      ids(spreadSellers(hits, sellerOf(stands)).hits).slice(0, 20)
+    const first = (hasEvidence: boolean, hits: Parameters<typeof spreadSellers>[0] = list) =>
+      ids(spreadSellers(hits, sellerOf(hasEvidence)).hits).slice(0, 20)
     expect(first(true).filter((id) => id <= 30)).toEqual([1, 2, 3])
     expect(first(false).filter((id) => id <= 30)).toEqual([28, 29, 30])
     // Behind a flood scores are about equal; the scores among evidence decide the order.
@@ -513,10 +513,14 @@ describe("a first page", () => {
     const texts = new Map(
       [1n, 2n, 3n].map((id) => [
         id,
-        { origin: null, payTos: [`G${id}`], sketch: sketchOf("weather of any harbour by the hour"), stands: false }
+        { origin: null, payTos: [`G${id}`], sketch: sketchOf("weather of any harbour by the hour"), hasEvidence: false }
       ])
     )
-    const wordsAt = (id: bigint) => ({ ...texts.get(id)!, wordsAt: new Date(id === 3n ? 0 : 1), stands: id === 2n })
+    const wordsAt = (id: bigint) => ({
+      ...texts.get(id)!,
+      wordsAt: new Date(id === 3n ? 0 : 1),
+      hasEvidence: id === 2n
+    })
     const hitsOf = (scores: ReadonlyArray<number>) => scores.map((score, at) => ({ id: BigInt(at + 1), score }))
     const idsOf = (scores: ReadonlyArray<number>) =>
       spreadSellers(hitsOf(scores), wordsAt).hits.map(({ id }) => Number(id))

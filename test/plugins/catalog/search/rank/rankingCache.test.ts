@@ -30,7 +30,7 @@ const makeKeeper = Effect.gen(function* () {
   const rank = () =>
     Effect.sync((): Ranking => {
       state.made += 1n
-      const hits = [{ id: state.made, score: 1, standings: {} }]
+      const hits = [{ id: state.made, score: 1, ranks: {} }]
       return { hits, isAnswered: true, more: false, missing: [], unprovided: [], reranking: "off", ...state.ranking }
     })
   const branches = () => [...state.branches].map(([mode, edition]) => ({ mode, edition }))
