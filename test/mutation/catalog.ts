@@ -445,21 +445,17 @@ const seen = inFile("store/Sightings.ts", "sightings")
 
 const ofMemory: ReadonlyArray<Mutation> = [
   known("a listing in another state is served from the cache", "read.stateHash === stateHash && ", ""),
-  known(
-    "the cached state never expires",
-    "read.stateHash === stateHash && now - read.readAt <= cacheMillis",
-    "true"
-  ),
+  known("the cached state never expires", "read.stateHash === stateHash && now - read.readAt <= cacheMillis", "true"),
   known("a read before the validation counts", "read.readAt < checkedAt", "false"),
   known("a declaration is never validated again", "now - known.validatedAt > validatedMillis", "false"),
   stateKeyed("the state is the same for another owner", "array_to_string(pay_tos, ' ')", "''"),
-  stateKeyed("the state hash leaves out the state", "concat_ws(' ', state, verification,", "concat_ws(' ', verification,"),
-  stateKeyed("the state hash leaves out the version", "grade, version_hash, array", "grade, array"),
   stateKeyed(
-    "the state hash leaves out the grade",
-    "verification, grade, version_hash",
-    "verification, version_hash"
+    "the state hash leaves out the state",
+    "concat_ws(' ', state, verification,",
+    "concat_ws(' ', verification,"
   ),
+  stateKeyed("the state hash leaves out the version", "grade, version_hash, array", "grade, array"),
+  stateKeyed("the state hash leaves out the grade", "verification, grade, version_hash", "verification, version_hash"),
   seen("a sale waits with what was only seen", "!isPressing && pending.isPressing", "false"),
   seen("what was only seen is stored each second", "pending.isPressing ? gather : beat", "gather"),
   recalled("a sale is answered from memory", 'observation.stage === "verified" ? ', "true ? "),

@@ -49,7 +49,7 @@ it.runIf(isNode)(
       /^plugins\/mcp-tools-pay\/(call|payer|policy\/(?!policySection)|seller)/,
       /^plugins\/mcp-tools\/serveTools/,
       /^plugins\/(x402-upto\/UptoScheme|x402-upto-local\/deploy|demo\/demonstrate)/,
-      /^runtime\/(operators\.ts|commands\/(?!start|place|printConfig))/,
+      /^runtime\/(operators\.ts|commands\/(?!start|CommandTarget|printConfig))/,
       // An index loads everything that its package has.
       /^node_modules\/effect\/dist\/((http|encoding|observability|reactivity|sql)\/)?index\.js$/,
       /^node_modules\/(@modelcontextprotocol|@opentelemetry|@effect\/opentelemetry)\//

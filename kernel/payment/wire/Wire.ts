@@ -160,8 +160,8 @@ export interface DecodeOptions {
 
 /**
  * A payment whose fingerprint is computed on first use: a verification without an identifier needs none. A class, since
- * a getter of each object's own would give each payment a hidden class of its own: every reader would then do a lookup of each
- * member anew, and the hidden class keeps the payment in memory until all of that is collected.
+ * a getter of each object's own would give each payment a hidden class of its own: every reader would then do a lookup
+ * of each member anew, and the hidden class keeps the payment in memory until all of that is collected.
  */
 class PaymentRead implements Payment {
   readonly dialect: Payment["dialect"]
