@@ -141,6 +141,7 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
     {
       applicationName: "tollkeeper",
       minConnections: 1,
+      idleTimeout,
       connectTimeout,
       url,
       // A session of a pooler's keeps neither parameters nor names from one transaction to the next.
@@ -170,6 +171,7 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
     {
       applicationName: "tollkeeper",
       minConnections: 1,
+      idleTimeout,
       stream: source.connect,
       username: "postgres",
       database: "postgres",
@@ -182,6 +184,9 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
       answerWait: { payments: Duration.seconds(20), background: Duration.minutes(1), maintenance: forever }
     }
   )
+
+/** Connections that a burst opened are given back, so that another replica can start on a server with few. */
+const idleTimeout = Duration.seconds(15)
 
 /** Says so when the server has not as many connections left as this process may open; it works with what it gets. */
 const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, connectionsMax: number) {
@@ -272,6 +277,7 @@ const replicaOf = (settings: Settings["Service"], values: Values) => {
     config: {
       applicationName: "tollkeeper",
       minConnections: 1,
+      idleTimeout,
       maxConnections: values.max_connections,
       connectTimeout
     },

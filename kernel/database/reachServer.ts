@@ -7,6 +7,7 @@ import { Duration, Effect, Random, type Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlError } from "effect/sql"
 import { isPermanent } from "./connectErrorMessage.ts"
+import { field, rootCause } from "./errorMessage.ts"
 
 export type Reach = "direct" | "pooled"
 
@@ -48,7 +49,11 @@ const silent = (waited: Duration.Duration): SqlError.SqlError => {
   })
 }
 
-/** How the server is reached; tried again for as long as a connection is waited for. */
+/** A server without a free connection: others give back idle ones (`idleTimeout`), so a start waits longer for one. */
+const fullWait = Duration.seconds(45)
+const isFull = (error: SqlError.SqlError): boolean => field(rootCause(error), "code") === "53300"
+
+/** How the server is reached; retried for as long as a connection is waited for, longer while the server is full. */
 export const reachServer = (
   url: Redacted.Redacted,
   connectionWait: Duration.Duration
@@ -56,10 +61,12 @@ export const reachServer = (
   Effect.suspend(() => {
     let last: SqlError.SqlError | undefined
     const once = Effect.tapError(poll(url), (error) => Effect.sync(() => void (last = error)))
-    return Effect.retry(once, { schedule: Schedule.spaced(pause), while: (error) => !isPermanent(error) }).pipe(
-      Effect.timeoutOrElse({
-        duration: connectionWait,
-        orElse: () => Effect.fail(last ?? silent(connectionWait))
-      })
+    const retried = Effect.retry(once, { schedule: Schedule.spaced(pause), while: (error) => !isPermanent(error) })
+    const within = (wait: Duration.Duration, orElse: Effect.Effect<Reach, SqlError.SqlError>) =>
+      Effect.timeoutOrElse(retried, { duration: wait, orElse: () => orElse })
+    const failed = Effect.suspend(() => Effect.fail(last ?? silent(connectionWait)))
+    return within(
+      connectionWait,
+      Effect.suspend(() => (last !== undefined && isFull(last) ? within(fullWait, failed) : failed))
     )
   })

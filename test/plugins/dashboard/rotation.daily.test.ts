@@ -79,7 +79,7 @@ describe("key rotation over HTTP", () => {
         const line = { by: "ops", move: "rotate", subject: "sponsor", note: "a year has passed" }
         expect(moves.json.items).toMatchObject([
           { ...line, outcome: "done" },
-          { ...line, outcome: expect.stringContaining("other keys") },
+          { ...line, outcome: expect.stringContaining("no longer hold the planned keys") },
           { ...line, outcome: expect.stringContaining("is still") }
         ])
         expect(moves.text).not.toMatch(/\bS[A-Z2-7]{55}\b/)

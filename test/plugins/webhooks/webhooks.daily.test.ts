@@ -300,7 +300,9 @@ describe("webhooks", () => {
         }
         yield* files.remove(file)
         expect((yield* rotate()).err).toContain("the file that ROTATED_FILE names cannot be read")
-        expect((yield* command("webhooks", "rotate", "unknown")).err).toContain("no receiver of the settings is named")
+        expect((yield* command("webhooks", "rotate", "unknown")).err).toContain(
+          "webhooks.receivers has no receiver named unknown"
+        )
         expect(yield* signed).toEqual([false, false, true, true])
         yield* write(secret)
         expect((yield* rotate("--at-once")).status).toBe(0)
