@@ -108,7 +108,6 @@ export const databaseSection = section(
 
 /** Oldest PostgreSQL that is supported: `server_version_num`. */
 const versionMin = 150_000
-
 /** The database did not answer a trivial query in time. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   cause: Schema.Defect()
@@ -117,6 +116,8 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
 type Values = typeof databaseSection extends Section<infer A> ? A : never
 
 const connectTimeout = "3 seconds"
+/** A burst's connections are given back, so that another replica can start on a server with few. */
+const idleTimeout = "15 seconds"
 const forever = Duration.infinity
 
 /** The pool's callbacks into the database service. */
@@ -184,9 +185,6 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
       answerWait: { payments: Duration.seconds(20), background: Duration.minutes(1), maintenance: forever }
     }
   )
-
-/** Connections that a burst opened are given back, so that another replica can start on a server with few. */
-const idleTimeout = Duration.seconds(15)
 
 /** Says so when the server has not as many connections left as this process may open; it works with what it gets. */
 const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, connectionsMax: number) {
