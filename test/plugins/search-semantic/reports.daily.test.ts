@@ -160,11 +160,11 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
                 lexical: { impressions: "1", semantic_fallbacks: "0" }
               }
             })
-            // The same resources, shown to the session of another day, longer ago than the attribution window: shown, and nothing more.
+            // The same resources, shown in another day's session, before the attribution window: shown, nothing more.
             yield* facilitator.sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids,
                 milliseconds, missing, reranking)
-              select at - interval '25 hours', reverse(session), mode, first_position, resource_ids, milliseconds, missing,
-                reranking from catalog_impressions`
+              select at - interval '25 hours', reverse(session), mode, first_position, resource_ids, milliseconds,
+                missing, reranking from catalog_impressions`
             expect((yield* read("conversion?hours=720")).json).toMatchObject({
               impressions: "6",
               verified_impressions: "1",
