@@ -172,7 +172,6 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
     {
       applicationName: "tollkeeper",
       minConnections: 1,
-      idleTimeout,
       stream: source.connect,
       username: "postgres",
       database: "postgres",

@@ -35,7 +35,7 @@ interface TotalRow {
   readonly at3: bigint
   readonly at5: bigint
   /** Impressions that were read, counted or not. */
-  readonly listed: bigint
+  readonly examined: bigint
   readonly journal: bigint | null
 }
 
@@ -137,9 +137,9 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       coalesce(sum(paid) filter (where position <= 1), 0)::bigint as at1,
       coalesce(sum(paid) filter (where position <= 3), 0)::bigint as at3,
       coalesce(sum(paid) filter (where position <= 5), 0)::bigint as at5,
-      (select count(*) from catalog_impressions where at >= ${since}) as listed,
+      (select count(*) from catalog_impressions where at >= ${since}) as examined,
       (select max(position) - min(position) from kernel_facts) as journal
     from attributed`
   const modes = yield* modesOf(sql, since)
-  return { report: reportOf(hours, total!, modes), examined: total!.listed + (total!.journal ?? 0n) }
+  return { report: reportOf(hours, total!, modes), examined: total!.examined + (total!.journal ?? 0n) }
 })

@@ -130,7 +130,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
 })
 
 describe("a spent authorization", () => {
-  it.effect("looks up a nonce once for all expiries and matches the carried one", () =>
+  it.effect("searches a nonce once for all expiries and matches the carried one", () =>
     Effect.gen(function* () {
       const { adopt, scans } = yield* adopter({ carried: "payer:1:1010" })
       for (let expiry = 1_000; expiry < 1_010; expiry++) expect(yield* adopt(request(1, expiry))).toEqual(elsewhere)
@@ -187,7 +187,7 @@ describe("a spent authorization", () => {
     })
   )
 
-  it.effect("looks up one caller's nonce although another caller asks for many", () =>
+  it.effect("searches one caller's nonce although another caller asks for many", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const { adopt, scans } = yield* adopter({ gate: Deferred.await(gate) })
