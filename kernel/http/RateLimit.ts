@@ -2,7 +2,7 @@
 // number of principals the least recently used bucket is evicted, which refills it. A rate of 0 means no limit.
 import { Effect } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
-import { setBounded } from "../cache/setBounded.ts"
+import { BoundedMap } from "../cache/BoundedMap.ts"
 
 interface Bucket {
   tokens: number
@@ -16,15 +16,14 @@ const bucketsMax = 50_000
 export const makeRateLimit = (perSecond: number): ((principal: string, cost?: number) => Effect.Effect<number>) => {
   if (perSecond === 0) return () => Effect.succeed(0)
   const burst = perSecond * 2
-  const buckets = new Map<string, Bucket>()
+  const buckets = new BoundedMap<string, Bucket>(bucketsMax)
   return (principal, cost = 1) =>
     Effect.map(monotonicMillis, (now) => {
       const bucket = buckets.get(principal) ?? { tokens: burst, at: now }
       const elapsed = Math.max(0, now - bucket.at) / 1_000
       bucket.tokens = Math.min(burst, bucket.tokens + elapsed * perSecond)
       bucket.at = now
-      // Set anew, so that the map's order is that of last use.
-      setBounded(buckets, bucketsMax, principal, bucket)
+      buckets.set(principal, bucket)
       if (bucket.tokens < cost) return Math.max(1, Math.ceil((cost - bucket.tokens) / perSecond))
       bucket.tokens -= cost
       return 0

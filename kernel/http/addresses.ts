@@ -127,7 +127,7 @@ export const isInstanceAddress = (address: string): boolean => {
 }
 
 /** `ip:` and the IPv4 address, or the /64 of an IPv6 one. */
-export const principalOf = memoize(principalsMax, (address): string => {
+export const principalOf = memoize({ name: "address-principals", capacity: principalsMax }, (address): string => {
   const bytes = parseAddress(address)
   if (bytes === undefined) return "ip:unknown"
   if (bytes.length === 4) return `ip:${bytes.join(".")}`

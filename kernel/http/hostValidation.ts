@@ -11,12 +11,12 @@ const namesMax = 256
 export const parseHostName = (header: string | undefined): string | undefined =>
   header === undefined || header === "" ? undefined : readHostName(header)
 
-const readHostName = memoize(namesMax, (header) =>
+const readHostName = memoize({ name: "host-names", capacity: namesMax }, (header) =>
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
 )
 
 /** Whether a name or address is this machine's own by its spelling. */
-export const isLoopback = memoize(namesMax, (host): boolean => {
+export const isLoopback = memoize({ name: "loopback-names", capacity: namesMax }, (host): boolean => {
   const bare = host.replace(/^\[|\]$/g, "")
   return (
     bare === "localhost" ||

@@ -139,7 +139,7 @@ const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHead
   const http = yield* HttpCalls
   const timeoutMillis = Duration.toMillis(timeout)
   const readerOf = makeReaders()
-  const headersOf = memoize(urlsMax, (url) => headersFor(headers, url))
+  const headersOf = memoize({ name: "rpc-headers", capacity: urlsMax }, (url) => headersFor(headers, url))
   let lastId = 0
   return <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.withFiber((fiber) => {

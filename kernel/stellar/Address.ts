@@ -3,28 +3,28 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
-import { setBounded } from "../cache/setBounded.ts"
+import { LruCache } from "../cache/LruCache.ts"
 
 /** Addresses whose text is cached: a payment names each of its own several times, and payers return. */
 const textsMax = 4_096
 
 /** An address is its 32 bytes with a checksum in other letters; the last of them are kept by their bytes. */
-const textsOf = (encode: (bytes: Uint8Array) => string): ((bytes: Uint8Array) => string) => {
-  const texts = new Map<string, string>()
+const textsOf = (name: string, encode: (bytes: Uint8Array) => string): ((bytes: Uint8Array) => string) => {
+  const texts = new LruCache<string, string>({ name, capacity: textsMax })
   return (bytes) => {
     const id = String.fromCharCode.apply(undefined, bytes as unknown as Array<number>)
     const known = texts.get(id)
     if (known !== undefined) return known
     const made = encode(bytes)
-    setBounded(texts, textsMax, id, made)
+    texts.set(id, made)
     return made
   }
 }
 
 /** The text of an account with this key. */
-export const accountTextOf = textsOf((key) => StrKey.encodeEd25519PublicKey(key))
+export const accountTextOf = textsOf("account-texts", (key) => StrKey.encodeEd25519PublicKey(key))
 /** The text of a contract with this id. */
-export const contractTextOf = textsOf((id) => StrKey.encodeContract(id))
+export const contractTextOf = textsOf("contract-texts", (id) => StrKey.encodeContract(id))
 
 /** The account behind a source, muxed or not. */
 export const accountText = (account: xdr.MuxedAccountWire): string =>

@@ -187,6 +187,20 @@ export const storage = {
   })
 } as const
 
+/** Bounded caches of this process (`cache/LruCache.ts`), by name. */
+export const caches = {
+  requests: counter("tollkeeper_cache_requests_total", {
+    unit: "count",
+    labels: ["cache", "result"],
+    help: "Lookups in a cache, by its name and result: hit or miss; an expired entry is a miss."
+  }),
+  entries: gauge("tollkeeper_cache_entries", {
+    unit: "count",
+    labels: ["cache"],
+    help: "Entries of a cache, by its name."
+  })
+} as const
+
 /** The process; names are those that every exporter of Prometheus has. */
 export const host = {
   build: gauge("tollkeeper_build_info", {
@@ -200,6 +214,6 @@ export const host = {
 } as const
 
 /** All of them, in the order in which they are read. */
-export const metrics = [traffic, settling, rotating, money, ledger, storage, host].flatMap((group) =>
+export const metrics = [traffic, settling, rotating, money, ledger, storage, caches, host].flatMap((group) =>
   Object.values(group)
 )

@@ -2,7 +2,8 @@
 // the same declaration again costs no statement. An `unchanged` outcome stays valid while its resource's state is read
 // to be the same, which is read with each stored sighting anyway; any other is validated anew after half a minute.
 import type { ExtensionOutcome } from "../../kernel/payment/Extension.ts"
-import { setBounded } from "../../kernel/cache/setBounded.ts"
+import { BoundedMap } from "../../kernel/cache/BoundedMap.ts"
+import { LruCache } from "../../kernel/cache/LruCache.ts"
 import type { Recorded } from "./store/Recorded.ts"
 
 /** Life of an entry: a change by another replica or an operator is noticed after this. */
@@ -31,17 +32,16 @@ export const outcomeOf = ({ decision, dropped, reason }: Recorded): ExtensionOut
 }
 
 export class OutcomeCache {
-  readonly #byDigest = new Map<string, CachedOutcome>()
+  readonly #byDigest = new LruCache<string, CachedOutcome>({ name: "declaration-outcomes", capacity: cachedMax })
   #characters = 0
   /** The version hash that was recorded last, by resource. */
-  readonly #latest = new Map<string, string>()
-  readonly #stateHashes = new Map<string, ResourceStateHash>()
+  readonly #latest = new BoundedMap<string, string>(cachedMax)
+  readonly #stateHashes = new BoundedMap<string, ResourceStateHash>(cachedMax)
 
   /** True when discovery has changed. */
   keep(digest: string, recorded: Recorded, now: number): boolean {
     const { decision, reason, resourceId, versionHash } = recorded
-    if (resourceId !== undefined && versionHash !== undefined)
-      setBounded(this.#latest, cachedMax, String(resourceId), versionHash)
+    if (resourceId !== undefined && versionHash !== undefined) this.#latest.set(String(resourceId), versionHash)
     const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
     if (!isOpen && reason !== "catalog_unavailable")
       this.#know(digest, { outcome: outcomeOf(recorded), recorded, validatedAt: now })
@@ -50,10 +50,13 @@ export class OutcomeCache {
 
   #know(digest: string, outcome: CachedOutcome): void {
     this.#drop(digest)
+    while (this.#byDigest.size >= cachedMax || this.#characters + digest.length > charactersMax) {
+      const [oldest] = this.#byDigest.entries().next().value ?? []
+      if (oldest === undefined) break
+      this.#drop(oldest)
+    }
     this.#byDigest.set(digest, outcome)
     this.#characters += digest.length
-    while (this.#byDigest.size > cachedMax || this.#characters > charactersMax)
-      this.#drop(this.#byDigest.keys().next().value!)
   }
 
   #drop(digest: string): void {
@@ -62,13 +65,15 @@ export class OutcomeCache {
 
   /** The outcome of a digest, if it is still valid. */
   recall(digest: string, now: number): CachedOutcome | undefined {
-    const known = this.#byDigest.get(digest)
+    return this.#byDigest.get(digest, (known) => this.#isValid(known, now))
+  }
+
+  #isValid(known: CachedOutcome, now: number): boolean {
     // A clock that was set back invalidates the entry.
-    if (known === undefined || now < known.validatedAt || now - known.validatedAt > validatedMillis) return undefined
-    const { recorded } = known
-    const { resourceId, versionHash } = recorded
-    if (versionHash !== undefined && this.#latest.get(String(resourceId)) !== versionHash) return undefined
-    return this.#isCurrent(known, now) ? known : undefined
+    if (now < known.validatedAt || now - known.validatedAt > validatedMillis) return false
+    const { resourceId, versionHash } = known.recorded
+    if (versionHash !== undefined && this.#latest.get(String(resourceId)) !== versionHash) return false
+    return this.#isCurrent(known, now)
   }
 
   #isCurrent({ validatedAt: checkedAt, recorded: { resourceId, stateHash } }: CachedOutcome, now: number): boolean {
@@ -79,8 +84,7 @@ export class OutcomeCache {
 
   /** The current states of resources. */
   confirm(stateHashes: ReadonlyMap<bigint, string>, now: number): void {
-    for (const [id, stateHash] of stateHashes)
-      setBounded(this.#stateHashes, cachedMax, String(id), { stateHash, readAt: now })
+    for (const [id, stateHash] of stateHashes) this.#stateHashes.set(String(id), { stateHash, readAt: now })
   }
 
   forget(): void {

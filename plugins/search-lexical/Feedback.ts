@@ -5,7 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
-import { setBounded } from "../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../kernel/cache/LruCache.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { Term } from "./planCandidates.ts"
 import { quoted, type ReadQuery } from "./QueryReader.ts"
@@ -95,7 +95,7 @@ export class Feedback extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       let asOf = ""
-      const kept = new Map<string, ReadonlyArray<Expanded>>()
+      const kept = new LruCache<string, ReadonlyArray<Expanded>>({ name: "feedback", capacity: keptMax })
 
       const lease = Effect.fnUntraced(function* (
         query: ReadQuery,
@@ -117,13 +117,14 @@ export class Feedback extends Context.Service<
         const now = `${state.language} ${state.refreshedAt.getTime()}`
         if (now !== asOf) kept.clear()
         asOf = now
+        const known = kept.get(text)
         const expanded =
-          kept.get(text) ??
+          known ??
           (yield* Effect.catch(lease(query, state, visible), (error) =>
             Effect.as(Effect.logWarning("a search goes without feedback", error), undefined)
           ))
         if (expanded === undefined) return query
-        setBounded(kept, keptMax, text, expanded)
+        if (known === undefined) kept.set(text, expanded)
         return widened(query, expanded)
       }, withSpanIfSampled("Feedback.widen"))
 

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
-import { setBounded } from "../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../kernel/cache/LruCache.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { SimilarTerm, Term } from "./planCandidates.ts"
 import type { Alternatives, Counted, SimilarTerms, TermInterpretation } from "./Vocabulary.ts"
@@ -181,7 +181,7 @@ const keepReadings = (
   readAnew: QueryReader["Service"]["read"]
 ): QueryReader["Service"]["read"] => {
   let asOf = ""
-  const kept = new Map<string, ReadQuery>()
+  const kept = new LruCache<string, ReadQuery>({ name: "query-readings", capacity: keptMax })
   return (query, state) =>
     Effect.suspend(() => {
       const now = `${state.language} ${state.refreshedAt.getTime()}`
@@ -192,7 +192,7 @@ const keepReadings = (
       const asked = vocabulary.asked()
       return Effect.map(readAnew(query, state), (reading) => {
         if (vocabulary.asked() !== asked || asOf !== now) return reading
-        setBounded(kept, keptMax, query, reading)
+        kept.set(query, reading)
         return reading
       })
     })

@@ -7,7 +7,7 @@ import { type AlikeWord, Search } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { type Foreign, foreignIn, isSmall, languageMark, withoutMark } from "./languages.ts"
 import { gramsOf, isMistyped, stemmedAs } from "./words.ts"
-import { setBounded } from "../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../kernel/cache/LruCache.ts"
 
 export interface Counted {
   readonly lexeme: string
@@ -64,8 +64,6 @@ const substituteTimeout = "150 millis"
 const keptMax = 20_000
 
 const noInterpretation: TermInterpretation = { isSpelt: false, said: [], alike: [] }
-
-const keep = <A>(map: Map<string, A>, key: string, value: A): void => setBounded(map, keptMax, key, value)
 
 interface Reading extends Counted {
   readonly word: string
@@ -224,9 +222,9 @@ export class Vocabulary extends Context.Service<
       const search = yield* Search
       /** As of one refresh of the statistics of one language. */
       let asOf = ""
-      const readings = new Map<string, ReadonlyArray<Counted>>()
-      const found = new Map<string, Alternatives | undefined>()
-      const meanings = new Map<string, TermInterpretation>()
+      const readings = new LruCache<string, ReadonlyArray<Counted>>({ name: "word-readings", capacity: keptMax })
+      const found = new LruCache<string, Alternatives | null>({ name: "word-substitutes", capacity: keptMax })
+      const meanings = new LruCache<string, TermInterpretation>({ name: "word-meanings", capacity: keptMax })
       let asks = 0
 
       const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
@@ -240,32 +238,32 @@ export class Vocabulary extends Context.Service<
 
       const read = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
-        const unread = [...new Set(words)].filter((word) => !readings.has(word))
+        const unread = [...new Set(words)].filter((word) => readings.get(word) === undefined)
         if (unread.length > 0) asks += 1
         const found: ReadonlyMap<string, ReadonlyArray<Counted>> = unread.length === 0
           ? new Map()
           : yield* readWords(sql, unread, state)
-        const all = words.map((word) => readings.get(word) ?? found.get(word)!)
-        for (const [word, reading] of found) keep(readings, word, reading)
+        const all = words.map((word) => readings.peek(word) ?? found.get(word)!)
+        for (const [word, reading] of found) readings.set(word, reading)
         return all
       })
 
       const substitutes = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
         const asked = lexemes.filter((lexeme) => lexeme.length >= substituteLengthMin).slice(0, substitutesMax)
-        const unknown = asked.filter((lexeme) => !found.has(lexeme))
+        const unknown = asked.filter((lexeme) => found.get(lexeme) === undefined)
         if (unknown.length > 0) {
           asks += 1
           const observed = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), substituteTimeout)
-          for (const [lexeme, instead] of Option.getOrElse(observed, () => [])) keep(found, lexeme, instead)
+          for (const [lexeme, instead] of Option.getOrElse(observed, () => [])) found.set(lexeme, instead ?? null)
         }
-        return new Map(asked.map((lexeme) => [lexeme, found.get(lexeme)]))
+        return new Map(asked.map((lexeme) => [lexeme, found.peek(lexeme) ?? undefined]))
       })
 
       const meant = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
         const asked = [...new Set(words)].slice(0, alikeWordsMax)
-        const unread = asked.filter((word) => !meanings.has(word))
+        const unread = asked.filter((word) => meanings.get(word) === undefined)
         if (unread.length > 0) asks += 1
         const like = yield* Effect.forEach(unread, (word) => search.similarTerms(word, wordLikenessMin))
         const seen = like.map((words) => words?.slice(0, similarCandidatesMax))
@@ -277,9 +275,9 @@ export class Vocabulary extends Context.Service<
           if (seen[at] === undefined) continue
           const isSpelt = seen[at].some((one) => one.word === word)
           const said = isSpelt ? [] : seen[at].filter(({ likeness }) => likeness >= saidMin).map(({ word }) => word)
-          keep(meanings, word, { isSpelt, said, alike: alikeLexemes(readings.get(word) ?? [], seen[at], read) })
+          meanings.set(word, { isSpelt, said, alike: alikeLexemes(readings.peek(word) ?? [], seen[at], read) })
         }
-        return new Map(asked.map((word) => [word, meanings.get(word) ?? noInterpretation]))
+        return new Map(asked.map((word) => [word, meanings.peek(word) ?? noInterpretation]))
       })
 
       return Vocabulary.of({ read, substitutes, meant, asked: () => asks })

@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
-import { setBounded } from "../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../kernel/cache/LruCache.ts"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import {
@@ -128,17 +128,17 @@ const writeTexts = (shape: Shape): RankTexts => {
 const matched = (term: Pick<Term, "tsquery" | "weight"> | undefined): ReadonlyArray<string | null> =>
   term === undefined ? [null, "0"] : [term.tsquery, String(term.weight)]
 
-/** Texts kept, some kilobytes each; the one that was written first is forgotten first. */
+/** Texts kept, some kilobytes each; the least recently used is evicted first. */
 const textsMax = 100
 
 const textsOf = (() => {
-  const kept = new Map<string, RankTexts>()
+  const kept = new LruCache<string, RankTexts>({ name: "ranking-statements", capacity: textsMax })
   return (shape: Shape): RankTexts => {
     const key = Object.values(shape).join(" ")
     const known = kept.get(key)
     if (known !== undefined) return known
     const texts = writeTexts(shape)
-    setBounded(kept, textsMax, key, texts)
+    kept.set(key, texts)
     return texts
   }
 })()

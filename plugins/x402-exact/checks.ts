@@ -50,7 +50,9 @@ export const ledgersLeftMin = 2
 
 /** Capacity of the cache of payers' forms: payers come back. */
 const payersMax = 4_096
-const isAccount = memoize(payersMax, (address) => StrKey.isValidEd25519PublicKey(address))
+const isAccount = memoize({ name: "payer-kinds", capacity: payersMax }, (address) =>
+  StrKey.isValidEd25519PublicKey(address)
+)
 
 /** Checks an authorization's last ledger as of another. */
 export const checkExpiry = (expiresLedger: number, latestLedger: number): CheckError =>

@@ -10,24 +10,24 @@ import { keccak_256 } from "@noble/hashes/sha3.js"
 import { Layer } from "effect"
 import * as native from "node:crypto"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { setBounded } from "../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../kernel/cache/LruCache.ts"
 
 const ed25519PublicPrefix = Buffer.from("302a300506032b6570032100", "hex")
 const ed25519SeedPrefix = Buffer.from("302e020100300506032b657004220420", "hex")
 
-/** Capacity of the key cache (FIFO). */
+/** Capacity of the key cache. */
 const parsedKeysMax = 4_096
 
 const plain = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 const parsed = (max: number, parse: (bytes: Uint8Array) => native.KeyObject) => {
-  const keys = new Map<string, native.KeyObject>()
+  const keys = new LruCache<string, native.KeyObject>({ name: "public-keys", capacity: max })
   return (bytes: Uint8Array): native.KeyObject => {
     const id = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1")
     const known = keys.get(id)
     if (known !== undefined) return known
     const key = parse(bytes)
-    setBounded(keys, max, id, key)
+    keys.set(id, key)
     return key
   }
 }

@@ -4,8 +4,15 @@
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 
-/** Tables at module level that are filled as the program runs: what was computed once, of the embedded ledger. */
-const caches = ["plugins/ledger-local/engine/xdr/ScVal.ts", "plugins/ledger-local/transaction/assetContractId.ts"]
+/**
+ * Tables at module level that are filled as the program runs: what was computed once, of the embedded ledger; and
+ * the counters of caches by their names.
+ */
+const caches = [
+  "kernel/cache/LruCache.ts",
+  "plugins/ledger-local/engine/xdr/ScVal.ts",
+  "plugins/ledger-local/transaction/assetContractId.ts"
+]
 
 const nameOf = (value: unknown): string => (isNode(value) && value.type === "Identifier" ? String(value["name"]) : "")
 

@@ -117,6 +117,7 @@ describe.each([
       Effect.gen(function* () {
         let made = 0
         const ask = yield* staleWhileRevalidate(
+          "reports",
           () => Effect.sync(() => ++made),
           () => true
         )

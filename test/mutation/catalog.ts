@@ -330,11 +330,7 @@ const ofReads: ReadonlyArray<Mutation> = [
   leasing("a listing that waits for its probe is probed ever more rarely", "wasDue ? restMin : ", ""),
   leasing("what was paid for waits for what was free", "not free and due_at < leased_until", "false"),
   raised("a sold listing's probe stays behind the claims", "set stands = true, free = false", "set stands = stands"),
-  documented(
-    "every probe fetches the document",
-    "known !== undefined && now - known.at < config.probePauseSeconds * 1_000",
-    "false"
-  ),
+  documented("every probe fetches the document", "now - at < config.probePauseSeconds * 1_000", "false"),
   documented("documents are kept without bound", "if (all <= keptBytesMax) break", "break"),
   read(
     "a document speaks of other origins",
@@ -461,7 +457,7 @@ const ofMemory: ReadonlyArray<Mutation> = [
   recalled("a sale is answered from memory", 'observation.stage === "verified" ? ', "true ? "),
   recalled("what is recalled is not seen", 'decision !== "rejected") sightings.seen', "false) sightings.seen"),
   recalled("other terms are the same declaration", "payment.resource, ...terms]", "payment.resource]"),
-  known("the memory of texts has no bound", "|| this.#characters > charactersMax", "")
+  known("the memory of texts has no bound", "|| this.#characters + digest.length > charactersMax", "")
 ]
 
 const ofControl: ReadonlyArray<Mutation> = [

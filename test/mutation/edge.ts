@@ -326,8 +326,24 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["no line of a trace that is not sent", "reason !== undefined || status !== 200 || ", ""]
   ]),
   ...guards("kernel/cache/memoize.ts", "test/kernel/cache/memoize.test.ts", [
-    ["texts without number are kept", "setBounded(known, max,", "setBounded(known, 1e9,"],
-    ["long texts are kept", "if (text.length > lengthMax) return now.read", ""]
+    [
+      "texts without number are kept",
+      "LruCache<string, { readonly read: A }>(options)",
+      "LruCache<string, { readonly read: A }>({ ...options, capacity: 1e9 })"
+    ],
+    ["long texts are kept", "if (text.length > lengthMax) return read(text)", ""]
+  ]),
+  ...guards("kernel/cache/BoundedMap.ts", "test/kernel/cache/BoundedMap.test.ts", [
+    ["a map without a bound", "if (this.#entries.size > this.#capacity)", "if (this.#entries.size > 1e9)"],
+    [
+      "the entry in use is evicted",
+      "this.#entries.delete(key)\n    this.#entries.set(key, value)\n    return value",
+      "return value"
+    ]
+  ]),
+  ...guards("kernel/cache/LruCache.ts", "test/kernel/cache/LruCache.test.ts", [
+    ["an expired value is served", "value === undefined || isValid?.(value) === false", "value === undefined"],
+    ["caches of one name are not counted together", "if (known !== undefined) return known", ""]
   ]),
   ...guards("kernel/http/Keys.ts", "test/kernel/http/Keys.test.ts", [
     ["a key of any length", "if (secret.length < secretLengthMin)", "if (secret.length < 0)"],
@@ -387,7 +403,11 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Math.min(burst, bucket.tokens + elapsed * perSecond)",
       "bucket.tokens + elapsed * perSecond"
     ],
-    ["rate limit buckets are unbounded", "setBounded(buckets, bucketsMax,", "setBounded(buckets, 1e9,"]
+    [
+      "rate limit buckets are unbounded",
+      "new BoundedMap<string, Bucket>(bucketsMax)",
+      "new BoundedMap<string, Bucket>(1e9)"
+    ]
   ]),
   ...guards("kernel/http/httpMiddleware.ts", "test/kernel/http/httpMiddleware.test.ts", [
     [

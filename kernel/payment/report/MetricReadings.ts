@@ -2,6 +2,7 @@
 // are measured where things happen. At most two statements, bounded in time; ledger and sponsor are read from memory.
 // While the database does not answer, the previous values stay, and a metric says so.
 import { Context, Duration, Effect, Layer, Option } from "effect"
+import { readCaches } from "../../cache/LruCache.ts"
 import { Network } from "../../config/Network.ts"
 import { Database } from "../../database/Database.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
@@ -11,7 +12,7 @@ import { OperatorReports } from "../../settlement/operators/OperatorReports.ts"
 import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import { spendable } from "../../settlement/sponsor/sponsorProblem.ts"
 import { measure } from "../../telemetry/Measure.ts"
-import { host, ledger, money, settling, storage, traffic } from "../../telemetry/metrics.ts"
+import { caches, host, ledger, money, settling, storage, traffic } from "../../telemetry/metrics.ts"
 import { Schemes } from "../Scheme.ts"
 
 /** Timeout of the database reads. */
@@ -128,6 +129,29 @@ const readProcess = Effect.gen(function* () {
   })
 })
 
+/** What each cache served since the last reading, and its entries. */
+const measureCaches = Effect.sync(() => {
+  const counted = new Map<string, number>()
+  const add = (cache: string, result: "hit" | "miss", total: number) => {
+    const key = `${cache} ${result}`
+    const more = total - (counted.get(key) ?? 0)
+    counted.set(key, total)
+    return measure(caches.requests, more, { cache, result })
+  }
+  return Effect.suspend(() =>
+    Effect.forEach(
+      readCaches(),
+      ({ entries, hits, misses, name }) =>
+        Effect.all([
+          add(name, "hit", hits),
+          add(name, "miss", misses),
+          measure(caches.entries, entries, { cache: name })
+        ]),
+      { discard: true }
+    )
+  )
+})
+
 export class MetricReadings extends Context.Service<
   MetricReadings,
   {
@@ -145,6 +169,7 @@ export class MetricReadings extends Context.Service<
         yield* readConnections,
         yield* readQueue,
         yield* readProcess,
+        yield* measureCaches,
         readLedger(clock)
       ]
       return MetricReadings.of({ refresh: Effect.all(readings, { concurrency: readings.length, discard: true }) })

@@ -5,7 +5,8 @@
 // results are cached for a while, for every authorization of that nonce; the searches of one principal do not crowd out
 // another's.
 import { Effect, Option, Semaphore } from "effect"
-import { setBounded } from "../../cache/setBounded.ts"
+import { BoundedMap } from "../../cache/BoundedMap.ts"
+import { LruCache } from "../../cache/LruCache.ts"
 import { accountText } from "../../stellar/Address.ts"
 import {
   bumpIn,
@@ -151,8 +152,8 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const authorizations = yield* Authorizations
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
   const polling = yield* Semaphore.make(pollsMax)
-  const cached = new Map<string, Use>()
-  const begun = new Map<string, { scannedTo: number }>()
+  const cached = new LruCache<string, Use>({ name: "spent-nonces", capacity: cachedMax })
+  const begun = new BoundedMap<string, { scannedTo: number }>(cachedMax)
   const waiting = new Map<string, number>()
 
   const useOf = Effect.fnUntraced(function* (
@@ -166,9 +167,9 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     if (mine >= pollsOfPrincipalMax) return yield* unknown("too many concurrent searches for spent authorizations")
     waiting.set(principal, mine + 1)
     const poll = Effect.suspend(() => {
-      const known = cached.get(key)
+      const known = cached.peek(key)
       const progress = begun.get(key) ?? { scannedTo: 0 }
-      setBounded(begun, cachedMax, key, progress)
+      begun.set(key, progress)
       return known === undefined
         ? Effect.provideContext(pollUp(request, { nonce, own: own(), expired }, progress), services)
         : Effect.succeed(known)
@@ -176,7 +177,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
     return yield* polling
       .withPermits(1)(poll)
       .pipe(
-        Effect.tap((use) => Effect.sync(() => setBounded(cached, cachedMax, key, use))),
+        Effect.tap((use) => Effect.sync(() => cached.set(key, use))),
         Effect.ensuring(
           Effect.sync(() => {
             const left = (waiting.get(principal) ?? 1) - 1

@@ -5,7 +5,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { schemaIssue, weightKeyword, withWeights } from "./schemaBounds.ts"
 
 /** Levels of nesting and values in `info`. */
@@ -145,11 +145,12 @@ const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | 
  * Makes a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the cache.
  */
 export const makeValidator = (): Validator => {
-  const cached = new Map<string, ValidateFunction | InfoIssue>()
+  const cached = new LruCache<string, ValidateFunction | InfoIssue>({ name: "validators", capacity: cachedMax })
 
   return (info, schema, schemaText) => {
-    const validate = cached.get(schemaText) ?? compile(schema)
-    setBounded(cached, cachedMax, schemaText, validate)
+    const known = cached.get(schemaText)
+    const validate = known ?? compile(schema)
+    if (known === undefined) cached.set(schemaText, validate)
     if (typeof validate !== "function") return validate
     resetMeters()
     try {

@@ -7,7 +7,7 @@ import { Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
@@ -134,7 +134,7 @@ export class Counts extends Context.Service<
       const config = yield* Config
       const { isRunning, share } = yield* shareRuns
       const { poll, state } = yield* followChanges
-      const kept = new Map<string, Kept>()
+      const kept = new LruCache<string, Kept>({ name: "counts", capacity: countedMax })
       const permits = yield* Semaphore.make(concurrentMax)
       let waiting = 0
 
@@ -157,7 +157,7 @@ export class Counts extends Context.Service<
             changes: before,
             at: yield* monotonicMillis
           }
-          setBounded(kept, countedMax, fingerprint, fresh)
+          kept.set(fingerprint, fresh)
           return fresh
         }).pipe(permits.withPermits(1), Effect.ensuring(Effect.sync(() => (waiting -= 1))))
 
@@ -171,8 +171,9 @@ export class Counts extends Context.Service<
           const polling = yield* share("poll", poll)
           if (age >= blindMillis) yield* Deferred.await(polling)
         }
-        const known = kept.get(fingerprint)
-        if (known?.changes === state.changes) return known
+        const current = kept.get(fingerprint, ({ changes }) => changes === state.changes)
+        if (current !== undefined) return current
+        const known = kept.peek(fingerprint)
         const key = `${state.changes} ${fingerprint}`
         if (!isRunning(key)) {
           if (waiting >= concurrentMax + waitingMax) return yield* new CatalogOverloaded()

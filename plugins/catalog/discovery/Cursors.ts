@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { memoize } from "../../../kernel/cache/memoize.ts"
 import { Config } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
@@ -50,7 +50,7 @@ export const cursorsOf = (
 ): Cursors["Service"] => {
   const sign = (secret: Uint8Array, payload: string) => crypto.hmacSha256(secret, encoder.encode(`c1.${payload}`))
   // Most cursors are of the same few filters.
-  const shortened = memoize(fingerprintsKept, (fingerprint) =>
+  const shortened = memoize({ name: "filter-fingerprints", capacity: fingerprintsKept }, (fingerprint) =>
     Base64Url.encode(crypto.sha256(encoder.encode(fingerprint)).slice(0, 16))
   )
 
@@ -62,9 +62,9 @@ export const cursorsOf = (
 
   // Most pages are requested soon after the previous one, and the same by many callers: a cursor that this process has
   // signed or verified is not verified again.
-  const signed = new Map<string, Signed>()
+  const signed = new LruCache<string, Signed>({ name: "cursors", capacity: cachedMax })
   const cache = (cursor: string, payload: Signed): void => {
-    if (cursor.length <= cachedLengthMax) setBounded(signed, cachedMax, cursor, payload)
+    if (cursor.length <= cachedLengthMax) signed.set(cursor, payload)
   }
 
   const seal = ({ fingerprint, position, snapshot }: CursorPayload) =>

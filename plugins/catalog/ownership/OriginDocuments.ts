@@ -4,7 +4,7 @@
 import { Context, Deferred, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { makeCanary } from "./canary.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
 import { Config } from "../Config.ts"
@@ -37,14 +37,14 @@ interface Kept {
   readonly said: OriginDocument
 }
 
-/** Caches an answer, and evicts the oldest until there is room for it. */
-const weigh = (kept: Map<string, Kept>, key: string, said: OriginDocument): void => {
-  const mine = kept.get(key)
+/** Caches an answer, and evicts the least recently used until there is room for it. */
+const weigh = (kept: LruCache<string, Kept>, key: string, said: OriginDocument): void => {
+  const mine = kept.peek(key)
   if (mine === undefined) return
   kept.set(key, { ...mine, said })
   let all = 0
-  for (const one of kept.values()) all += one.said.document.length
-  for (const [oldest, one] of kept) {
+  for (const [, one] of kept.entries()) all += one.said.document.length
+  for (const [oldest, one] of kept.entries()) {
     if (all <= keptBytesMax) break
     kept.delete(oldest)
     all -= one.said.document.length
@@ -103,7 +103,7 @@ export class OriginDocuments extends Context.Service<
       const config = yield* Config
       const outbound = yield* Outbound
       const { isGone, request } = makeRequests(config, outbound)
-      const kept = new Map<string, Kept>()
+      const kept = new LruCache<string, Kept>({ name: "origin-documents", capacity: originsMax })
       const ask = (url: URL, word: string, before: OriginDocument) =>
         request(url, "GET", before.tag === undefined ? agent : { ...agent, "if-none-match": before.tag }).pipe(
           Effect.map(({ body, headers, status }): OriginDocument => {
@@ -131,14 +131,13 @@ export class OriginDocuments extends Context.Service<
         Effect.fnUntraced(function* (origin: string) {
           const now = yield* monotonicMillis
           const key = `${path} ${origin}`
-          const known = kept.get(key)
-          if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000)
-            return yield* Deferred.await(known.answer)
+          const known = kept.get(key, ({ at }) => now - at < config.probePauseSeconds * 1_000)
+          if (known !== undefined) return yield* Deferred.await(known.answer)
           // Resources of one origin come due together: the first one requests for all of them.
           const answer = Deferred.makeUnsafe<OriginDocument>()
           const unasked: OriginDocument = { document: nothing, detail: `${word} interrupted`, isLocal: false }
-          const before = known?.said ?? unasked
-          setBounded(kept, originsMax, key, { at: now, answer, said: before })
+          const before = kept.peek(key)?.said ?? unasked
+          kept.set(key, { at: now, answer, said: before })
           return yield* ask(new URL(path, origin), word, before).pipe(
             Effect.tap((said) => {
               weigh(kept, key, said)

@@ -6,7 +6,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { trustedClock } from "../../../kernel/time/trustedTime.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
 import { Config } from "../Config.ts"
 import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import { readResourceUrl } from "../declaration/resourceUrl.ts"
@@ -150,8 +150,8 @@ const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResourc
 
 /** Milliseconds to wait before a probe may run; 0 when it may run now. */
 const boundProbes = () => {
-  const byOrigin = new Map<string, number>()
-  const byCaller = new Map<string, { readonly at: number; count: number }>()
+  const byOrigin = new BoundedMap<string, number>(originsMax)
+  const byCaller = new BoundedMap<string, { readonly at: number; count: number }>(originsMax)
   return (origin: string, caller: string, now: number): number => {
     const before = byOrigin.get(origin)
     if (before !== undefined && now - before < pauseMillis) return pauseMillis - (now - before)
@@ -159,8 +159,8 @@ const boundProbes = () => {
     const mine = known === undefined || now - known.at >= callerMillis ? { at: now, count: 0 } : known
     if (mine.count >= probesPerCallerMax) return callerMillis - (now - mine.at)
     mine.count += 1
-    setBounded(byCaller, originsMax, caller, mine)
-    setBounded(byOrigin, originsMax, origin, now)
+    byCaller.set(caller, mine)
+    byOrigin.set(origin, now)
     return 0
   }
 }

@@ -7,7 +7,7 @@
 import { Context, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
 import { Config } from "../Config.ts"
 import { callTool, requestsOfCall, type ToolAnswer } from "./callTool.ts"
 import { readOpenApi } from "./OpenApiWire.ts"
@@ -278,14 +278,14 @@ const endpointOf = ({ resource }: Identity, endpoints: Readonly<Record<string, s
 
 /** Whether this many more live requests may be sent to an origin in this minute. */
 const countQuestions = () => {
-  const asked = new Map<string, { readonly at: number; readonly count: Record<Share, number> }>()
+  const asked = new BoundedMap<string, { readonly at: number; readonly count: Record<Share, number> }>(originsMax)
   return Effect.fnUntraced(function* (origin: string, share: Share, questions: number) {
     if (questions === 0) return true
     const now = yield* monotonicMillis
     const known = asked.get(origin)
     const mine =
       known === undefined || now - known.at >= 60_000 ? { at: now, count: { claimed: 0, free: 0, own: 0 } } : known
-    setBounded(asked, originsMax, origin, mine)
+    asked.set(origin, mine)
     const { claimed, free, own } = mine.count
     const before = { claimed, free: claimed + free, own: claimed + free + own }
     if (before.own + questions > livePerMinuteMax.own || before[share] + questions > livePerMinuteMax[share])

@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Principal.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { Config } from "../Config.ts"
 import type { Carrier } from "../store/Recorded.ts"
 
@@ -29,14 +29,16 @@ export class Recipients extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { recipients } = yield* Config
-      const known = new Map<string, { readonly isBound: boolean; readonly at: number }>()
+      const known = new LruCache<string, { readonly isBound: boolean; readonly at: number }>({
+        name: "recipients",
+        capacity: knownMax
+      })
       const keyOf = (owner: string, payTo: string) => `${owner} ${payTo}`
 
       const isBySettings = (owner: string, payTo: string): boolean =>
         recipients[owner.replace(/^key:/, "")]?.includes(payTo) === true
 
-      const cache = (key: string, isBound: boolean, at: number): void =>
-        setBounded(known, knownMax, key, { isBound, at })
+      const cache = (key: string, isBound: boolean, at: number): void => known.set(key, { isBound, at })
 
       const isBound = Effect.fnUntraced(function* (owner: string, payTo: string, now: number) {
         const key = keyOf(owner, payTo)
@@ -48,9 +50,10 @@ export class Recipients extends Context.Service<
       const knownGradeOf = (principal: Principal, payTo: string, now: number): Carrier["grade"] | undefined => {
         if (!principal.keyed) return "claimed"
         if (isBySettings(principal.owner, payTo)) return "declared"
-        const before = known.get(keyOf(principal.owner, payTo))
         // A clock that was set back invalidates the entry.
-        if (before === undefined || now < before.at || now - before.at >= knownMillis) return undefined
+        const isValid = ({ at }: { readonly at: number }) => now >= at && now - at < knownMillis
+        const before = known.get(keyOf(principal.owner, payTo), isValid)
+        if (before === undefined) return undefined
         return before.isBound ? "declared" : "claimed"
       }
 

@@ -2,7 +2,7 @@
 // probe has read documents that name others than the last time; a path that was not named for a month is deleted.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { loosePath } from "../declaration/resourceUrl.ts"
 import { originsMax } from "./OriginDocuments.ts"
 
@@ -12,14 +12,18 @@ const pathsMax = 2_000
 const againMillis = 86_400_000
 
 export const keepNamedPaths = (sql: SqlClient.SqlClient) => {
-  const written = new Map<string, { readonly text: string; readonly at: number }>()
+  const written = new LruCache<string, { readonly text: string; readonly at: number }>({
+    name: "named-paths",
+    capacity: originsMax
+  })
   return Effect.fnUntraced(function* (origin: string, named: ReadonlyArray<string>, now: Date) {
     const concrete = named.filter((resource) => !/[:*{[]/.test(resource.slice(origin.length)))
     const paths = [...new Set(concrete.map((resource) => loosePath(resource.slice(origin.length))))].slice(0, pathsMax)
     const text = paths.join("\n")
-    const before = written.get(origin)
-    if (paths.length === 0 || (before?.text === text && now.getTime() - before.at < againMillis)) return
-    setBounded(written, originsMax, origin, { text, at: now.getTime() })
+    const isWritten = (before: { readonly text: string; readonly at: number }) =>
+      before.text === text && now.getTime() - before.at < againMillis
+    if (paths.length === 0 || written.get(origin, isWritten) !== undefined) return
+    written.set(origin, { text, at: now.getTime() })
     yield* sql`insert into catalog_named_paths (origin, path, at)
       select ${origin}, value, ${now} from jsonb_array_elements_text(${JSON.stringify(paths.toSorted())}::jsonb)
       on conflict (origin, path) do update set at = excluded.at`

@@ -178,7 +178,7 @@ export class Searcher extends Context.Service<
         Exit.isSuccess(exit) ? snapshotFor : 0
       )
       const pauseFor = yield* limitCallers(settings.searches_per_second)
-      const markOf = memoize(sourcesKept, (source) =>
+      const markOf = memoize({ name: "session-marks", capacity: sourcesKept }, (source) =>
         Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
       )
       const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>

@@ -5,7 +5,7 @@ import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
 import { metrics } from "../metrics.ts"
 import type { Recorded } from "./Recorded.ts"
 
@@ -109,7 +109,7 @@ export class SightingsBatch {
   #touches = new Map<bigint, Touch>()
   #sales = new Map<string, Sold>()
   #observations = new Map<string, Observed>()
-  #rows = { day: "", byPayer: new Map<string, number>() }
+  #rows = { day: "", byPayer: new BoundedMap<string, number>(payersMax) }
   readonly #crypto: Crypto["Service"]
 
   constructor(crypto: Crypto["Service"]) {
@@ -139,7 +139,7 @@ export class SightingsBatch {
 
   observe(one: ObservedDeclaration): Effect.Effect<void> {
     const day = dayOf(one.at)
-    if (day !== this.#rows.day) this.#rows = { day, byPayer: new Map() }
+    if (day !== this.#rows.day) this.#rows = { day, byPayer: new BoundedMap(payersMax) }
     const digest = digestOf(this.#crypto, one)
     if ((this.#rows.byPayer.get(one.payer) ?? 0) >= rowsPerPayerMax) return measure(metrics.dropped, 1)
     const known = this.#observations.get(digest)
@@ -187,6 +187,6 @@ export class SightingsBatch {
   countRow(payer: string): void {
     const { byPayer } = this.#rows
     const count = (byPayer.get(payer) ?? 0) + 1
-    setBounded(byPayer, payersMax, payer, count)
+    byPayer.set(payer, count)
   }
 }

@@ -6,7 +6,7 @@
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import type { AlikeWord } from "../../catalog/contract.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "../index/vectorLoops.ts"
 import { Phrasebook, phrasesHash } from "./Phrasebook.ts"
@@ -57,7 +57,7 @@ export class WordTable {
   readonly #vectors: Int8Array
   readonly #lengths: Float32Array
   /** By likeness and place in the table. */
-  readonly #found = new Map<string, ReadonlyArray<AlikeWord>>()
+  readonly #found = new LruCache<string, ReadonlyArray<AlikeWord>>({ name: "similar-words", capacity: nearMax })
 
   readonly #phrases: Phrasebook
   readonly #spelling: Spelling
@@ -153,7 +153,7 @@ export class WordTable {
     const known = this.#found.get(key)
     if (known !== undefined) return known
     const found = this.#read(place, likenessMin)
-    setBounded(this.#found, nearMax, key, found)
+    this.#found.set(key, found)
     return found
   }
 

@@ -3,7 +3,7 @@
 // branches to answer with waits only a moment, and not for an endpoint known to be slow.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
-import { setBounded } from "../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { CircuitBreaker } from "./CircuitBreaker.ts"
 import { Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
 
@@ -39,9 +39,8 @@ export class QueryVectors extends Context.Service<
         const embedder = yield* Embedder
         const breaker = yield* CircuitBreaker
         const scope = yield* Effect.scope
-        const cache = new Map<string, Float32Array>()
+        const cache = new LruCache<string, Float32Array>({ name: "query-vectors", capacity: entriesMax })
         const flights = new Map<string, Deferred.Deferred<Float32Array, EmbeddingFailed>>()
-        const keep = (key: string, vector: Float32Array): void => setBounded(cache, entriesMax, key, vector)
 
         const timed = Effect.fnUntraced(function* (request: EmbeddingRequest) {
           const from = yield* monotonicMillis
@@ -58,7 +57,7 @@ export class QueryVectors extends Context.Service<
             const flight = Deferred.makeUnsafe<Float32Array, EmbeddingFailed>()
             flights.set(key, flight)
             const flown = timed(request).pipe(
-              Effect.tap((vector) => Effect.sync(() => keep(key, vector))),
+              Effect.tap((vector) => Effect.sync(() => cache.set(key, vector))),
               Effect.onExit((exit) => {
                 flights.delete(key)
                 return Deferred.done(flight, exit)
@@ -88,10 +87,7 @@ export class QueryVectors extends Context.Service<
         ): Effect.Effect<Float32Array, EmbeddingFailed> =>
           Effect.suspend(() => {
             const known = cache.get(key)
-            if (known !== undefined) {
-              keep(key, known)
-              return Effect.succeed(known)
-            }
+            if (known !== undefined) return Effect.succeed(known)
             return isHurried ? hurried(key, request) : Effect.flatMap(flightOf(key, request), Deferred.await)
           })
 

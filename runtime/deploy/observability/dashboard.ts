@@ -1,7 +1,7 @@
 // The Grafana dashboard, generated from the metrics registry: a row for each group, a panel for each metric by its kind
 // and unit. So every metric has a panel, and no panel shows an unknown metric.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
-import { host, ledger, money, rotating, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
+import { caches, host, ledger, money, rotating, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
 import { all } from "./registry.ts"
 
 type Panel = Readonly<Record<string, unknown>>
@@ -84,6 +84,7 @@ const kernel: ReadonlyArray<readonly [title: string, group: Readonly<Record<stri
   ["Sponsor and budget", money],
   ["Ledger", ledger],
   ["Database and journal", storage],
+  ["Caches", caches],
   ["Process", host]
 ]
 

@@ -1,4 +1,4 @@
-// What is read of a text once: again for a text that was forgotten or is long, and never for another's.
+// What is read of a text once: again for a text that was evicted or is long, and never for another's.
 import { expect, it } from "@effect/vitest"
 import { memoize } from "../../../kernel/cache/memoize.ts"
 
@@ -6,7 +6,7 @@ const counted = (max: number) => {
   const read: Array<string> = []
   return {
     read,
-    length: memoize(max, (text) => {
+    length: memoize({ name: "texts", capacity: max }, (text) => {
       read.push(text)
       return text.length === 0 ? undefined : text.length
     })
@@ -21,8 +21,8 @@ it("computes a value once, undefined included", () => {
 
 it("caches a bounded number of texts and no long ones", () => {
   const { length, read } = counted(2)
-  for (const text of ["a", "bb", "ccc", "bb", "a"]) length(text)
-  expect(read).toEqual(["a", "bb", "ccc", "a"])
+  for (const text of ["a", "bb", "a", "ccc", "a", "bb"]) length(text)
+  expect(read).toEqual(["a", "bb", "ccc", "bb"])
   const long = "x".repeat(257)
   expect([length(long), length(long)]).toEqual([257, 257])
   expect(read.slice(4)).toEqual([long, long])

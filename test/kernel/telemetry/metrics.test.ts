@@ -8,7 +8,7 @@ const endings = {
   seconds: /_seconds(_total)?$/,
   stroops: /_stroops$/,
   bytes: /_bytes$/,
-  count: /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind)$/,
+  count: /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind|_entries)$/,
   ledger: /_sequence$/,
   "yes or no": /(_available|_stalled|_info|_current|_writable)$/
 } as const
@@ -30,6 +30,7 @@ describe("the register of metrics", () => {
     const labels = new Set(all.flatMap(({ labels }) => labels))
     expect([...labels].sort()).toEqual(
       [
+        "cache",
         "consumer",
         "decision",
         "endpoint",
@@ -38,6 +39,7 @@ describe("the register of metrics", () => {
         "outcome",
         "principal",
         "reason",
+        "result",
         "route",
         "runtime",
         "runtime_version",

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
-import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 import { Catalog, type Filters, isFiltered } from "../../contract.ts"
 
 /** Up to this many resources that pass the filters are ranked themselves; more are chosen by the query's terms. */
@@ -53,8 +53,8 @@ export class RareFilters extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const catalog = yield* Catalog
-      const commonUntil = new Map<string, number>()
-      const lists = new Map<string, Listed>()
+      const commonUntil = new LruCache<string, number>({ name: "common-filters", capacity: commonMax })
+      const lists = new LruCache<string, Listed>({ name: "rare-filters", capacity: listsMax })
 
       /**
        * One statement, which stops beyond the bound. The ids come in one row: two thousand rows take this process
@@ -80,10 +80,10 @@ export class RareFilters extends Context.Service<
         if (!isFiltered(filters)) return undefined
         const key = keyOf(filters)
         const now = yield* monotonicMillis
-        if ((commonUntil.get(key) ?? -Infinity) > now) return undefined
+        if (commonUntil.get(key, (until) => until > now) !== undefined) return undefined
         const edition = yield* editionOf(snapshot)
-        const known = lists.get(key)
-        if (known !== undefined && known.edition === edition && now - known.at < listedMillis) return known.ids
+        const known = lists.get(key, ({ at, edition: before }) => before === edition && now - at < listedMillis)
+        if (known !== undefined) return known.ids
         const answer = yield* Effect.catch(Effect.timeoutOption(count(filters, snapshot), patience), (error) =>
           Effect.as(Effect.logWarning("cannot read what passes a search's filters", error), Option.none())
         )
@@ -91,8 +91,8 @@ export class RareFilters extends Context.Service<
         const ids = answer.value
         commonUntil.delete(key)
         lists.delete(key)
-        if (ids === undefined) setBounded(commonUntil, commonMax, key, now + commonMillis)
-        else if (edition !== undefined) setBounded(lists, listsMax, key, { edition, at: now, ids })
+        if (ids === undefined) commonUntil.set(key, now + commonMillis)
+        else if (edition !== undefined) lists.set(key, { edition, at: now, ids })
         return ids
       })
 

@@ -4,7 +4,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { withSpanIfSampled } from "../../../../kernel/effect/withSpanIfSampled.ts"
-import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 import { SearchSettings } from "../../contract.ts"
 import { PricedAssets } from "../../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
@@ -56,7 +56,10 @@ export class ResourceSignals extends Context.Service<
       const weights = yield* SearchSettings
       const { assets } = yield* PricedAssets
       const dollar = assetOf("USD", assets) ?? { contract: "", decimals: 0 }
-      const known = new Map<bigint, { readonly signals: Signals & Seller; readonly at: number }>()
+      const known = new LruCache<bigint, { readonly signals: Signals & Seller; readonly at: number }>({
+        name: "resource-signals",
+        capacity: keptMax
+      })
 
       const readSignals = (ids: ReadonlyArray<bigint>) =>
         ids.length === 0
@@ -73,14 +76,14 @@ export class ResourceSignals extends Context.Service<
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
             join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
 
-      const signalsOf = (id: bigint) => known.get(id)?.signals
+      const signalsOf = (id: bigint) => known.peek(id)?.signals
 
       /** Reads what is not in the cache, or expired. */
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
-        const unread = hits.filter(({ id }) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
+        const unread = hits.filter(({ id }) => known.get(id, ({ at }) => now - at < keptMillis) === undefined)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
           const signals = { ...read, sketch: sketchOf(text), ...(read.hasEvidence ? {} : { claimed: text }) }
-          setBounded(known, keptMax, signals.id, { signals, at: now })
+          known.set(signals.id, { signals, at: now })
         }
       })
 

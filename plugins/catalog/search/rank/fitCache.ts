@@ -2,7 +2,7 @@
 // measure it again. It is a property of the query and the whole catalog, and moves as slowly as that does.
 import { Effect } from "effect"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
-import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 import { bestsOf, isAnyFitting, type Ranked } from "./fuse.ts"
 
 /** The relevance of each branch's best hit, and whether anything fits. */
@@ -25,14 +25,11 @@ const keyOf = (query: string, branches: ReadonlyArray<Pick<Ranked, "mode">>): st
   `${branches.map(({ mode }) => mode).join(" ")}\n${query}`
 
 export const fitCache = () => {
-  const kept = new Map<string, { readonly fit: Fit; readonly at: number }>()
+  const kept = new LruCache<string, { readonly fit: Fit; readonly at: number }>({ name: "fits", capacity: keptMax })
   return {
     note: (query: string, branches: ReadonlyArray<Ranked>, fit: Fit) =>
-      Effect.map(monotonicMillis, (at) => setBounded(kept, keptMax, keyOf(query, branches), { fit, at })),
+      Effect.map(monotonicMillis, (at) => kept.set(keyOf(query, branches), { fit, at })),
     known: (query: string, branches: ReadonlyArray<Ranked>): Effect.Effect<Fit | undefined> =>
-      Effect.map(monotonicMillis, (now) => {
-        const one = kept.get(keyOf(query, branches))
-        return one !== undefined && now - one.at < keptMillis ? one.fit : undefined
-      })
+      Effect.map(monotonicMillis, (now) => kept.get(keyOf(query, branches), ({ at }) => now - at < keptMillis)?.fit)
   }
 }

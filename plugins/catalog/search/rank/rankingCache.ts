@@ -6,7 +6,7 @@
 import { Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
-import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 import { Catalog, Search } from "../../contract.ts"
 import { fingerprintOf } from "../../discovery/filters.ts"
 import { branchesOf, Ranker, type Ranking, type RankRequest } from "./Ranker.ts"
@@ -64,18 +64,20 @@ const makeEditionOf = Effect.gen(function* () {
 export const rankingCache = Effect.gen(function* () {
   const { rank } = yield* Ranker
   const editionOf = yield* makeEditionOf
-  const kept = new Map<string, Kept>()
+  const kept = new LruCache<string, Kept>({ name: "rankings", capacity: keptMax })
   return Effect.fnUntraced(function* (request: RankRequest): Effect.fn.Return<Listing, SqlError.SqlError> {
     const edition = yield* editionOf(request)
     if (Option.isNone(edition)) return listingOf(yield* rank(request))
     const key = keyOf(request)
     const at = yield* monotonicMillis
-    const before = kept.get(key)
-    const isAgain = before !== undefined && before.edition === edition.value && at - before.at < keptMillis
-    if (isAgain && before.listing !== undefined) return before.listing
+    const isCurrent = (one: Kept) => one.edition === edition.value && at - one.at < keptMillis
+    const known = kept.get(key, (one) => isCurrent(one) && one.listing !== undefined)
+    if (known?.listing !== undefined) return known.listing
+    const before = kept.peek(key)
+    const isAgain = before !== undefined && isCurrent(before)
     const listing = listingOf(yield* rank(request))
     const isWhole = listing.missing.length === 0 && listing.reranking !== "failed"
-    setBounded(kept, keptMax, key, { edition: edition.value, at, listing: isAgain && isWhole ? listing : undefined })
+    kept.set(key, { edition: edition.value, at, listing: isAgain && isWhole ? listing : undefined })
     return listing
   })
 })

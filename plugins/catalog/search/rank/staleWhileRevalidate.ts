@@ -3,7 +3,7 @@
 // which it is, never a clock.
 import { Effect, type Scope } from "effect"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
-import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 
 const keptMillis = 60_000
 /** Refreshed in the background when it is older than this. */
@@ -18,25 +18,26 @@ interface Kept<A> {
 
 /** Caches `make` by key; its background work ends with the Scope. */
 export const staleWhileRevalidate = Effect.fnUntraced(function* <K, A, E, R>(
+  name: string,
   make: (key: K) => Effect.Effect<A, E, R>,
   isLarge: (value: A) => boolean
 ): Effect.fn.Return<(key: K) => Effect.Effect<A, E, R>, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const kept = new Map<K, Kept<A>>()
+  const kept = new LruCache<K, Kept<A>>({ name, capacity: keptMax })
 
   const renew = Effect.fnUntraced(function* (key: K) {
     const value = yield* make(key)
     const at = yield* monotonicMillis
-    if (isLarge(value)) setBounded(kept, keptMax, key, { value, at, isRenewed: false })
+    if (isLarge(value)) kept.set(key, { value, at, isRenewed: false })
     else kept.delete(key)
     return value
   })
 
   return Effect.fnUntraced(function* (key: K) {
-    const known = kept.get(key)
-    const age = known === undefined ? Infinity : (yield* monotonicMillis) - known.at
-    if (known === undefined || age > keptMillis) return yield* renew(key)
-    if (age > freshMillis && !known.isRenewed) {
+    const now = yield* monotonicMillis
+    const known = kept.get(key, ({ at }) => now - at <= keptMillis)
+    if (known === undefined) return yield* renew(key)
+    if (now - known.at > freshMillis && !known.isRenewed) {
       known.isRenewed = true
       const again = Effect.catchCause(renew(key), (cause) =>
         Effect.andThen(

@@ -120,6 +120,7 @@ const wrongHours = invalid([`hours: 1 to ${hoursMax}`])
 const makeMissed = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const read = yield* staleWhileRevalidate(
+    "search-reports",
     (key: string) => {
       const [hours, limit, offset] = key.split(" ").map(Number) as [number, number, number]
       return missedSearches(sql, { hours, limit, offset })
@@ -137,6 +138,7 @@ const makeMissed = Effect.gen(function* () {
 const makeConverted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const converted = yield* staleWhileRevalidate(
+    "conversion-reports",
     (hours: number) => conversion(sql, hours),
     ({ examined }) => examined >= examinedMax
   )

@@ -4,7 +4,7 @@
 // is `Unsupported`, when the module is called, never a failure of the contract.
 import { ScErrorType, ScType } from "../xdr/types.ts"
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
-import { setBounded } from "../../../../kernel/cache/setBounded.ts"
+import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 import { HostError, type HostErrorCode, Unsupported } from "../host/HostError.ts"
 import { NotFetched } from "../state/NotFetched.ts"
 import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"
@@ -92,7 +92,7 @@ export interface TimeLimit {
 }
 
 export class WasmRuntime implements ContractRuntime {
-  readonly #modules = new Map<string, Compiled>()
+  readonly #modules = new LruCache<string, Compiled>({ name: "wasm-modules", capacity: MODULES_MAX })
   readonly #limit: TimeLimit | undefined
   readonly #observe: Observe | undefined
   #isLimited = false
@@ -122,7 +122,7 @@ export class WasmRuntime implements ContractRuntime {
     const known = this.#modules.get(id)
     if (known !== undefined) return known
     const compiled = compile(call.code)
-    setBounded(this.#modules, MODULES_MAX, id, compiled)
+    this.#modules.set(id, compiled)
     return compiled
   }
 

@@ -2,6 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Metric, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 import { Network } from "../../../../kernel/config/Network.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
 import { MetricReadings } from "../../../../kernel/payment/report/MetricReadings.ts"
@@ -123,6 +124,27 @@ it.effect("counts the process's CPU time once, however often it is asked", () =>
       yield* refresh
       expect((yield* value("process_cpu_seconds_total"))! - before).toBeCloseTo(2)
       expect(yield* value("tollkeeper_build_info", { version: "0.1.0", runtime: "node" })).toBe(1)
+    })
+  )
+)
+
+it.effect("counts each lookup in a cache once, by result, and its entries", () =>
+  reading(() =>
+    Effect.gen(function* () {
+      const { refresh } = yield* MetricReadings
+      const cache = new LruCache<string, number>({ name: "of-the-test", capacity: 8 })
+      const lookups = (result: string) => value("tollkeeper_cache_requests_total", { cache: "of-the-test", result })
+      cache.get("a")
+      cache.set("a", 1)
+      cache.get("a")
+      cache.get("a")
+      yield* refresh
+      yield* refresh
+      expect([yield* lookups("hit"), yield* lookups("miss")]).toEqual([2, 1])
+      expect(yield* value("tollkeeper_cache_entries", { cache: "of-the-test" })).toBe(1)
+      cache.get("b")
+      yield* refresh
+      expect([yield* lookups("hit"), yield* lookups("miss")]).toEqual([2, 2])
     })
   )
 )

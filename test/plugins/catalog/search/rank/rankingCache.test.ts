@@ -125,13 +125,19 @@ it.effect("a partial ranking or an unknown or slow edition is not cached", () =>
   })
 )
 
-it.effect("the ranking cache evicts its oldest entries beyond its capacity", () =>
+it.effect("the ranking cache evicts its least recently used entries beyond its capacity", () =>
   Effect.gen(function* () {
     const { ask, state } = yield* makeKeeper
     for (const at of [0, 0, ...Array.from({ length: 1_999 }, (_, at) => at + 1)]) yield* ask({ query: `query ${at}` })
     const made = Number(state.made)
     expect(yield* ask({ query: "query 0" })).toBe(2)
-    yield* ask({ query: "one more" })
-    expect(yield* ask({ query: "query 0" })).toBe(made + 2)
+    for (const at of [1_000, 1_001]) yield* ask({ query: `one more ${at}` })
+    expect(yield* ask({ query: "query 0" })).toBe(2)
+    yield* ask({ query: "query 1999" })
+    expect(yield* ask({ query: "query 1999" })).toBe(made + 3)
+    // Evicted, so this is its first time again.
+    yield* ask({ query: "query 1" })
+    expect(yield* ask({ query: "query 1" })).toBe(made + 5)
+    expect(yield* ask({ query: "query 1" })).toBe(made + 5)
   })
 )

@@ -21,7 +21,7 @@ describe("a report over many rows", () => {
   it.effect("a report over few rows is computed for each request", () =>
     Effect.gen(function* () {
       const { made, make } = report(0)
-      const ask = yield* staleWhileRevalidate(make, () => false)
+      const ask = yield* staleWhileRevalidate("reports", make, () => false)
       for (const expected of ["24: 1", "24: 2", "24: 3"]) expect(yield* ask(24)).toBe(expected)
       expect(made.count).toBe(3)
     }).pipe(Effect.scoped)
@@ -30,7 +30,7 @@ describe("a report over many rows", () => {
   it.effect("a report is served stale for a minute while it is recomputed", () =>
     Effect.gen(function* () {
       const { made, make } = report(100, 3)
-      const ask = yield* staleWhileRevalidate(make, () => true)
+      const ask = yield* staleWhileRevalidate("reports", make, () => true)
       const first = yield* Effect.forkChild(ask(24))
       yield* TestClock.adjust("100 millis")
       expect(yield* Fiber.join(first)).toBe("24: 1")
