@@ -30,10 +30,12 @@ const countersOf = (name: string): Counters => {
 }
 
 export class LruCache<K, V extends {} | null> extends BoundedMap<K, V> {
+  readonly name: string
   readonly #counters: Counters
 
   constructor({ capacity, name }: CacheOptions) {
     super(capacity)
+    this.name = name
     this.#counters = countersOf(name)
     this.#counters.instances = [...living(this.#counters), new WeakRef(this)]
   }
