@@ -5,7 +5,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
-import { LruCache } from "../../kernel/cache/LruCache.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import type { SimilarTerm, Term } from "./planCandidates.ts"
 import type { Alternatives, Counted, SimilarTerms, TermInterpretation } from "./Vocabulary.ts"
@@ -38,8 +37,6 @@ const discriminativeAmong = 20
 const hasLetter = /\p{L}/u
 /** A number is ambiguous (a port, a version, an amount): its share of a word's weight. */
 const numberShare = 0.5
-/** Capacity of the cache of readings, cleared when the statistics are refreshed: some kilobytes each. */
-const keptMax = 1_000
 
 export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
@@ -175,29 +172,6 @@ const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
   naming: each.reduce((sum, one) => sum + one.naming, 0)
 })
 
-/** A reading is cached only if it is complete: what timed out, or has no source yet, is read again. */
-const keepReadings = (
-  vocabulary: Vocabulary["Service"],
-  readAnew: QueryReader["Service"]["read"]
-): QueryReader["Service"]["read"] => {
-  let asOf = ""
-  const kept = new LruCache<string, ReadQuery>({ name: "query-readings", capacity: keptMax })
-  return (query, state) =>
-    Effect.suspend(() => {
-      const now = `${state.language} ${state.refreshedAt.getTime()}`
-      if (now !== asOf) kept.clear()
-      asOf = now
-      const known = kept.get(query)
-      if (known !== undefined) return Effect.succeed(known)
-      const asked = vocabulary.asked()
-      return Effect.map(readAnew(query, state), (reading) => {
-        if (vocabulary.asked() !== asked || asOf !== now) return reading
-        kept.set(query, reading)
-        return reading
-      })
-    })
-}
-
 /** What each lexeme is worth, and those that do not name the medium. */
 const weighed = (
   all: ReadonlyArray<Counted>,
@@ -321,7 +295,7 @@ export class QueryReader extends Context.Service<
       const [apart, aboutOf] = [makeApart(vocabulary), makeAboutOf(vocabulary)]
       const translatedOf = makeTranslated(vocabulary)
 
-      const readAnew = Effect.fnUntraced(function* (
+      const read = Effect.fnUntraced(function* (
         query: string,
         state: IndexState
       ): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
@@ -382,7 +356,7 @@ export class QueryReader extends Context.Service<
         }
       }, withSpanIfSampled("readQuery"))
 
-      return QueryReader.of({ read: keepReadings(vocabulary, readAnew) })
+      return QueryReader.of({ read })
     })
   ).pipe(Layer.provide(Vocabulary.layer))
 }

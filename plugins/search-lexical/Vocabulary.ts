@@ -211,8 +211,6 @@ export class Vocabulary extends Context.Service<
       words: ReadonlyArray<string>,
       state: IndexState
     ) => Effect.Effect<ReadonlyMap<string, TermInterpretation>, SqlError.SqlError>
-    /** Number of cache misses: a result computed while it did not change came from the cache alone. */
-    readonly asked: () => number
   }
 >()("tollkeeper/search-lexical/Vocabulary") {
   static readonly layer = Layer.effect(
@@ -225,7 +223,6 @@ export class Vocabulary extends Context.Service<
       const readings = new LruCache<string, ReadonlyArray<Counted>>({ name: "word-readings", capacity: keptMax })
       const found = new LruCache<string, Alternatives | null>({ name: "word-substitutes", capacity: keptMax })
       const meanings = new LruCache<string, TermInterpretation>({ name: "word-meanings", capacity: keptMax })
-      let asks = 0
 
       const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
         const now = `${language} ${refreshedAt.getTime()}`
@@ -239,7 +236,6 @@ export class Vocabulary extends Context.Service<
       const read = Effect.fnUntraced(function* (words: ReadonlyArray<string>, state: IndexState) {
         forgetOlder(state)
         const unread = [...new Set(words)].filter((word) => readings.get(word) === undefined)
-        if (unread.length > 0) asks += 1
         const found: ReadonlyMap<string, ReadonlyArray<Counted>> = unread.length === 0
           ? new Map()
           : yield* readWords(sql, unread, state)
@@ -253,7 +249,6 @@ export class Vocabulary extends Context.Service<
         const asked = lexemes.filter((lexeme) => lexeme.length >= substituteLengthMin).slice(0, substitutesMax)
         const unknown = asked.filter((lexeme) => found.get(lexeme) === undefined)
         if (unknown.length > 0) {
-          asks += 1
           const observed = yield* Effect.timeoutOption(alternatives(sql, unknown, state.language), substituteTimeout)
           for (const [lexeme, instead] of Option.getOrElse(observed, () => [])) found.set(lexeme, instead ?? null)
         }
@@ -264,7 +259,6 @@ export class Vocabulary extends Context.Service<
         forgetOlder(state)
         const asked = [...new Set(words)].slice(0, alikeWordsMax)
         const unread = asked.filter((word) => meanings.get(word) === undefined)
-        if (unread.length > 0) asks += 1
         const like = yield* Effect.forEach(unread, (word) => search.similarTerms(word, wordLikenessMin))
         const seen = like.map((words) => words?.slice(0, similarCandidatesMax))
         const all = new Set(seen.flatMap((words) => (words ?? []).map(({ word }) => word)))
@@ -280,7 +274,7 @@ export class Vocabulary extends Context.Service<
         return new Map(asked.map((word) => [word, meanings.peek(word) ?? noInterpretation]))
       })
 
-      return Vocabulary.of({ read, substitutes, meant, asked: () => asks })
+      return Vocabulary.of({ read, substitutes, meant })
     })
   )
 }

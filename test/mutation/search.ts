@@ -287,6 +287,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   readBy("leaves are no form of a leaf", "(?:ve?|fe?)$/u", "(?:xx)$/u"),
   known("a word's own forms are alike to it", "own.every(({ lexeme }) => lexeme !== counted.lexeme)", "true"),
+  known("words outlive the statistics", "if (now === asOf) return", 'if (asOf !== "") return'),
   known("a missing provider of similar words is cached", "if (seen[at] === undefined) continue", "seen[at] ??= []"),
   fedBack("the best documents expand nothing", "const share = 0.4", "const share = 0"),
   split("a repeated word counts without end", "if (seen >= bounds.timesMax) continue", ""),
