@@ -624,6 +624,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a short rest cut shorter", "millis < restTogetherMin ||", ""]
   ]),
+  ...guards("kernel/effect/circuitBreaker.ts", "test/kernel/setClock.test.ts", [
+    ["a circuit's open time by the machine's clock", "currentTimeMillis: {", "monotonicUnused: {"]
+  ]),
+  ...guards("kernel/effect/circuitBreaker.ts", "test/kernel/effect/circuitBreaker.test.ts", [
+    ["an ignored error opens the circuit", "isIgnored) ? Breaker.ignored :", "isIgnored) ? Breaker.failure() :"],
+    ["a probed circuit is not open", 'state._tag === "HalfOpen" && state.probing', "false"]
+  ]),
   ...guards("kernel/time/monotonicMillis.ts", "test/kernel/setClock.test.ts", [
     [
       "rests by the machine's clock",

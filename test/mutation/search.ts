@@ -80,8 +80,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const asked = requests[provider](model, query, texts)",
     "const asked = requests.http(model, query, texts)"
   ),
-  rerankers("a failing reranker is asked by every search", "if (now < state.openUntil)", "if (false as boolean)"),
-  rerankers("concurrent searches for the reranker are unbounded", "state.atWork >= concurrentMax", "false"),
+  rerankers("a failing reranker is asked by every search", "circuit.run(order)", "order"),
+  rerankers("concurrent searches for the reranker are unbounded", "inFlight >= concurrentMax", "false"),
   rerankers("twins ask twice", "if (running !== undefined) return yield* Deferred.await(running)", ""),
   fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true"),
   fusedBy("a branch whose best hit is weak has found something", "best < bestMin ? Infinity", "best < 0 ? Infinity"),

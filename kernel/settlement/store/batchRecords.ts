@@ -2,8 +2,9 @@
 // together: those of one principal are one statement, under one reservation of the budget. It stores all or nothing.
 // Where a lease is lost, a bound is reached or a payment is known already, each is recorded separately, with an answer
 // of its own: no settlement depends on another's. A lost connection and a statement timeout leave all of them as
-// unknown as one. No principal waits for another's: a locked row of the budget belongs to one principal. A single birth is
-// the repository's own statement: as a batch of one it takes 39 to 46 % longer on PostgreSQL and 27 to 29 % on PGlite.
+// unknown as one. No principal waits for another's: a locked row of the budget belongs to one principal. A single birth
+// is the repository's own statement: as a batch of one it takes 39 to 46 % longer on PostgreSQL and 27 to 29 % on
+// PGlite.
 import { Cause, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"

@@ -2,7 +2,8 @@
 // its semantic half, and then lets one trial request through. Errors caused by the input do not count. A slow endpoint
 // is skipped by searches that have other branches to answer with: it is probed in the background, now and then, until
 // an answer comes in time.
-import { Context, Effect, Exit, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import { makeCircuitBreaker } from "../../../kernel/effect/circuitBreaker.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { EmbeddingFailed } from "./Embedder.ts"
 
@@ -30,52 +31,39 @@ export class CircuitBreaker extends Context.Service<
   }
 >()("tollkeeper/search-semantic/Breaker") {
   static readonly layer = ({ failures, millis }: CircuitBreakerOptions) =>
-    Layer.sync(CircuitBreaker, () => {
-      let inRow = 0
-      let openUntil = 0
-      let trouble: string | undefined
-      /** Undefined while the endpoint answers in time. */
-      let probeAt: number | undefined
-      const succeeded = (): void => {
-        inRow = 0
-        openUntil = 0
-        trouble = undefined
-      }
-      const failed = Effect.fnUntraced(function* (error: EmbeddingFailed) {
-        inRow += 1
-        trouble = error.message
-        if (inRow >= failures) openUntil = (yield* monotonicMillis) + millis
-      })
-      return CircuitBreaker.of({
-        isOpen: Effect.map(monotonicMillis, (now) => now < openUntil),
-        trouble: () => trouble ?? (probeAt === undefined ? undefined : "the endpoint is slow"),
-        pace: Effect.map(monotonicMillis, (now) => {
-          if (probeAt === undefined) return "fast"
-          if (now < probeAt) return "slow"
-          probeAt = now + probeMillis
-          return "probe"
-        }),
-        answered: (inTime) =>
-          Effect.map(monotonicMillis, (now) => {
-            probeAt = inTime ? undefined : now + probeMillis
+    Layer.effect(
+      CircuitBreaker,
+      Effect.gen(function* () {
+        let trouble: string | undefined
+        /** Undefined while the endpoint answers in time. */
+        let probeAt: number | undefined
+        const { isOpen, run } = yield* makeCircuitBreaker<EmbeddingFailed>({
+          failures,
+          openMillis: millis,
+          isIgnored: ({ perhapsTheTexts }) => perhapsTheTexts,
+          refused: () =>
+            new EmbeddingFailed({ message: `the endpoint is left alone: ${trouble}`, perhapsTheTexts: false })
+        })
+        const noteTrouble = <A>(effect: Effect.Effect<A, EmbeddingFailed>) =>
+          Effect.tapError(
+            Effect.tap(effect, () => Effect.sync(() => (trouble = undefined))),
+            ({ message, perhapsTheTexts }) => Effect.sync(() => (trouble = perhapsTheTexts ? trouble : message))
+          )
+        return CircuitBreaker.of({
+          isOpen,
+          trouble: () => trouble ?? (probeAt === undefined ? undefined : "the endpoint is slow"),
+          pace: Effect.map(monotonicMillis, (now) => {
+            if (probeAt === undefined) return "fast"
+            if (now < probeAt) return "slow"
+            probeAt = now + probeMillis
+            return "probe"
           }),
-        run: Effect.fnUntraced(function* (effect) {
-          const now = yield* monotonicMillis
-          if (now < openUntil) {
-            const message = `the endpoint is left alone: ${trouble}`
-            return yield* new EmbeddingFailed({ message, perhapsTheTexts: false })
-          }
-          // While it is half open, one request tries and the others are still kept away.
-          if (inRow >= failures) openUntil = now + millis
-          const exit = yield* Effect.exit(effect)
-          if (Exit.isSuccess(exit)) {
-            succeeded()
-            return exit.value
-          }
-          const error = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
-          if (error !== undefined && !error.perhapsTheTexts) yield* failed(error)
-          return yield* Effect.failCause(exit.cause)
+          answered: (inTime) =>
+            Effect.map(monotonicMillis, (now) => {
+              probeAt = inTime ? undefined : now + probeMillis
+            }),
+          run: (effect) => run(noteTrouble(effect))
         })
       })
-    })
+    )
 }

@@ -5,7 +5,7 @@
 import { Context, Deferred, Effect, Exit, Layer, Option } from "effect"
 import { HttpClient } from "effect/http"
 import { Settings } from "../../../../kernel/config/Settings.ts"
-import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
+import { makeCircuitBreaker } from "../../../../kernel/effect/circuitBreaker.ts"
 import { type ResourceDocument, SearchSettings } from "../../contract.ts"
 import { rerank, RerankingFailed } from "./rerank.ts"
 
@@ -17,26 +17,26 @@ const restMillis = 10_000
 
 type Order = Effect.Effect<ReadonlyArray<number>, RerankingFailed>
 
-/** The concurrency limit and circuit breaker of one endpoint. */
-const leash = () => {
-  const state = { atWork: 0, failures: 0, openUntil: 0 }
-  const flights = new Map<string, Deferred.Deferred<ReadonlyArray<number>, RerankingFailed>>()
-
-  const run = Effect.fnUntraced(function* (order: Order): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
-    const now = yield* monotonicMillis
-    if (now < state.openUntil)
-      return yield* new RerankingFailed({ message: "circuit open: the reranker failed repeatedly" })
-    if (state.atWork >= concurrentMax)
-      return yield* new RerankingFailed({ message: "too many reranking requests are in flight" })
-    // While it is half open, one search tries and the others are refused.
-    if (state.failures >= failuresMax) state.openUntil = now + restMillis
-    state.atWork += 1
-    const exit = yield* Effect.exit(order).pipe(Effect.ensuring(Effect.sync(() => (state.atWork -= 1))))
-    state.failures = Exit.isSuccess(exit) ? 0 : state.failures + 1
-    if (state.failures === 0) state.openUntil = 0
-    else if (state.failures >= failuresMax) state.openUntil = (yield* monotonicMillis) + restMillis
-    return yield* exit
+/** The concurrency limit, circuit breaker and single flight of one endpoint. */
+const makeShared = Effect.gen(function* () {
+  const circuit = yield* makeCircuitBreaker<RerankingFailed>({
+    failures: failuresMax,
+    openMillis: restMillis,
+    refused: () => new RerankingFailed({ message: "circuit open: the reranker failed repeatedly" })
   })
+  const flights = new Map<string, Deferred.Deferred<ReadonlyArray<number>, RerankingFailed>>()
+  let inFlight = 0
+
+  const run = (order: Order): Order =>
+    Effect.suspend(() => {
+      if (inFlight >= concurrentMax)
+        return Effect.fail(new RerankingFailed({ message: "too many reranking requests are in flight" }))
+      inFlight += 1
+      return Effect.ensuring(
+        circuit.run(order),
+        Effect.sync(() => (inFlight -= 1))
+      )
+    })
 
   return Effect.fnUntraced(function* (
     flight: string,
@@ -54,7 +54,7 @@ const leash = () => {
       })
     )
   })
-}
+})
 
 export class Reranker extends Context.Service<
   Reranker,
@@ -71,9 +71,9 @@ export class Reranker extends Context.Service<
       const { reranking } = yield* SearchSettings
       const client = yield* HttpClient.HttpClient
       const key = reranking.api_key_env === undefined ? Option.none() : (yield* Settings).secret(reranking.api_key_env)
-      const share = leash()
       const { provider } = reranking
       if (provider === "none") return Reranker.of({ topK: 0, order: () => Effect.succeed([]) })
+      const share = yield* makeShared
       return Reranker.of({
         topK: reranking.top_k,
         order: (query, documents) =>
