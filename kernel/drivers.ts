@@ -36,6 +36,7 @@ import { EventStreams } from "./payment/http/EventStreams.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
 import { reportReplica } from "./payment/report/reportReplica.ts"
+import { reportReconcilers } from "./payment/report/reportReconcilers.ts"
 import { reportSponsor } from "./payment/report/reportSponsor.ts"
 import { watchBudget } from "./payment/report/watchBudget.ts"
 import * as PaymentRoutes from "./payment/http/Routes.ts"
@@ -282,6 +283,7 @@ const payment = define({
     ),
     Layer.effectDiscard(reportSponsor),
     Layer.effectDiscard(reportReplica),
+    Layer.effectDiscard(reportReconcilers),
     Layer.effectDiscard(watchBudget)
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Facilitator.layer, EventStreams.layer, MetricReadings.layer)),

@@ -3,9 +3,9 @@
 // of a turn is an external condition (a lost database, a silent ledger): it is logged as a warning, and the next tick
 // retries; a repeated failure is logged once a minute, and so is its end. A defect is a bug and goes to the supervisor.
 // Wake-ups that arrive during a turn are kept: exactly one more turn follows. Long rests end together, so that an idle
-// process wakes once for many turns.
-import { Duration, Effect, Option, Queue, type Scope } from "effect"
-import { Supervisor } from "./Supervisor.ts"
+// process wakes once for many turns. The last turn is published with the actor's state: when, why, how long, outcome.
+import { Clock, Duration, Effect, Exit, Option, Queue, type Scope } from "effect"
+import { type LastRun, Supervisor } from "./Supervisor.ts"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
 export interface ReconcilerSpec<E, R> {
@@ -45,6 +45,23 @@ const restOf = (every: Duration.Duration) =>
 const errorMessage = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
 
+/** Publishes each run of a turn; an interrupted one has no outcome. */
+const makePublished = () => {
+  let lastRun: LastRun | undefined
+  const publish = <E, R>(cause: LastRun["cause"], turn: Effect.Effect<void, E, R>): Effect.Effect<void, E, R> =>
+    Effect.flatMap(monotonicMillis, (begun) =>
+      Effect.onExit(turn, (exit) =>
+        Effect.gen(function* () {
+          if (Exit.hasInterrupts(exit)) return
+          const [endedAtMillis, ended] = [yield* Clock.currentTimeMillis, yield* monotonicMillis]
+          const outcome = Exit.isSuccess(exit) ? "succeeded" : "failed"
+          lastRun = { endedAtMillis, endedMonotonicMillis: ended, durationMillis: ended - begun, cause, outcome }
+        })
+      )
+    )
+  return { publish, lastRun: () => lastRun }
+}
+
 /** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs immediately. */
 export const reconciler = Effect.fnUntraced(function* <E, R>(
   spec: ReconcilerSpec<E, R>
@@ -64,20 +81,23 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
     failing = undefined
     return Effect.logInfo(`turn of ${spec.id} succeeds again`)
   })
-  const turn = spec.turn.pipe(
-    Effect.matchEffect({ onFailure: failed, onSuccess: () => succeeded }),
-    // A turn that finds nothing to do would send spans for ever; what it does for a payment continues that one's trace.
-    Effect.withTracerEnabled(false)
-  )
+  const { lastRun, publish } = makePublished()
+  const turn = (cause: LastRun["cause"]) =>
+    publish(cause, spec.turn).pipe(
+      Effect.matchEffect({ onFailure: failed, onSuccess: () => succeeded }),
+      // A turn that finds nothing to do would send spans for ever; what it does for a payment continues that trace.
+      Effect.withTracerEnabled(false)
+    )
   const { gather } = spec
   const debounced = gather === undefined ? Effect.void : Effect.andThen(Effect.sleep(gather), Queue.clear(wakes))
-  const run = Effect.forever(
-    Effect.gen(function* () {
-      yield* turn
+  const run = Effect.gen(function* () {
+    yield* turn("start")
+    while (true) {
       const woken = yield* Effect.timeoutOption(Queue.take(wakes), yield* Effect.flatMap(every, restOf))
       if (Option.isSome(woken)) yield* debounced
-    })
-  )
-  yield* supervisor.start({ id: spec.id, restart: "permanent", run })
+      yield* turn(Option.isSome(woken) ? "wake" : "timer")
+    }
+  })
+  yield* supervisor.start({ id: spec.id, restart: "permanent", run, lastRun })
   return { wake: Effect.asVoid(Queue.offer(wakes, undefined)) }
 })

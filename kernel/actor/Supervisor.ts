@@ -14,6 +14,16 @@ export class ActorGaveUp extends Schema.TaggedError<ActorGaveUp>()("ActorGaveUp"
   cause: Schema.Defect()
 }) {}
 
+/** What a reconciler published of its last turn. */
+export interface LastRun {
+  /** Its end: Unix milliseconds, and monotonic milliseconds for its age. */
+  readonly endedAtMillis: number
+  readonly endedMonotonicMillis: number
+  readonly durationMillis: number
+  readonly cause: "start" | "timer" | "wake"
+  readonly outcome: "succeeded" | "failed"
+}
+
 export interface ActorSpec<R> {
   /** Unique within its plugin. */
   readonly id: string
@@ -24,12 +34,16 @@ export interface ActorSpec<R> {
   readonly restartsWindow?: Duration.Input
   /** The actor's life. It takes no input and has no expected failure: those are handled inside a turn. */
   readonly run: Effect.Effect<void, never, R>
+  /** A reconciler's last turn; undefined before the first has ended. */
+  readonly lastRun?: () => LastRun | undefined
 }
 
 export interface ActorState {
   readonly actor: string
   readonly state: "running" | "ended" | "gave-up"
   readonly restarts: number
+  /** Absent of an actor that has no turns, and before the first has ended. */
+  readonly lastRun?: LastRun
 }
 
 /** 100 ms, doubled with each recent death, at most 5 s. */
@@ -49,6 +63,7 @@ export class Supervisor extends Context.Service<
     Supervisor,
     Effect.gen(function* () {
       const states = new Map<string, ActorState>()
+      const lastRuns = new Map<string, () => LastRun | undefined>()
       const escalation = yield* Deferred.make<never, ActorGaveUp>()
 
       const supervise = Effect.fnUntraced(function* <R>(
@@ -90,14 +105,20 @@ export class Supervisor extends Context.Service<
         const actor = `${plugin}/${spec.id}`
         if (states.has(actor)) return yield* Effect.die(new Error(`two actors are named ${actor}`))
         states.set(actor, { actor, state: "running", restarts: 0 })
-        yield* Effect.addFinalizer(() => Effect.sync(() => states.delete(actor)))
+        if (spec.lastRun !== undefined) lastRuns.set(actor, spec.lastRun)
+        yield* Effect.addFinalizer(() => Effect.sync(() => (lastRuns.delete(actor), states.delete(actor))))
         yield* Effect.forkScoped(supervise(actor, spec).pipe(Effect.annotateLogs({ actor })))
       })
 
       return Supervisor.of({
         start,
         escalated: Deferred.await(escalation),
-        actors: Effect.sync(() => [...states.values()])
+        actors: Effect.sync(() =>
+          [...states.values()].map((state) => {
+            const lastRun = lastRuns.get(state.actor)?.()
+            return lastRun === undefined ? state : { ...state, lastRun }
+          })
+        )
       })
     })
   )

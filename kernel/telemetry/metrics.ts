@@ -201,6 +201,25 @@ export const caches = {
   })
 } as const
 
+/** The last turns of reconcilers; an actor's label is its plugin and id. */
+export const reconciling = {
+  lastRunSeconds: gauge("tollkeeper_reconciler_last_run_seconds", {
+    unit: "seconds",
+    labels: ["actor"],
+    help: "Seconds since a reconciler's last run ended, by actor."
+  }),
+  durationSeconds: gauge("tollkeeper_reconciler_last_run_duration_seconds", {
+    unit: "seconds",
+    labels: ["actor"],
+    help: "How long a reconciler's last run took, by actor."
+  }),
+  failing: gauge("tollkeeper_reconciler_failing", {
+    unit: "yes or no",
+    labels: ["actor"],
+    help: "1 if a reconciler's last run failed, else 0, by actor."
+  })
+} as const
+
 /** The process; names are those that every exporter of Prometheus has. */
 export const host = {
   build: gauge("tollkeeper_build_info", {
@@ -214,6 +233,6 @@ export const host = {
 } as const
 
 /** All of them, in the order in which they are read. */
-export const metrics = [traffic, settling, rotating, money, ledger, storage, caches, host].flatMap((group) =>
-  Object.values(group)
+export const metrics = [traffic, settling, rotating, money, ledger, storage, caches, reconciling, host].flatMap(
+  (group) => Object.values(group)
 )

@@ -36,6 +36,16 @@ export const ChannelShown = Schema.Struct({
   claimed: Schema.Boolean.annotate({ description: "Whether a running facilitator uses it." })
 }).annotate({ identifier: "ChannelShown" })
 
+const ActorShown = Schema.Struct({
+  actor: Schema.String,
+  state: Schema.String,
+  restarts: Schema.Int,
+  last_run_at: maybeMoment.annotate({ description: "When its last run ended; null without one." }),
+  last_run_cause: Schema.NullOr(text("`start`, `timer` or `wake`.")),
+  last_run_ms: Schema.NullOr(whole("How long its last run took.")),
+  last_run_outcome: Schema.NullOr(text("`succeeded` or `failed`; the log has the cause of a failure."))
+}).annotate({ identifier: "ActorShown" })
+
 export const FacilitatorStatus = Schema.Struct({
   in_flight: Schema.Array(
     Schema.Struct({ ...Denomination, settlements: units("Open ones."), amount: units("Atomic units.") })
@@ -69,7 +79,7 @@ export const FacilitatorStatus = Schema.Struct({
   plugins: Schema.Array(
     Schema.Struct({ id: Schema.String, state: Schema.String, detail: Schema.NullOr(Schema.String) })
   ),
-  actors: Schema.Array(Schema.Struct({ actor: Schema.String, state: Schema.String, restarts: Schema.Int }))
+  actors: Schema.Array(ActorShown)
 }).annotate({ identifier: "FacilitatorStanding" })
 
 export const SettlementHistory = Schema.Struct({

@@ -17,7 +17,7 @@ import {
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { spendable } from "../../kernel/settlement/sponsor/sponsorProblem.ts"
-import { Supervisor } from "../../kernel/actor/Supervisor.ts"
+import { type ActorState, Supervisor } from "../../kernel/actor/Supervisor.ts"
 import type { ChannelShown, SettlementHistory, FacilitatorStatus, WithoutEnd } from "./OperatorWire.ts"
 
 const denomination = (assets: ReadonlyMap<string, Asset>, asset: string) => ({
@@ -58,6 +58,21 @@ const shownWithoutEnd =
     principal: record.principal,
     reason: Option.getOrNull(Option.map(record.reason, (word) => encodeReason(word, dialect)))
   })
+
+const shownActor = ({
+  actor,
+  lastRun,
+  restarts,
+  state
+}: ActorState): (typeof FacilitatorStatus.Type)["actors"][number] => ({
+  actor,
+  state,
+  restarts,
+  last_run_at: lastRun === undefined ? null : new Date(lastRun.endedAtMillis).toISOString(),
+  last_run_cause: lastRun?.cause ?? null,
+  last_run_ms: lastRun?.durationMillis ?? null,
+  last_run_outcome: lastRun?.outcome ?? null
+})
 
 const feesOf = (
   day: string,
@@ -120,7 +135,7 @@ export const readStatus = Effect.gen(function* () {
       channels: channels.map(shownChannel),
       without_end: withoutEnd.map(shownWithoutEnd(network.assets, dialect, now)),
       plugins: plugins.all().map(({ detail, id, state }) => ({ id, state, detail: detail ?? null })),
-      actors: [...(yield* supervisor.actors)]
+      actors: (yield* supervisor.actors).map(shownActor)
     } satisfies typeof FacilitatorStatus.Type
   })
 })

@@ -8,12 +8,15 @@ import { readdirSync, statfsSync } from "node:fs"
 import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import { resolve } from "node:path"
+import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
+import { lastRunsOf } from "../../kernel/payment/report/reportReconcilers.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { sentenceOf } from "../sentence.ts"
 import {
   answer,
@@ -158,6 +161,18 @@ const examineSponsor = Effect.gen(function* () {
   ]
 })
 
+/** Only a running facilitator has reconcilers. */
+const examineReconcilers = Effect.gen(function* () {
+  const within = yield* Within
+  const supervisor = within === undefined ? Option.none() : Context.getOption(within.services, Supervisor)
+  if (Option.isNone(supervisor)) return []
+  return lastRunsOf(yield* supervisor.value.actors, yield* monotonicMillis).map(({ actor, isFailing, sentence }) =>
+    isFailing
+      ? warning("reconciler", `${actor} ${sentence}`, "the log has the cause; the next run tries again")
+      : ok("reconciler", `${actor} ${sentence}`)
+  )
+})
+
 const examineKeys = Effect.gen(function* () {
   const { callers, operators } = (yield* Keys).listed()
   const unlabelled = callers.filter((principal) => /^[0-9a-f]{16}$/.test(principal)).length
@@ -222,7 +237,8 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
     yield* orError("keys", config, examineKeys.pipe(on(keys))),
     yield* orError("database", database, examineDatabase.pipe(on(databaseOf(place)))),
     yield* orError("network", config, examineNetwork.pipe(on(network))),
-    yield* orError("sponsor", "fix the RPC first", examineSponsor)
+    yield* orError("sponsor", "fix the RPC first", examineSponsor),
+    yield* orError("reconciler", "see the log of the facilitator", examineReconcilers)
   ].flat()
 })
 
@@ -241,4 +257,8 @@ export const doctor = Command.make(
         message: `${errors} of ${findings.length} checks failed; follow the remedy in each line`
       })
   })
-).pipe(Command.withDescription("Check RPC, clock, database, migrations, extensions, balances, keys, port and disk"))
+).pipe(
+  Command.withDescription(
+    "Check RPC, clock, database, migrations, extensions, balances, reconcilers, keys, port and disk"
+  )
+)

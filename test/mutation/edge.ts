@@ -622,7 +622,13 @@ export const mutations: ReadonlyArray<Mutation> = [
       "millis - ((now + millis) % restTogetherStep)",
       "millis + ((now + millis) % restTogetherStep)"
     ],
-    ["a short rest cut shorter", "millis < restTogetherMin ||", ""]
+    ["a short rest cut shorter", "millis < restTogetherMin ||", ""],
+    ["each run is by timer", 'Option.isSome(woken) ? "wake" : "timer"', '"timer"'],
+    ["a failed run is published as done", 'Exit.isSuccess(exit) ? "succeeded" : "failed"', '"succeeded"']
+  ]),
+  ...guards("kernel/payment/report/reportReconcilers.ts", "test/kernel/payment/report/reportReconcilers.test.ts", [
+    ["readiness of any length", "runs.slice(0, shownMax)", "runs"],
+    ["a failing reconciler is ready", 'failing.length === 0 ? "ready" : "degraded"', '"ready"']
   ]),
   ...guards("kernel/effect/circuitBreaker.ts", "test/kernel/setClock.test.ts", [
     ["a circuit's open time by the machine's clock", "currentTimeMillis: {", "monotonicUnused: {"]

@@ -96,8 +96,16 @@ describe("beside a running facilitator", () => {
   it("doctor checks everything, and says what to do about its findings", { timeout: 240_000 }, async () => {
     const findings = JSON.parse((await ask("doctor", "--json")).stdout) as ReadonlyArray<Record<string, string>>
     expect(new Set(findings.map(({ check }) => check))).toEqual(
-      new Set(["disk", "port", "keys", "database", "migrations", "extensions", "RPC 1", "clock", "sponsor", "channels"])
+      new Set([
+        ...["disk", "port", "keys", "database", "migrations", "extensions", "RPC 1", "clock", "sponsor", "channels"],
+        "reconciler"
+      ])
     )
+    expect(findings).toContainEqual({
+      check: "reconciler",
+      state: "ok",
+      detail: expect.stringMatching(/^\S+\/retention succeeded \d+ s ago by (start|timer|wake) in \d+ ms$/)
+    })
     for (const { remedy, state } of findings) if (state !== "ok") expect(remedy).toMatch(/\w/)
     const away = await run(
       ...["doctor", "--profile", "self-hosted", "--state", join(folder, "nowhere"), "--json"],

@@ -1,8 +1,9 @@
 // Refreshes the gauges of state on demand: on a scrape of /metrics, or an exporter's interval. Counters and histograms
-// are measured where things happen. At most two statements, bounded in time; ledger and sponsor are read from memory.
-// While the database does not answer, the previous values stay, and a metric says so.
+// are measured where things happen. At most two statements, bounded in time; ledger, sponsor and reconcilers are read
+// from memory. While the database does not answer, the previous values stay, and a metric says so.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { readCaches } from "../../cache/LruCache.ts"
+import { Supervisor } from "../../actor/Supervisor.ts"
 import { Network } from "../../config/Network.ts"
 import { Database } from "../../database/Database.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
@@ -12,7 +13,8 @@ import { OperatorReports } from "../../settlement/operators/OperatorReports.ts"
 import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import { spendable } from "../../settlement/sponsor/sponsorProblem.ts"
 import { measure } from "../../telemetry/Measure.ts"
-import { caches, host, ledger, money, settling, storage, traffic } from "../../telemetry/metrics.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
+import { caches, host, ledger, money, reconciling, settling, storage, traffic } from "../../telemetry/metrics.ts"
 import { Schemes } from "../Scheme.ts"
 
 /** Timeout of the database reads. */
@@ -113,6 +115,18 @@ const readQueue = Effect.gen(function* () {
   })
 })
 
+const readReconcilers = Effect.map(Supervisor, ({ actors }) =>
+  Effect.gen(function* () {
+    const now = yield* monotonicMillis
+    for (const { actor, lastRun } of yield* actors) {
+      if (lastRun === undefined) continue
+      yield* measure(reconciling.lastRunSeconds, (now - lastRun.endedMonotonicMillis) / 1_000, { actor })
+      yield* measure(reconciling.durationSeconds, lastRun.durationMillis / 1_000, { actor })
+      yield* measure(reconciling.failing, lastRun.outcome === "failed" ? 1 : 0, { actor })
+    }
+  })
+)
+
 const readProcess = Effect.gen(function* () {
   const facts = yield* ProcessUsage
   if (facts === undefined) return Effect.void
@@ -168,6 +182,7 @@ export class MetricReadings extends Context.Service<
         yield* readSponsor,
         yield* readConnections,
         yield* readQueue,
+        yield* readReconcilers,
         yield* readProcess,
         yield* measureCaches,
         readLedger(clock)

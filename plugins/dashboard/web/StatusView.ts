@@ -20,6 +20,16 @@ interface WithoutEnd extends Denomination {
   readonly reason: string | null
 }
 
+interface ActorShown {
+  readonly actor: string
+  readonly state: string
+  readonly restarts: number
+  readonly last_run_at: string | null
+  readonly last_run_cause: string | null
+  readonly last_run_ms: number | null
+  readonly last_run_outcome: string | null
+}
+
 interface ChannelShown {
   readonly number: number
   readonly address: string
@@ -55,7 +65,7 @@ export interface FacilitatorStatus {
   readonly channels: ReadonlyArray<ChannelShown>
   readonly without_end: ReadonlyArray<WithoutEnd>
   readonly plugins: ReadonlyArray<{ readonly id: string; readonly state: string; readonly detail: string | null }>
-  readonly actors: ReadonlyArray<{ readonly actor: string; readonly state: string; readonly restarts: number }>
+  readonly actors: ReadonlyArray<ActorShown>
 }
 
 const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
@@ -219,6 +229,32 @@ const Resize = (props: {
     )
   )
 
+/** An actor, and what a reconciler published of its last run. */
+const ActorLine = ({ one }: { readonly one: ActorShown }): VNode<any> =>
+  h(
+    "li",
+    null,
+    h(
+      "span",
+      null,
+      one.actor,
+      one.last_run_at === null
+        ? null
+        : h(
+            "span",
+            { class: "note" },
+            `Last run by ${one.last_run_cause}, ${one.last_run_ms} ms, `,
+            h(Moment, { at: one.last_run_at })
+          )
+    ),
+    h(
+      "span",
+      { class: "held" },
+      one.restarts === 0 ? null : h("span", { class: "quiet" }, `${counted(one.restarts, "restart")} `),
+      h(State, { word: one.last_run_outcome === "failed" ? "failed" : one.state })
+    )
+  )
+
 const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(
     "div",
@@ -240,19 +276,7 @@ const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
     h(
       "ul",
       { class: "columns" },
-      of.actors.map(({ actor, restarts, state }) =>
-        h(
-          "li",
-          { key: actor },
-          h("span", null, actor),
-          h(
-            "span",
-            { class: "held" },
-            restarts === 0 ? null : h("span", { class: "quiet" }, `${counted(restarts, "restart")} `),
-            h(State, { word: state })
-          )
-        )
-      )
+      of.actors.map((one) => h(ActorLine, { key: one.actor, one }))
     )
   )
 

@@ -2,6 +2,16 @@
 // and unit. So every metric has a panel, and no panel shows an unknown metric.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
 import { caches, host, ledger, money, rotating, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
+import {
+  host,
+  ledger,
+  money,
+  reconciling,
+  rotating,
+  settling,
+  storage,
+  traffic
+} from "../../../kernel/telemetry/metrics.ts"
 import { all } from "./registry.ts"
 
 type Panel = Readonly<Record<string, unknown>>
@@ -85,6 +95,7 @@ const kernel: ReadonlyArray<readonly [title: string, group: Readonly<Record<stri
   ["Ledger", ledger],
   ["Database and journal", storage],
   ["Caches", caches],
+  ["Reconcilers", reconciling],
   ["Process", host]
 ]
 

@@ -173,7 +173,47 @@ it.effect("a turn's typed failure retries on the next tick without counting rest
       })
       yield* TestClock.adjust("1 minute")
       expect(yield* Ref.get(turns)).toBe(61)
-      expect(yield* (yield* Supervisor).actors).toEqual([{ actor: "kernel/r", state: "running", restarts: 0 }])
+      expect(yield* (yield* Supervisor).actors).toMatchObject([{ actor: "kernel/r", state: "running", restarts: 0 }])
+    })
+  )
+)
+
+it.effect("publishes a reconciler's last run: when, why, how long, outcome", () =>
+  supervised(
+    Effect.gen(function* () {
+      const { actors } = yield* Supervisor
+      let isUnavailable = false
+      const turn = Effect.andThen(
+        Effect.sleep("200 millis"),
+        Effect.suspend(() => (isUnavailable ? Effect.fail("the ledger is silent") : Effect.void))
+      )
+      const { wake } = yield* reconciler({ id: "r", every: "5 seconds", turn })
+      const lastRun = Effect.map(actors, ([one]) => {
+        if (one?.lastRun === undefined) return undefined
+        const { cause, durationMillis, endedAtMillis, outcome } = one.lastRun
+        return [endedAtMillis, cause, durationMillis, outcome]
+      })
+      yield* TestClock.adjust("199 millis")
+      expect(yield* lastRun).toBeUndefined()
+      yield* TestClock.adjust("1 millis")
+      expect(yield* lastRun).toEqual([200, "start", 200, "succeeded"])
+      isUnavailable = true
+      yield* TestClock.adjust("5200 millis")
+      expect(yield* lastRun).toEqual([5_400, "timer", 200, "failed"])
+      isUnavailable = false
+      yield* wake
+      yield* TestClock.adjust("200 millis")
+      expect(yield* lastRun).toEqual([5_600, "wake", 200, "succeeded"])
+    })
+  )
+)
+
+it.effect("a turn that dies is published as failed", () =>
+  supervised(
+    Effect.gen(function* () {
+      yield* reconciler({ id: "r", every: "1 minute", turn: Effect.die("a bug") })
+      yield* TestClock.adjust("1 millis")
+      expect(yield* (yield* Supervisor).actors).toMatchObject([{ lastRun: { cause: "start", outcome: "failed" } }])
     })
   )
 )

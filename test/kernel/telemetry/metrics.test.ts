@@ -10,7 +10,7 @@ const endings = {
   bytes: /_bytes$/,
   count: /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind|_entries)$/,
   ledger: /_sequence$/,
-  "yes or no": /(_available|_stalled|_info|_current|_writable)$/
+  "yes or no": /(_available|_stalled|_info|_current|_writable|_failing)$/
 } as const
 
 describe("the register of metrics", () => {
@@ -31,6 +31,7 @@ describe("the register of metrics", () => {
     expect([...labels].sort()).toEqual(
       [
         "cache",
+        "actor",
         "consumer",
         "decision",
         "endpoint",

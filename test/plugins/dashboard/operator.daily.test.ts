@@ -97,6 +97,12 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(head).toMatch(/^by,/)
         expect(lines.filter((line) => line.startsWith("channels,"))).toHaveLength(status.channels.length)
         expect(lines.filter((line) => line.startsWith("actors,"))).toHaveLength(status.actors.length)
+        expect(status.actors.find(({ actor }: { actor: string }) => actor.endsWith("/retention"))).toMatchObject({
+          last_run_at: expect.stringMatching(/^\d{4}-.*Z$/),
+          last_run_cause: expect.stringMatching(/^(start|timer|wake)$/),
+          last_run_ms: expect.any(Number),
+          last_run_outcome: "succeeded"
+        })
         // The catalog reads the same facts as the live updates, independently.
         yield* eventually(
           Effect.map(facilitator.ask("/discovery/resources?limit=1000"), ({ json, text }) => {

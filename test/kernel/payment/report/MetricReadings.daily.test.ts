@@ -3,6 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Metric, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { LruCache } from "../../../../kernel/cache/LruCache.ts"
+import { Supervisor } from "../../../../kernel/actor/Supervisor.ts"
 import { Network } from "../../../../kernel/config/Network.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
 import { MetricReadings } from "../../../../kernel/payment/report/MetricReadings.ts"
@@ -25,6 +26,14 @@ const sponsorStatus = {
   channelsUsable: 2,
   channelStroopsLeast: 7_000_000n,
   oldestOpenSeconds: undefined
+}
+
+const lastRun = {
+  endedAtMillis: 0,
+  endedMonotonicMillis: 0,
+  durationMillis: 250,
+  cause: "timer",
+  outcome: "failed"
 }
 
 const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings>) => {
@@ -51,6 +60,13 @@ const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings
     Layer.succeed(Network, {
       id: "ledger:testnet",
       feeCeilings: (scheme: string) => ({ totalStroopsMax: scheme === "dear" ? 200_000n : 100_000n })
+    } as never),
+    Layer.succeed(Supervisor, {
+      actors: Effect.succeed([
+        { actor: "kernel/no-turns", state: "running", restarts: 0 },
+        { actor: "kernel/follower", state: "running", restarts: 0, lastRun },
+        { actor: "kernel/sweep", state: "running", restarts: 0, lastRun: { ...lastRun, outcome: "succeeded" } }
+      ])
     } as never),
     Layer.succeed(Schemes, { all: () => [{ scheme: "dear" }] } as never),
     Layer.succeed(ProcessUsage, {
@@ -97,6 +113,21 @@ it.effect("counts waiters by key, keyless callers as one, with bounded labels", 
       // A key without waiters is reported as 0 rather than at its last figure.
       expect(yield* value("tollkeeper_queue_waiting", { principal: "shop" })).toBe(0)
       expect(yield* value("tollkeeper_queue_waiting", { principal: "anonymous" })).toBe(0)
+    })
+  )
+)
+
+it.effect("reports each reconciler's last run: its age, duration and outcome", () =>
+  reading(() =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("3 seconds")
+      yield* (yield* MetricReadings).refresh
+      const actor = "kernel/follower"
+      expect(yield* value("tollkeeper_reconciler_last_run_seconds", { actor })).toBe(3)
+      expect(yield* value("tollkeeper_reconciler_last_run_duration_seconds", { actor })).toBe(0.25)
+      expect(yield* value("tollkeeper_reconciler_failing", { actor })).toBe(1)
+      expect(yield* value("tollkeeper_reconciler_failing", { actor: "kernel/sweep" })).toBe(0)
+      expect(yield* value("tollkeeper_reconciler_last_run_seconds", { actor: "kernel/no-turns" })).toBeUndefined()
     })
   )
 )

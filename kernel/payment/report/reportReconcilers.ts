@@ -1,0 +1,49 @@
+// What the reconcilers published of their last runs, for readiness and for operators: when, why, how long and with
+// which outcome. Causes of a failure are in the log: readiness is public.
+import { Effect } from "effect"
+import { type ActorState, type LastRun, Supervisor } from "../../actor/Supervisor.ts"
+import { Health, type HealthReport } from "../../health/Health.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
+
+/** Reconcilers of one report. */
+const shownMax = 64
+
+/** One run in words, such as `succeeded 2 s ago by timer in 12 ms`. */
+const sentenceOf = ({ cause, durationMillis, endedMonotonicMillis, outcome }: LastRun, now: number): string => {
+  const ageSeconds = Math.max(0, Math.round((now - endedMonotonicMillis) / 1_000))
+  return `${outcome} ${ageSeconds} s ago by ${cause} in ${durationMillis} ms`
+}
+
+export interface ReconcilerRun {
+  readonly actor: string
+  readonly isFailing: boolean
+  readonly sentence: string
+}
+
+/** Each reconciler's last run, failed ones first. */
+export const lastRunsOf = (actors: ReadonlyArray<ActorState>, now: number): ReadonlyArray<ReconcilerRun> =>
+  actors
+    .flatMap(({ actor, lastRun }) =>
+      lastRun === undefined
+        ? []
+        : [{ actor, isFailing: lastRun.outcome === "failed", sentence: sentenceOf(lastRun, now) }]
+    )
+    .toSorted((a, b) => Number(b.isFailing) - Number(a.isFailing) || (a.actor < b.actor ? -1 : 1))
+
+const reportOf = (runs: ReadonlyArray<ReconcilerRun>): HealthReport => {
+  const failing = runs.filter(({ isFailing }) => isFailing).map(({ actor }) => actor)
+  return {
+    state: failing.length === 0 ? "ready" : "degraded",
+    ...(failing.length === 0 ? {} : { detail: `the last run failed of ${failing.join(", ")}` }),
+    figures: Object.fromEntries(runs.slice(0, shownMax).map(({ actor, sentence }) => [actor, sentence]))
+  }
+}
+
+/** Registers the readiness report `reconcilers`, for as long as the Scope lives. */
+export const reportReconcilers = Effect.gen(function* () {
+  const { actors } = yield* Supervisor
+  const report = Effect.gen(function* () {
+    return reportOf(lastRunsOf(yield* actors, yield* monotonicMillis))
+  })
+  yield* (yield* Health).register("reconcilers", report)
+})
