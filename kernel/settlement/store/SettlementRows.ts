@@ -4,7 +4,14 @@ import { Base64 } from "effect/encoding"
 import type { Reservation } from "../../budget/Reservation.ts"
 import type { NetworkId } from "../../config/Network.ts"
 import type { Attempt, SettlementState } from "../state/Settlement.ts"
-import type { AdoptedSettlement, NewAttempt, NewSettlement, OpenRecord, SettlementRecord } from "./Settlements.ts"
+import type {
+  AdoptedSettlement,
+  NewAttempt,
+  NewSettlement,
+  OpenRecord,
+  SettlementRecord,
+  SettlementTerms
+} from "./Settlements.ts"
 
 /** The columns a record is read from, as SQL. */
 export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger,
@@ -140,8 +147,8 @@ export const attemptRow = (id: string, number: number, attempt: NewAttempt) => (
   recorded_ledger: attempt.recordedLedger
 })
 
-/** The row of a settlement that is born. */
-export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
+/** The columns that a new settlement and an adopted one share. */
+const termsRow = (settlement: SettlementTerms, { day, keyed, shard, stroops }: Reservation) => ({
   id: settlement.id,
   network: settlement.network,
   scheme: settlement.scheme,
@@ -154,20 +161,25 @@ export const bornRow = (settlement: NewSettlement, reservation: Reservation) => 
   payer: settlement.payer,
   pay_to: settlement.payTo,
   asset: settlement.asset,
-  amount_max: settlement.amountMax.toString(),
   amount: settlement.amount.toString(),
   resource_url: Option.getOrNull(settlement.resourceUrl),
   inner_hash: settlement.innerHash,
   sponsor: settlement.sponsor,
+  resource_fee_stroops: settlement.resourceFeeStroops,
+  budget_day: day,
+  budget_stroops: stroops,
+  budget_shard: shard,
+  budget_keyed: keyed
+})
+
+/** The row of a settlement that is born. */
+export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
+  ...termsRow(settlement, reservation),
+  amount_max: settlement.amountMax.toString(),
   channel: settlement.channel.address,
   channel_sequence: settlement.channel.sequence,
-  resource_fee_stroops: settlement.resourceFeeStroops,
   recorded_ledger: settlement.recordedLedger,
   deadline_at: new Date(settlement.deadlineAt),
-  budget_day: reservation.day,
-  budget_stroops: reservation.stroops,
-  budget_shard: reservation.shard,
-  budget_keyed: reservation.keyed,
   asked_at: maybeDate(settlement.steps?.askedAt),
   verified_at: maybeDate(settlement.steps?.verifiedAt),
   leased_at: maybeDate(settlement.steps?.leasedAt),
@@ -176,32 +188,12 @@ export const bornRow = (settlement: NewSettlement, reservation: Reservation) => 
 
 /** The row of a settlement that is born and ended in one statement. */
 export const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) => ({
-  id: settlement.id,
-  network: settlement.network,
-  scheme: settlement.scheme,
-  authorization_key: settlement.authorizationKey,
-  authorization_expires_ledger: settlement.authorizationExpiresLedger,
-  fingerprint: settlement.fingerprint,
-  principal: settlement.principal.owner,
-  budget_principal: settlement.principal.source,
-  identifier: Option.getOrNull(settlement.identifier),
-  payer: settlement.payer,
-  pay_to: settlement.payTo,
-  asset: settlement.asset,
+  ...termsRow(settlement, charge),
   amount_max: settlement.amount.toString(),
-  amount: settlement.amount.toString(),
-  resource_url: Option.getOrNull(settlement.resourceUrl),
-  inner_hash: settlement.innerHash,
-  sponsor: settlement.sponsor,
   channel: settlement.channel,
   channel_sequence: settlement.channelSequence,
-  resource_fee_stroops: settlement.resourceFeeStroops,
   recorded_ledger: settlement.ledger,
   deadline_at: new Date(settlement.closedAtSeconds * 1_000),
-  budget_day: charge.day,
-  budget_stroops: charge.stroops,
-  budget_shard: charge.shard,
-  budget_keyed: charge.keyed,
   state: "settled",
   ended_by: settlement.innerHash,
   resolved_at: new Date(settlement.closedAtSeconds * 1_000),

@@ -57,7 +57,8 @@ export interface SettlementRecord {
   readonly traceparent?: string | undefined
 }
 
-export interface NewSettlement {
+/** What a settlement is recorded with, whether it is new or adopted. */
+export interface SettlementTerms {
   readonly id: string
   readonly network: NetworkId
   readonly scheme: string
@@ -69,13 +70,16 @@ export interface NewSettlement {
   readonly payer: string
   readonly payTo: string
   readonly asset: string
-  readonly amountMax: bigint
   readonly amount: bigint
   readonly resourceUrl: Option.Option<string>
   readonly innerHash: string
   readonly sponsor: string
-  readonly channel: { readonly address: string; readonly fence: bigint; readonly sequence: bigint }
   readonly resourceFeeStroops: bigint
+}
+
+export interface NewSettlement extends SettlementTerms {
+  readonly amountMax: bigint
+  readonly channel: { readonly address: string; readonly fence: bigint; readonly sequence: bigint }
   readonly recordedLedger: number
   /** Unix milliseconds until which the first caller waits. */
   readonly deadlineAt: number
@@ -135,27 +139,11 @@ export type ResolveAnswer =
 export type AdoptAnswer = "Adopted" | "Known" | "TransactionTaken"
 
 /** A settlement found on the ledger after its record was lost: born and ended in one statement. */
-export interface AdoptedSettlement {
-  readonly id: string
-  readonly network: NetworkId
-  readonly scheme: string
-  readonly authorizationKey: string
-  readonly authorizationExpiresLedger: number
-  readonly fingerprint: string
-  readonly principal: Principal
-  readonly identifier: Option.Option<string>
-  readonly payer: string
-  readonly payTo: string
-  readonly asset: string
-  readonly amount: bigint
-  readonly resourceUrl: Option.Option<string>
-  readonly innerHash: string
+export interface AdoptedSettlement extends SettlementTerms {
   readonly outerHash: string
   readonly envelope: string
-  readonly sponsor: string
   readonly channel: string
   readonly channelSequence: bigint
-  readonly resourceFeeStroops: bigint
   readonly inclusionStroops: bigint
   readonly ledger: number
   readonly closedAtSeconds: number
