@@ -48,7 +48,6 @@ import { ChannelRows } from "./settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { KeyRotation } from "./settlement/channels/KeyRotation.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
-import { followWhileActive } from "./settlement/follower/followWhileActive.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { OperatorAuditLog } from "./settlement/operators/OperatorAuditLog.ts"
 import { Outcomes } from "./settlement/follower/Outcomes.ts"
@@ -215,6 +214,15 @@ const budget = define({
   summary: "The budget of sponsored fees.",
   needs: [databaseContract, configContract, factsContract, ledgerContract],
   layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Layer.provide(Budget.layer, budgetTime)))
+})
+
+/**
+ * A fact published here or by another replica may mean a new settlement: ledgers are followed closely from then on,
+ * also by the replica that holds the follower's lease, although no payment reaches it.
+ */
+const followWhileActive = Effect.gen(function* () {
+  const { attend } = yield* LedgerClock
+  yield* (yield* Facts).onPublished(attend)
 })
 
 const settlement = define({

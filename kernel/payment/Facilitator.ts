@@ -3,7 +3,7 @@
 // of its own; the caller only waits (`settle/settlePayment.ts`). Of identical requests in one process one settles
 // (`settle/SingleFlight.ts`). The answers are values, given within the settle timeout even when a dependency does not
 // answer; a payment never makes it fail.
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
@@ -20,18 +20,32 @@ import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
 import { unsupportedScheme, refuse } from "./answers.ts"
 import { logPaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
-import { withPayer } from "./withPayer.ts"
 import type { Payment } from "./Payment.ts"
-import { Schemes } from "./Scheme.ts"
+import type { Refusal } from "./Refusal.ts"
+import { type Scheme, Schemes } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
 import { SingleFlight } from "./settle/SingleFlight.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
 import { joinFlight } from "./settle/joinFlight.ts"
 import { SettlementWorker } from "./settle/SettlementWorker.ts"
-import { shutdownDeadline } from "./shutdownDeadline.ts"
 import { makeVerifyPayment } from "./verifyPayment.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
+
+/**
+ * Graceful shutdown: how long work in flight continues after SIGTERM. Longer than an outcome is waited for then, and
+ * shorter than the listener waits.
+ */
+const stoppingWait = Duration.millis(2_500)
+
+/** Ends when the process is asked to stop and work in flight has had its time. */
+const shutdownDeadline = Effect.map(ListenAt, ({ closing }) => Effect.andThen(closing, Effect.sleep(stoppingWait)))
+
+/** A refusal to settle names the payer where no check has: the address that claims to have signed. */
+const withPayer = (refused: Refusal, payment: Payment, scheme: Scheme): Refusal =>
+  Option.isSome(refused.payer)
+    ? refused
+    : { ...refused, payer: Option.map(scheme.authorization(payment), ({ payer }) => payer) }
 
 export class Facilitator extends Context.Service<
   Facilitator,

@@ -7,9 +7,9 @@ import process from "node:process"
 import { Network } from "../../kernel/config/Network.ts"
 import { SettingsRefused } from "../../kernel/config/Settings.ts"
 import * as Loader from "../../kernel/plugin/Loader.ts"
+import { CrashPoints, type Step, steps } from "../../kernel/settlement/CrashPoints.ts"
 import { makeCatalogue } from "../App.ts"
 import { type ClientForm, clients } from "../clientConfig.ts"
-import { crashAt } from "../crashAt.ts"
 import { greeting } from "../greeting.ts"
 import { familiesOf, listenForOperators } from "../listenForOperators.ts"
 import { isForPeople, progress } from "../logging.ts"
@@ -23,6 +23,20 @@ import { isTested } from "../system.mjs"
 import { version } from "../version.ts"
 import { defaulting, type CommandTarget, placeFlags, profileAt } from "./CommandTarget.ts"
 import { printConfig } from "./printConfig.ts"
+
+const isStep = (name: string): name is Step => (steps as ReadonlyArray<string>).includes(name)
+
+/** For tests only: crash points that kill this process at `name`, as a power cut would; none when it is absent. */
+const crashAt =
+  (name: string | undefined) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    name === undefined || !isStep(name)
+      ? effect
+      : Effect.provideService(effect, CrashPoints, (step: Step) =>
+          step === name
+            ? Effect.sync(() => void process.kill(process.pid, "SIGKILL")).pipe(Effect.andThen(Effect.never))
+            : Effect.void
+        )
 
 /** The facilitator's port in the shipped profiles. */
 const portDefault = 4022

@@ -231,7 +231,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/settlement/follower/applyDecision.ts", "test/runtime/platform/telemetry.daily.test.ts", [
     ["an outcome that no trace knows", '.pipe(continueTrace("settlement.outcome", record.traceparent))', ""]
   ]),
-  ...guards("kernel/payment/shutdownDeadline.ts", "test/runtime/stop.daily.test.ts", [
+  ...guards("kernel/payment/Facilitator.ts", "test/runtime/stop.daily.test.ts", [
     [
       "a request that is cut off by a stop",
       "Effect.andThen(closing, Effect.sleep(stoppingWait))",

@@ -1,8 +1,8 @@
 // The Grafana dashboard, generated from the metrics registry: a row for each group, a panel for each metric by its kind
 // and unit. So every metric has a panel, and no panel shows an unknown metric.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
-import { caches, host, ledger, money, rotating, settling, storage, traffic } from "../../../kernel/telemetry/metrics.ts"
 import {
+  caches,
   host,
   ledger,
   money,
