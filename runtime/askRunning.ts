@@ -3,6 +3,7 @@
 // that is not the running process's.
 import { Effect, Option, Schema } from "effect"
 import process from "node:process"
+import { answeredByProcess } from "./answeredBy.ts"
 import { Answered } from "./operatorWords.ts"
 import { databaseMark, type Instance, instancesOf } from "./state.ts"
 
@@ -23,9 +24,10 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>): boolean => {
   )
 }
 
-/** Has the running process run the command; undefined without one, or when it ended meanwhile. */
+/** Has the running process run the command, and says which it was; None without one, or when it ended meanwhile. */
 export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
-  const instance = instancesOf(flagIn(words, "state") ?? ".tollkeeper").find((one) => isMeant(one, words))
+  const folder = flagIn(words, "state") ?? ".tollkeeper"
+  const instance = instancesOf(folder).find((one) => isMeant(one, words))
   if (instance?.operators === undefined) return Option.none()
   const { key, url } = instance.operators
   const answer = yield* Effect.tryPromise(async () => {
@@ -36,5 +38,8 @@ export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<stri
     })
     return (await response.json()) as unknown
   }).pipe(Effect.option)
-  return Option.flatMap(answer, Schema.decodeUnknownOption(Answered))
+  return Option.map(Option.flatMap(answer, Schema.decodeUnknownOption(Answered)), (answered) => ({
+    ...answered,
+    by: answeredByProcess(folder, instance)
+  }))
 })

@@ -24,7 +24,8 @@ const commandLine = Effect.gen(function* () {
   const isHelp = words.some((word) => ["--help", "-h", "--wizard"].includes(word)) || isStandaloneCommand(words)
   const answered = isOperators && !isHelp ? yield* askRunning(words) : Option.none()
   if (Option.isNone(answered)) return yield* here
-  const { err, out, status } = answered.value
+  const { by, err, out, status } = answered.value
+  yield* Console.error(by)
   if (out !== "") yield* Console.log(out)
   if (err !== "") yield* Console.error(err)
   process.exitCode = status

@@ -107,8 +107,8 @@ const subjectOf = (error: object): string =>
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, " ").trim()
 
-/** The sentence of an expected error; undefined for a defect. */
-export const sentenceOf = (cause: Cause.Cause<unknown>): string | undefined => {
+/** The sentence of an expected error; undefined for a defect. `isAdvised` false leaves out the tag's remedy. */
+export const sentenceOf = (cause: Cause.Cause<unknown>, { isAdvised = true } = {}): string | undefined => {
   const error = Cause.squash(cause)
   if (field(error, "_tag") === "ListenFailed") return oneLine(ofPort(error as object))
   const reported = messageOf(error)
@@ -122,7 +122,7 @@ export const sentenceOf = (cause: Cause.Cause<unknown>): string | undefined => {
   }
   const tag = field(error, "_tag")
   if (typeof tag !== "string" || Cause.hasDies(cause)) return undefined
-  const remedy = remedies[tag]
+  const remedy = isAdvised ? remedies[tag] : undefined
   const words = reported === "" ? `${tag}, without a word of why` : reported
   const whole = `${subjectOf(error as object)}${words}`
   if (remedy === undefined || /`|--state|; \w/.test(whole)) return oneLine(whole)

@@ -11,7 +11,7 @@ import { Etag, HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { hostname } from "node:os"
 import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
-import { DatabaseSource } from "../kernel/database/DatabaseSource.ts"
+import { DatabaseRefused, DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
 import { StartupBanner } from "../kernel/StartupBanner.ts"
 import { withinCapacity, httpMiddleware } from "../kernel/http/httpMiddleware.ts"
@@ -27,6 +27,7 @@ import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/plugin/PluginStates.ts"
 import { RouteClaims } from "../kernel/plugin/Routes.ts"
 import { Supervisor } from "../kernel/actor/Supervisor.ts"
+import { embeddedFolder, namesNoDatabase } from "./answeredBy.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
 import { makeHttpServer } from "./platform/httpServer.ts"
@@ -81,20 +82,21 @@ const listenHost = (host: string | undefined, services: Context.Context<never>):
 
 const lower = (words: ReadonlyArray<string>): ReadonlyArray<string> => words.map((word) => word.toLowerCase())
 
-/** The PostgreSQL server of DATABASE_URL; without one, the embedded database in the state folder. */
-export const databaseAt = (
-  { secret }: Pick<Profile, "secret">,
-  stateFolder: string
-): Layer.Layer<DatabaseSource, never, Path.Path> =>
-  Option.match(secret("DATABASE_URL"), {
-    onNone: () =>
-      Layer.unwrap(Effect.map(Path.Path, (path) => Pglite.layer(path.join(path.resolve(stateFolder), "database")))),
+/** The PostgreSQL server of DATABASE_URL; without one, the embedded database in the folder that the profile names. */
+export const databaseAt = (profile: Omit<Profile, "plugins">, stateFolder: string): Layer.Layer<DatabaseSource> =>
+  Option.match(profile.secret("DATABASE_URL"), {
+    onNone: () => {
+      const folder = embeddedFolder(profile, stateFolder)
+      if (folder !== undefined) return Pglite.layer(folder)
+      const refused = new DatabaseRefused({ message: namesNoDatabase(profile) })
+      return Layer.succeed(DatabaseSource, { open: Effect.fail(refused) })
+    },
     onSome: (url) =>
       Layer.succeed(DatabaseSource, {
         open: Effect.sync(() => ({
           kind: "server" as const,
           url,
-          directUrl: Option.getOrUndefined(secret("DATABASE_DIRECT_URL"))
+          directUrl: Option.getOrUndefined(profile.secret("DATABASE_DIRECT_URL"))
         }))
       })
   })

@@ -48,6 +48,8 @@ export interface Instance {
   readonly rpc?: string
   /** Which database it uses: `embedded`, or the first 16 hex of its URL's sha256. */
   readonly database: string
+  /** The same for a person, without a secret. */
+  readonly databaseName?: string
   /** Address and key for operators' commands. */
   readonly operators?: { readonly url: string; readonly key: string; readonly families: ReadonlyArray<string> }
 }
@@ -86,6 +88,9 @@ export const claimState = (folder: string) =>
     // Written even when it exists, so that a read-only disk is reported before anything is opened.
     writeFileSync(mark, `${JSON.stringify(text)}\n`, { mode: 0o600 })
   })
+
+/** Whether a process was ever started over the folder. */
+export const isClaimed = (folder: string): boolean => existsSync(join(folder, MARK))
 
 const noteOf = (folder: string): string => join(folder, "running", `${process.pid}.json`)
 

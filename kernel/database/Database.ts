@@ -32,8 +32,14 @@ import { writeErrorOf } from "./writeErrorOf.ts"
 
 export const databaseSection = section(
   "database",
-  "The SQL client. Where the database is, DATABASE_URL says; without it, it is embedded.",
+  "The SQL client. DATABASE_URL names the server; without it the embedded database is used, if the profile asks for it.",
   {
+    embedded_folder: text({
+      default: "",
+      doc:
+        "Folder of the embedded database, relative to the state folder, for a start without DATABASE_URL. Without " +
+        "either, a start is refused."
+    }),
     pooler: choice(["auto", "present", "none"], {
       default: "auto",
       doc:

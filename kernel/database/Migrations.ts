@@ -186,6 +186,20 @@ export const run = Effect.fn("Migrations.run")(
   Effect.provideService(Lane, "maintenance")
 )
 
+/**
+ * How many of an owner's migrations have not run; undefined when none ever has. Creates nothing. Refuses what does not
+ * fit, as a run does.
+ */
+export const pendingCount = Effect.fn("Migrations.pendingCount")(function* (owner: string) {
+  const sql = yield* SqlClient.SqlClient
+  const migrations = yield* read(owner)
+  const table = tableOf(owner)
+  const [found] = yield* sql<{ there: boolean }>`select to_regclass(${table}) is not null as there`
+  if (found?.there !== true) return undefined
+  const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
+  return (yield* pending(owner, migrations, applied)).length
+})
+
 /** Splits SQL at semicolons outside of strings, quoted names, dollar quotes and comments. Comments are dropped. */
 export const splitStatements = (text: string): ReadonlyArray<string> => {
   const token = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$[A-Za-z_]*\$)[\s\S]*?\1|;/g

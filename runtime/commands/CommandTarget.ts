@@ -2,7 +2,7 @@
 // command that runs within a serving process (`operators.ts`) uses the services of that process; standalone, it opens
 // the database itself, on a server beside the running replicas.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, Context, Effect, Layer, Option } from "effect"
+import { Console, Context, Effect, Layer, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import type { SqlError } from "effect/sql"
 import { hostname } from "node:os"
@@ -18,9 +18,18 @@ import { OperatorAuditLog, type AuditEntry } from "../../kernel/settlement/opera
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import * as FolderLock from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import {
+  answeredHere,
+  describeDatabase,
+  embeddedFolder,
+  isDatabase,
+  neverStartedOn,
+  neverStartedOver
+} from "../answeredBy.ts"
 import { declaredSettings } from "../App.ts"
 import { loadProfile, type Profile } from "../profile.ts"
 import { databaseAt } from "../serve.ts"
+import { isClaimed } from "../state.ts"
 
 export interface CommandTarget {
   readonly profile: string
@@ -101,6 +110,21 @@ const plainOf = (_: string, value: unknown): unknown =>
 export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
 
+/** Nothing was ever started where a command reads. */
+export class NeverStarted extends Schema.TaggedError<NeverStarted>()("NeverStarted", { message: Schema.String }) {}
+
+/** The target's profile, once stderr says what this command answers from. */
+const announced = (place: CommandTarget) =>
+  Effect.tap(profileAt(place), (profile) => Console.error(answeredHere(profile, place.state)))
+
+/** Refuses an embedded database that was never started; a profile that names none is refused when it is opened. */
+const requireDatabase = (profile: Profile, state: string) => {
+  const folder = Option.isSome(profile.secret("DATABASE_URL")) ? undefined : embeddedFolder(profile, state)
+  return folder === undefined || isDatabase(folder)
+    ? Effect.void
+    : new NeverStarted({ message: neverStartedOver(state) })
+}
+
 /** Settings, the platform's ports and the database's address. Nothing is opened. */
 const ground = (place: CommandTarget, profile: Profile) =>
   Layer.mergeAll(
@@ -117,10 +141,57 @@ const ground = (place: CommandTarget, profile: Profile) =>
 export const groundAt = (place: CommandTarget) =>
   Layer.unwrap(Effect.map(profileAt(place), (profile) => ground(place, profile)))
 
-/** The database and its journal, without running migrations. */
-export const databaseOf = (place: CommandTarget) =>
-  databaseStatus(Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place))))
+/** The same for a command whose answer is of the profile and this shell's variables alone. */
+export const announcedAt = (place: CommandTarget) =>
+  Layer.unwrap(Effect.map(announced(place), (profile) => ground(place, profile)))
 
-/** The database after this version's kernel migrations. */
-export const kernelTables = (place: CommandTarget) =>
-  databaseStatus(Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place))))
+/** The layers below a command on the files of a tool server, which must have been started over the state folder. */
+export const startedAt = (place: CommandTarget) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const profile = yield* announced(place)
+      if (Option.isNone(profile.secret("DATABASE_URL")) && !isClaimed(place.state))
+        return yield* new NeverStarted({ message: neverStartedOver(place.state) })
+      return ground(place, profile)
+    })
+  )
+
+/** The database of a facilitator that was started before. Nothing is created or migrated. */
+export const databaseOf = (place: CommandTarget) =>
+  databaseStatus(
+    Layer.unwrap(
+      Effect.gen(function* () {
+        const profile = yield* announced(place)
+        yield* requireDatabase(profile, place.state)
+        return Database.layer.pipe(Layer.provideMerge(ground(place, profile)))
+      })
+    )
+  )
+
+/** Refuses a database without the tables of an owner, as this version has them. A start makes them, no command does. */
+const requireTables = (place: CommandTarget, owner: string) =>
+  Effect.gen(function* () {
+    const missing = yield* Migrations.pendingCount(owner)
+    const profile = yield* profileAt(place)
+    if (missing === undefined) return yield* new NeverStarted({ message: neverStartedOn(owner, profile, place.state) })
+    if (missing > 0)
+      return yield* new NeverStarted({
+        message:
+          `the ${describeDatabase(profile, place.state)} is of an older version: ${missing} migrations of ${owner} ` +
+          "have not run, and a command runs none; use the version that serves, or start this one first"
+      })
+  })
+
+/** The database with its journal, and the tables of the kernel and of these plugins. */
+export const tablesOf = (place: CommandTarget, ...owners: ReadonlyArray<string>) =>
+  databaseStatus(
+    Facts.layer.pipe(
+      Layer.provideMerge(
+        Layer.effectDiscard(Effect.forEach(["kernel", ...owners], (owner) => requireTables(place, owner)))
+      ),
+      Layer.provideMerge(databaseOf(place))
+    )
+  )
+
+/** The database with the tables of the kernel. */
+export const kernelTables = (place: CommandTarget) => tablesOf(place)

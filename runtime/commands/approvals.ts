@@ -3,7 +3,7 @@
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, groundAt, jsonFlag, placeFlags } from "./CommandTarget.ts"
+import { answer, startedAt, jsonFlag, placeFlags } from "./CommandTarget.ts"
 
 /** Untrusted text as an inert quotation. */
 const quoted = (text: string) => `"${text.replaceAll('"', "'")}"`
@@ -28,7 +28,7 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
     )
     const waiting = approvals.filter(({ state }) => state === "pending").length
     yield* answer(json, approvals, [...lines, `${waiting} waiting`])
-  }).pipe(Effect.provide(groundAt(place)))
+  }).pipe(Effect.provide(startedAt(place)))
 ).pipe(Command.withDescription("List payments that wait for approval"))
 
 const decide = (name: "approve" | "deny", state: "approved" | "denied", description: string) =>
@@ -47,14 +47,14 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
             message: `no pending approval has the id ${id}`
           } as const)
         yield* answer(json, { id, state }, [`${id} is ${state}`])
-      }).pipe(Effect.provide(groundAt(place)))
+      }).pipe(Effect.provide(startedAt(place)))
   ).pipe(Command.withDescription(description))
 
 const log = Command.make("log", placeFlags("tools"), (place) =>
   Effect.gen(function* () {
     const text = (yield* (yield* administration).decisions).trimEnd()
     if (text !== "") yield* Console.log(text)
-  }).pipe(Effect.provide(groundAt(place)))
+  }).pipe(Effect.provide(startedAt(place)))
 ).pipe(Command.withDescription("Print every decision on a payment, one JSON object a line"))
 
 export const approvals = Command.make("approvals").pipe(

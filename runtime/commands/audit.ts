@@ -9,7 +9,7 @@ import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
-import { databaseOf, jsonFlag, type CommandTarget, placeFlags, databaseStatus } from "./CommandTarget.ts"
+import { jsonFlag, kernelTables, type CommandTarget, placeFlags, databaseStatus } from "./CommandTarget.ts"
 
 /** Ledger and database differ. */
 class AuditFailed extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
@@ -44,7 +44,7 @@ const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
 })
 
 const booksOf = (place: CommandTarget) =>
-  databaseStatus(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(databaseOf(place)))).pipe(
+  databaseStatus(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(kernelTables(place)))).pipe(
     Layer.merge(NodeHttpCalls.layer)
   )
 

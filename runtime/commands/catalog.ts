@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Facts } from "../../kernel/facts/Facts.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { administration } from "../../plugins/catalog/plugin.ts"
-import { answer, databaseOf, jsonFlag, placeFlags } from "./CommandTarget.ts"
+import { answer, jsonFlag, placeFlags, tablesOf } from "./CommandTarget.ts"
 
 const flags = {
   ...placeFlags(),
@@ -28,7 +28,7 @@ const move = (name: "remove" | "quarantine" | "restore", description: string) =>
       const moved = yield* Effect.gen(function* () {
         const asked = { ...request, url, move: name, note, by: "cli" }
         return yield* administration.moveResource(asked, yield* Facts, yield* Crypto)
-      }).pipe(Effect.provide(databaseOf(place)))
+      }).pipe(Effect.provide(tablesOf(place, "catalog")))
       if (Option.isNone(moved))
         return yield* Effect.fail({
           _tag: "NotListed",
@@ -44,7 +44,7 @@ const observations = Command.make(
   Effect.fn(function* ({ json: _json, tool: _, url, ...place }) {
     const explained = yield* Effect.gen(function* () {
       return yield* administration.explainListing({ url, limit: 50, offset: 0 }, yield* Crypto)
-    }).pipe(Effect.provide(databaseOf(place)))
+    }).pipe(Effect.provide(tablesOf(place, "catalog")))
     yield* Console.log(JSON.stringify(explained, null, 2))
   })
 ).pipe(Command.withDescription("Why a URL is or is not listed: observations, decisions and the state of its listings"))

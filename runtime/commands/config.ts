@@ -16,6 +16,7 @@ import { Host } from "../../kernel/platform/Host.ts"
 import { pubnetGateIssues } from "../../kernel/settlement/PubnetGate.ts"
 import { checkSecrets } from "../../kernel/signer/readSeeds.ts"
 import { declaredSettings, makeCatalogue } from "../App.ts"
+import { namesDatabase, namesNoDatabase } from "../answeredBy.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import type { Profile } from "../profile.ts"
@@ -89,6 +90,7 @@ const verify = Effect.fnUntraced(function* (profile: Profile) {
     ...(needs("network") ? yield* errorOf(network) : []),
     ...(Option.isSome(secrets) ? yield* errorOf(Effect.provide(secrets.value, NodeCrypto.layer)) : []),
     ...(needs("pubnet") && isPubnet ? yield* gate : []),
+    ...(needs("database") && !namesDatabase(profile) ? [namesNoDatabase(profile)] : []),
     ...namedVariables(profile.tree).flatMap(([path, variable]) =>
       Option.isSome(profile.secret(variable)) || path.endsWith("sponsor_secret_env")
         ? []
@@ -107,7 +109,7 @@ const remarksOn = Effect.fnUntraced(function* (profile: Profile) {
   )
   const withoutAssets = networks.filter(([, { assets, enabled }]) => enabled && assets.length === 0)
   return [
-    ...(hasDatabase && Option.isNone(profile.secret("DATABASE_URL"))
+    ...(hasDatabase && Option.isNone(profile.secret("DATABASE_URL")) && namesDatabase(profile)
       ? ["DATABASE_URL is not set: the embedded database is used, which survives kill -9 but not a loss of power"]
       : []),
     ...(hasDatabase

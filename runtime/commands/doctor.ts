@@ -17,6 +17,7 @@ import { lastRunsOf } from "../../kernel/payment/report/reportReconcilers.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
+import { typed } from "../layout.ts"
 import { sentenceOf } from "../sentence.ts"
 import {
   answer,
@@ -217,10 +218,12 @@ const examineDisk = (folder: string) =>
     Effect.orElseSucceed(() => [ok("disk", `${folder} is not there yet; the first start makes it`)])
   )
 
-/** A check that fails becomes a finding; the others still run. */
+/** A check that fails becomes a finding; the others still run. Its remedy is the check's own, never this command. */
 const orError = <E, R>(check: string, remedy: string, examine: Effect.Effect<ReadonlyArray<Finding>, E, R>) =>
   Effect.catchCause(examine, (cause) =>
-    Effect.succeed<ReadonlyArray<Finding>>([error(check, sentenceOf(cause) ?? "cannot be examined", remedy)])
+    Effect.succeed<ReadonlyArray<Finding>>([
+      error(check, sentenceOf(cause, { isAdvised: false }) ?? "cannot be examined", remedy)
+    ])
   )
 
 const examine = Effect.fnUntraced(function* (place: CommandTarget) {
@@ -230,7 +233,10 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   const network = databaseStatus(Network.layer.pipe(Layer.provideMerge(settings)))
   const server = databaseStatus(Server.layer.pipe(Layer.provideMerge(settings)))
   const keys = databaseStatus(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(settings)))
-  const database = "start the database, or correct DATABASE_URL; a folder in use names its process"
+  const database =
+    place.profile === "local"
+      ? `start the facilitator with \`${typed("start")}\`; a folder in use names its process`
+      : "start the database, or correct DATABASE_URL; a folder in use names its process"
   return [
     yield* examineDisk(resolve((yield* Within)?.folder ?? ".", place.state)),
     yield* orError("port", config, examinePort.pipe(on(server))),

@@ -16,7 +16,7 @@ import { StateRefused } from "../state.ts"
 import {
   answer,
   defaulting,
-  groundAt,
+  announcedAt,
   jsonFlag,
   noted,
   type CommandTarget,
@@ -31,7 +31,7 @@ import {
 const passphraseLengthMin = 16
 
 const keysAt = (place: CommandTarget) =>
-  databaseStatus(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(groundAt(place))))
+  databaseStatus(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(announcedAt(place))))
 
 const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {

@@ -8,6 +8,8 @@ import { Network } from "../../kernel/config/Network.ts"
 import { SettingsRefused } from "../../kernel/config/Settings.ts"
 import * as Loader from "../../kernel/plugin/Loader.ts"
 import { CrashPoints, type Step, steps } from "../../kernel/settlement/CrashPoints.ts"
+import { DatabaseRefused } from "../../kernel/database/DatabaseSource.ts"
+import { describeDatabase, namesDatabase, namesNoDatabase } from "../answeredBy.ts"
 import { makeCatalogue } from "../App.ts"
 import { type ClientForm, clients } from "../clientConfig.ts"
 import { greeting } from "../greeting.ts"
@@ -66,6 +68,20 @@ const keepsState = (profile: Profile): Effect.Effect<boolean> =>
     }
   })
 
+/**
+ * Refuses a profile whose payments would be kept nowhere that was asked for, before anything is made: a container that
+ * is made anew would have forgotten them.
+ */
+export const requireNamedDatabase = (profile: Profile): Effect.Effect<void, DatabaseRefused> =>
+  Effect.match(Loader.select(makeCatalogue(profile), profile.plugins), {
+    onFailure: () => false,
+    onSuccess: (plugins) => plugins.some(({ id }) => id === "database") && !namesDatabase(profile)
+  }).pipe(
+    Effect.flatMap((isRefused) =>
+      isRefused ? Effect.fail(new DatabaseRefused({ message: namesNoDatabase(profile) })) : Effect.void
+    )
+  )
+
 /** Exclusive use of the state folder; the refusal names the running process and what to do. */
 const aloneIn = Effect.fnUntraced(function* (folder: string) {
   const other = instancesOf(folder).find(({ isAlone }) => isAlone)
@@ -123,6 +139,7 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
   const profile = yield* profileAt(place, overrides)
   const twice = samePort(profile)
   if (twice !== undefined) return yield* new SettingsRefused({ path: "", message: twice })
+  yield* requireNamedDatabase(profile)
   yield* claimState(place.state)
   const isAlone = yield* keepsState(profile)
   if (isAlone) yield* aloneIn(place.state)
@@ -143,6 +160,7 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
           profile: profile.name,
           isAlone,
           database: databaseMark(Option.getOrUndefined(Option.map(profile.secret("DATABASE_URL"), Redacted.value))),
+          databaseName: describeDatabase(profile, place.state),
           ...addressOf(address),
           ...rpcOf(services),
           ...operators

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, groundAt, jsonFlag, placeFlags, databaseStatus } from "./CommandTarget.ts"
+import { answer, startedAt, jsonFlag, placeFlags, databaseStatus } from "./CommandTarget.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
@@ -14,7 +14,7 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
       return [id, state.padEnd(8), begun, agent, `${amount} of ${asset}`, until].join("  ")
     })
     yield* answer(json, holds, [...lines, `${holds.length} held`])
-  }).pipe(Effect.provide(databaseStatus(groundAt(place))))
+  }).pipe(Effect.provide(databaseStatus(startedAt(place))))
 ).pipe(Command.withDescription("List the payments without an outcome"))
 
 const resolve = Command.make(
@@ -35,7 +35,7 @@ const resolve = Command.make(
           message: `${id} is not held, or nothing of it was signed`
         } as const)
       yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])
-    }).pipe(Effect.provide(databaseStatus(groundAt(place))))
+    }).pipe(Effect.provide(databaseStatus(startedAt(place))))
 ).pipe(Command.withDescription("Record the outcome of a payment that the ledger can no longer decide"))
 
 export const toolsBudget = Command.make("tools-budget").pipe(

@@ -2,7 +2,6 @@
 // facilitator, or the next one, sends what became due. New secrets are taken up by the running one.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import * as Migrations from "../../kernel/database/Migrations.ts"
 import { CurrentPlugin } from "../../kernel/contract/CurrentPlugin.ts"
 import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import { administration, SigningSecrets } from "../../plugins/webhooks/plugin.ts"
@@ -10,11 +9,11 @@ import { StateRefused } from "../state.ts"
 import {
   answer,
   jsonFlag,
-  kernelTables,
   noted,
   type CommandTarget,
   placeFlags,
   databaseStatus,
+  tablesOf,
   whyFlag,
   Within
 } from "./CommandTarget.ts"
@@ -22,14 +21,7 @@ import {
 const tablesAt = (place: CommandTarget) =>
   administration.layer.pipe(
     Layer.provide(Layer.succeed(CurrentPlugin, "webhooks")),
-    Layer.provideMerge(
-      databaseStatus(
-        SettlementEvents.layer.pipe(
-          Layer.provideMerge(Layer.effectDiscard(Migrations.run("webhooks"))),
-          Layer.provideMerge(kernelTables(place))
-        )
-      )
-    )
+    Layer.provideMerge(databaseStatus(SettlementEvents.layer.pipe(Layer.provideMerge(tablesOf(place, "webhooks")))))
   )
 
 const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>

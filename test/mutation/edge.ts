@@ -56,6 +56,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       ]
     ]
   ),
+  ...guards("runtime/answeredBy.ts", "test/runtime/commands/unstarted.daily.test.ts", [
+    ["a command makes an empty database and answers from it", 'existsSync(join(folder, "PG_VERSION"))', "true"]
+  ]),
+  ...guards("runtime/answeredBy.ts", "test/runtime/commands/start.test.ts", [
+    ["a hosted profile keeps payments in an unnamed folder", 'embeddedFolder(profile, "") !== undefined', "true"]
+  ]),
   ...guards("runtime/commands/keys.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
     ["a rotation by the command line that is not audited", `noted({ action: "rotate", subject: what, note })(`, "("]
   ]),

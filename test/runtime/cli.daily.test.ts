@@ -120,12 +120,19 @@ describe("tollkeeper config check", () => {
     expect(JSON.parse(bare.stdout)).toMatchObject({
       missing: [
         expect.stringContaining("networks.ledger:testnet.rpc_urls: at least one RPC endpoint is required"),
+        expect.stringMatching(/profile self-hosted names no database: set DATABASE_URL/),
         expect.stringMatching(/^api_keys_env: the variable SHOP_KEYS is not set; set it/)
       ],
+      remarks: []
+    })
+    const embedded = ["--set", "database.embedded_folder=database"]
+    const asked = await run("config", "check", "--profile", "self-hosted", "--json", ...embedded)
+    expect(JSON.parse(asked.stdout)).toMatchObject({
+      missing: [expect.stringContaining("rpc_urls")],
       remarks: [expect.stringContaining("DATABASE_URL is not set")]
     })
     const rpc = ["--set", 'networks.ledger:testnet.rpc_urls=["https://rpc.example"]']
-    const seedless = await run("config", "check", "--profile", "self-hosted", ...rpc)
+    const seedless = await run("config", "check", "--profile", "self-hosted", ...rpc, ...embedded)
     expect([seedless.status, seedless.stderr]).toEqual([1, expect.stringMatching(/set SPONSOR_SECRET/)])
     expect((await run("config", "check")).status).toBe(0)
   })
@@ -207,6 +214,19 @@ describe("tollkeeper start", () => {
       level: "ERROR",
       message: expect.stringMatching(new RegExp(`^tollkeeper: .*${word}`))
     })
+  })
+
+  it("refuses the image's default command without a database, and makes nothing", async () => {
+    const image = readFileSync(join(root, "runtime", "deploy", "Dockerfile"), "utf8")
+    const commands = [...image.matchAll(/^CMD (\[.*\])$/gm)].map(([, words]) => JSON.parse(words!) as Array<string>)
+    expect(commands).toHaveLength(2)
+    const state = join(folder, "container")
+    const words = commands[0]!.map((word) => (word === "/var/lib/tollkeeper" ? state : word))
+    expect(words).toContain(state)
+    const { status, stderr } = await run(...words)
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/names no database: set DATABASE_URL/)])
+    expect(stderr).toContain("database.embedded_folder")
+    expect(existsSync(state)).toBe(false)
   })
 
   it("serves a payment when ready, logs JSON lines, and exits with 0 [S4, S258]", async () => {

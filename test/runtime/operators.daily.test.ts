@@ -50,6 +50,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 }, 240_000)
 
+/** The line on stderr that says what answered. */
+const answeredBy = () => {
+  const { pid, url } = note()
+  const database = `embedded database in ${join(state, "database")}`
+  return `answered by process ${pid}, ${url} (profile local; ${database}; state in ${state})\n`
+}
+
 const note = () => {
   const [name = ""] = readdirSync(join(state, "running"))
   return { file: join(state, "running", name), ...JSON.parse(readFileSync(join(state, "running", name), "utf8")) }
@@ -59,7 +66,7 @@ describe("beside a running facilitator", () => {
   it("each command is answered by it, and --json is one JSON value", { timeout: 400_000 }, async () => {
     const asked = async (...args: ReadonlyArray<string>) => {
       const { status, stderr, stdout } = await ask(...args, "--json")
-      expect([args, status, stderr]).toEqual([args, 0, ""])
+      expect([args, status, stderr]).toEqual([args, 0, answeredBy()])
       return JSON.parse(stdout)
     }
     expect((await asked("channels", "list")).channels.length).toBeGreaterThan(0)
@@ -89,7 +96,8 @@ describe("beside a running facilitator", () => {
     expect([status, stdout, stderr]).toEqual([
       1,
       "",
-      "tollkeeper: no settlement has the id or hash unknown-id; `tollkeeper settlements list` names those without an end\n"
+      `${answeredBy()}tollkeeper: no settlement has the id or hash unknown-id; ` +
+        "`tollkeeper settlements list` names those without an end\n"
     ])
   })
 
@@ -112,6 +120,8 @@ describe("beside a running facilitator", () => {
       ...["--set", 'networks.ledger:testnet.rpc_urls=["http://127.0.0.1:9"]']
     )
     expect(away.status).toBe(1)
+    expect(existsSync(join(folder, "nowhere"))).toBe(false)
+    expect(away.stdout).not.toContain("tollkeeper doctor")
     expect(JSON.parse(away.stdout)).toContainEqual({
       check: "RPC 1",
       state: "fault",

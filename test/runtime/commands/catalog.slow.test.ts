@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Option } from "effect"
+import { Effect, FileSystem, Option } from "effect"
 import { execFile } from "node:child_process"
 import process from "node:process"
 import { promisify } from "node:util"
@@ -22,7 +22,10 @@ it.live(
         yield* Effect.scoped(
           Effect.gen(function* () {
             const facilitator = yield* startFacilitator({
-              database: databaseAt({ secret: Option.none }, state).pipe(Layer.provide(NodeServices.layer)),
+              database: databaseAt(
+                { name: "local", secret: Option.none, tree: { database: { embedded_folder: "database" } } },
+                state
+              ),
               set: ["catalog_security.probe_origins=false"]
             })
             yield* verified(

@@ -1,7 +1,9 @@
 // Where the parts of `tollkeeper start` listen.
 import { expect, it } from "@effect/vitest"
-import { Option } from "effect"
-import { httpsPortOf, samePort } from "../../../runtime/commands/start.ts"
+import { Effect, Exit, Option } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { httpsPortOf, requireNamedDatabase, samePort } from "../../../runtime/commands/start.ts"
+import { loadProfile } from "../../../runtime/profile.ts"
 
 it("the ledger's HTTPS port follows its other port unless set", () => {
   const { none, some } = Option
@@ -36,3 +38,22 @@ it("allows equal ports for free ports, other addresses or no ledger", () => {
   expect(samePort({ plugins, tree: unused })).toBeUndefined()
   expect(samePort({ plugins: ["dashboard"], tree: { server: { port: 8_000 } } })).toBeUndefined()
 })
+
+it.effect.each(["self-hosted", "hosted"])("refuses %s without a database that was asked for", (name) =>
+  Effect.gen(function* () {
+    const refusalOf = Effect.fnUntraced(function* (set: ReadonlyArray<string>, variables: Record<string, string>) {
+      const exit = yield* Effect.exit(requireNamedDatabase(yield* loadProfile(name, set, variables)))
+      return Exit.isFailure(exit) ? JSON.stringify(exit) : undefined
+    })
+    expect(yield* refusalOf([], {})).toMatch(/names no database: set DATABASE_URL .*embedded_folder=FOLDER/)
+    expect(yield* refusalOf(["database.embedded_folder=''"], {})).toBeDefined()
+    expect(yield* refusalOf([], { DATABASE_URL: "postgres://localhost/tollkeeper" })).toBeUndefined()
+    expect(yield* refusalOf(["database.embedded_folder=/var/lib/tollkeeper/database"], {})).toBeUndefined()
+  }).pipe(Effect.provide(NodeServices.layer))
+)
+
+it.effect.each(["local", "tools", "tools-hosted"])("starts %s without DATABASE_URL", (name) =>
+  Effect.gen(function* () {
+    yield* requireNamedDatabase(yield* loadProfile(name, [], {}))
+  }).pipe(Effect.provide(NodeServices.layer))
+)
