@@ -18,10 +18,14 @@ const retryMillis = 1_000
 
 /** One reason for every transient cause: no channel, a twin elsewhere, too many open, a silent ledger. */
 export const busy = (payer?: string, retryAfterMillis = retryMillis): SettleAnswer =>
+  busyFor("no capacity at the moment", payer, retryAfterMillis)
+
+/** The same with a known cause in place of the general one. */
+export const busyFor = (why: string, payer?: string, retryAfterMillis = retryMillis): SettleAnswer =>
   refuse({
     ...refusal(
       "settle_ledger_temporarily_unavailable",
-      "no capacity at the moment; try the same payment again",
+      `${why}; try the same payment again`,
       Option.fromUndefinedOr(payer)
     ),
     retryAfterMillis

@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
-import { readdirSync, statfsSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import { resolve } from "node:path"
@@ -14,10 +14,14 @@ import { Server } from "../../kernel/config/Server.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { lastRunsOf } from "../../kernel/payment/report/reportReconcilers.ts"
+import { type DiskReading, diskProblem } from "../../kernel/platform/DiskSpace.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
+import { fundingProblem } from "../../kernel/settlement/sponsor/sponsorProblem.ts"
+import { Signer } from "../../kernel/signer/Signer.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { typed } from "../layout.ts"
+import { readDisk } from "../platform/nodeDisk.ts"
 import { sentenceOf } from "../sentence.ts"
 import {
   answer,
@@ -138,7 +142,7 @@ const examineDatabase = Effect.gen(function* () {
 })
 
 /** Only a running facilitator follows the sponsor. */
-const examineSponsor = Effect.gen(function* () {
+export const examineSponsor = Effect.gen(function* () {
   const within = yield* Within
   const sponsor = within === undefined ? Option.none() : Context.getOption(within.services, Sponsor)
   if (Option.isNone(sponsor)) return []
@@ -149,12 +153,20 @@ const examineSponsor = Effect.gen(function* () {
   if (Option.isNone(status))
     return [error("sponsor", "has not been read from the ledger yet", "fix the RPC first; it is read every second")]
   const { account, channelsUsable } = status.value
+  const services = within!.services
+  const address = Option.match(Context.getOption(services, Signer), {
+    onNone: () => "the sponsor's address (GET /supported names it)",
+    onSome: ({ sponsor }) => sponsor
+  })
+  const unfunded = Option.flatMapNullishOr(Context.getOption(services, Network), ({ feeCeilings }) =>
+    fundingProblem(status.value, feeCeilings(""), address)
+  )
   const xlm = Number((account?.balanceStroops ?? 0n) / 1_000_000n) / 10
   return [
-    account === undefined
-      ? error("sponsor", "has no account on the ledger", "send XLM to the sponsor's address (GET /supported names it)")
+    Option.isSome(unfunded)
+      ? error("sponsor", unfunded.value, `send XLM to ${address}`)
       : xlm < 10
-        ? warning("sponsor", `has ${xlm} XLM`, "send XLM to the sponsor's address (GET /supported names it)")
+        ? warning("sponsor", `has ${xlm} XLM`, `send XLM to ${address}`)
         : ok("sponsor", `has ${xlm} XLM`),
     channelsUsable > 0
       ? ok("channels", `${channelsUsable} usable`)
@@ -204,19 +216,19 @@ const examinePort = Effect.gen(function* () {
     : [error("port", `${port} is taken by another program`, "stop that one, or choose another with --port PORT")]
 })
 
+/** A disk below the reserve is a fault: settling is busy over it. */
+export const diskFinding = (reading: DiskReading): Finding => {
+  const remedy = "free some space, or choose another folder with --state DIR"
+  const detail = `${(reading.freeBytes / 1e9).toFixed(1)} GB free in ${reading.folder}`
+  const problem = diskProblem(reading)
+  if (problem !== undefined) return error("disk", problem, remedy)
+  return reading.freeBytes >= diskBytesMin ? ok("disk", detail) : warning("disk", detail, remedy)
+}
+
 const examineDisk = (folder: string) =>
-  Effect.try(() => statfsSync(folder)).pipe(
-    Effect.map(({ bavail, bsize }) => {
-      const free = bavail * bsize
-      const detail = `${(free / 1e9).toFixed(1)} GB free in ${folder}`
-      return [
-        free >= diskBytesMin
-          ? ok("disk", detail)
-          : warning("disk", detail, "free some space, or choose another folder with --state DIR")
-      ]
-    }),
-    Effect.orElseSucceed(() => [ok("disk", `${folder} is not there yet; the first start makes it`)])
-  )
+  Effect.map(readDisk(folder), (reading) => [
+    reading === undefined ? ok("disk", `${folder} is not there yet; the first start makes it`) : diskFinding(reading)
+  ])
 
 /** A check that fails becomes a finding; the others still run. Its remedy is the check's own, never this command. */
 const orError = <E, R>(check: string, remedy: string, examine: Effect.Effect<ReadonlyArray<Finding>, E, R>) =>

@@ -140,8 +140,10 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
     while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
     // What was read of the sponsor before there were channels says that nothing can be paid for.
     const sponsor = Context.getUnsafe(services, Sponsor as never) as Sponsor["Service"]
-    for (let reads = 0; reads < 300 && Option.isSome(yield* sponsor.problem("exact")); reads++)
-      yield* Effect.sleep("100 millis")
+    const isWaiting = Effect.all([sponsor.problem("exact"), sponsor.unfunded]).pipe(
+      Effect.map(([problem, unfunded]) => Option.isSome(problem) && Option.isNone(unfunded))
+    )
+    for (let reads = 0; reads < 300 && (yield* isWaiting); reads++) yield* Effect.sleep("100 millis")
     const url = `http://127.0.0.1:${port}`
     const rpc = rpcCall(ledgerUrl)
     const post =

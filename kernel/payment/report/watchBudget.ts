@@ -1,14 +1,15 @@
 // Warns before the sponsor's budget runs out: at four fifths of a bound and when no further payment fits, once a day
 // each, with the setting that raises it; reports what is left as a metric; and at the start how many payments the
-// bounds cover. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address is
+// bounds cover, or that an unfunded sponsor pays for none. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address is
 // logged.
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Budget, type BudgetStatus, type Usage } from "../../budget/Budget.ts"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
 import { StartupBanner } from "../../StartupBanner.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import { measure } from "../../telemetry/Measure.ts"
 import { money } from "../../telemetry/metrics.ts"
 import { Schemes } from "../Scheme.ts"
@@ -50,13 +51,16 @@ export const watchBudget = Effect.gen(function* () {
       .map(({ scheme }) => network.feeCeilings(scheme).totalStroopsMax)
       .reduce((most, one) => (one > most ? one : most), usualStroops)
   const payments = (stroops: bigint) => String(stroops / usualStroops)
-  yield* greeting.add({
-    label: "fees",
-    where: [
-      `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are paid for, ` +
-        `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
-    ]
-  })
+  const sponsor = yield* Sponsor
+  const covered =
+    `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are paid for, ` +
+    `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
+  yield* greeting.add(
+    Effect.map(sponsor.unfunded, (unfunded) => ({
+      label: "fees",
+      where: [Option.match(unfunded, { onNone: () => covered, onSome: (why) => `no payment is paid for: ${why}` })]
+    }))
+  )
   const reported = new Map<string, { readonly day: string; readonly level: number }>()
   const warn = Effect.fnUntraced(function* (day: string, scope: Scope) {
     const level = levelOf(scope, paymentStroops())

@@ -4,7 +4,7 @@
 import { Clock, Deferred, Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
-import { answerUnclaimed, busy, internalError, refuse, unadopted } from "../answers.ts"
+import { answerUnclaimed, busy, busyFor, internalError, refuse, unadopted } from "../answers.ts"
 import { isRefusal, type Refusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
 import { verifyWithinTimeout } from "./verifyWithScheme.ts"
@@ -32,7 +32,8 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
   const already = yield* respondFromExisting(request, false)
   if (already !== undefined) return already
   // Before any request or lease: a payment whose fees cannot be paid would hold a channel until it expires.
-  if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()
+  const unable = yield* (yield* Sponsor).unable(scheme.scheme)
+  if (Option.isSome(unable)) return busyFor(unable.value)
   const taken = yield* admit(payment, scheme, startedAt)
   if (taken._tag === "Refused") return taken.answer
   const { keep, ticket } = taken

@@ -81,7 +81,7 @@ const fundSponsor = Effect.fnUntraced(function* (memory: Memory) {
   if (!network.developmentAutoFund || network.friendbotUrl._tag === "None") {
     return yield* warn(
       memory,
-      "the sponsor's account does not exist on the ledger; settling is busy until it is funded",
+      `the sponsor's account does not exist on the ledger; settling is busy until XLM is sent to ${sponsor}`,
       { sponsor }
     )
   }

@@ -13,7 +13,7 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import { Signer } from "../../signer/Signer.ts"
-import { isOpening, sponsorProblem, type SponsorStatus } from "./sponsorProblem.ts"
+import { fundingProblem, isOpening, sponsorProblem, type SponsorStatus } from "./sponsorProblem.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** Maximum accounts of one RPC call. */
@@ -30,6 +30,8 @@ const warnAfterMillis = 10_000
 /** How long after its start a process lets payments wait for the channels that it is opening. */
 const openingMillis = 20_000
 const pollMillis = 200
+/** How long the start waits for a first reading, to say whether payments are paid for. */
+const startWait = Duration.seconds(2)
 /** The longest time between two readings without a new ledger, and while there is no problem and no payment. */
 const every = Duration.seconds(5)
 const everyUnattended = Duration.seconds(30)
@@ -158,6 +160,11 @@ export class Sponsor extends Context.Service<
      * being opened are waited for.
      */
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
+    /**
+     * For the start: why nothing is paid for until an operator funds the sponsor; None when it has enough, a faucet
+     * funds it, or the ledger did not answer shortly.
+     */
+    readonly unfunded: Effect.Effect<Option.Option<string>>
     /** What was last read; None before the first reading. */
     readonly status: Effect.Effect<Option.Option<SponsorStatus>>
     /** A node said that the sponsor cannot pay: its account is read again immediately. */
@@ -179,7 +186,7 @@ export class Sponsor extends Context.Service<
         if (unsigned !== undefined) return unsigned
         const status = readings.status()
         if (status === undefined) return undefined
-        return sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme))
+        return sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme), signer.sponsor)
       })
 
       const problem = Effect.fnUntraced(function* (scheme: string) {
@@ -218,6 +225,13 @@ export class Sponsor extends Context.Service<
         return found
       })
 
+      const unfunded = Effect.gen(function* () {
+        yield* Effect.ignore(Effect.timeoutOption(readings.refresh, startWait))
+        const status = readings.status()
+        if (status === undefined || isFundedByFaucet) return Option.none<string>()
+        return Option.fromUndefinedOr(fundingProblem(status, network.feeCeilings(""), signer.sponsor))
+      })
+
       const watch = yield* reconciler({
         id: "sponsor",
         every: Effect.map(clock.isAttended, (attended) => (attended || notes.isFaulty() ? every : everyUnattended)),
@@ -231,6 +245,7 @@ export class Sponsor extends Context.Service<
       return Sponsor.of({
         problem: problem,
         unable,
+        unfunded,
         status: Effect.sync(() => Option.fromUndefinedOr(readings.status())),
         suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
       })
@@ -241,6 +256,7 @@ export class Sponsor extends Context.Service<
   static readonly layerAble = Layer.succeed(Sponsor, {
     problem: () => Effect.succeedNone,
     unable: () => Effect.succeedNone,
+    unfunded: Effect.succeedNone,
     status: Effect.succeedNone,
     suspect: Effect.void
   })

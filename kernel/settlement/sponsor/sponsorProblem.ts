@@ -31,14 +31,26 @@ export const isOpening = (status: SponsorStatus, ceilings: FeeCeilings, isFunded
     ? isFundedByFaucet
     : status.channelsUsable === 0 && spendable(status) >= ceilings.totalStroopsMax
 
+/** Why a sponsor cannot pay for one more transaction, with the address to fund; nothing when it can. */
+export const fundingProblem = (
+  status: SponsorStatus,
+  { totalStroopsMax }: FeeCeilings,
+  sponsor: string
+): string | undefined => {
+  if (status.account === undefined) return `the sponsor's account is not on the ledger; send XLM to ${sponsor}`
+  if (spendable(status) >= totalStroopsMax) return undefined
+  return `the sponsor's balance does not cover another transaction; send XLM to ${sponsor}`
+}
+
 /** Why no settlement under these ceilings can be paid for now, as a sentence; nothing when one can. */
 export const sponsorProblem = (
   status: SponsorStatus,
   askedStroops: bigint,
-  ceilings: FeeCeilings
+  ceilings: FeeCeilings,
+  sponsor: string
 ): string | undefined => {
-  if (status.account === undefined) return "the sponsor's account is not on the ledger"
-  if (spendable(status) < ceilings.totalStroopsMax) return "the sponsor's balance does not cover another transaction"
+  const unfunded = fundingProblem(status, ceilings, sponsor)
+  if (unfunded !== undefined) return unfunded
   if (status.channelsUsable === 0) return "no channel can be used"
   return askedStroops > bidCeiling(ceilings, 0n) ? "the network asks more for inclusion than may be bid" : undefined
 }

@@ -1,6 +1,6 @@
 // Warnings of the sponsor's budget: before it runs out, when it has, and once each.
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Metric, References } from "effect"
+import { Effect, Layer, Logger, Metric, Option, References } from "effect"
 import { TestClock } from "effect/testing"
 import { Budget, type BudgetStatus } from "../../../../kernel/budget/Budget.ts"
 import { Limits } from "../../../../kernel/config/Limits.ts"
@@ -8,6 +8,7 @@ import { Network } from "../../../../kernel/config/Network.ts"
 import { StartupBanner } from "../../../../kernel/StartupBanner.ts"
 import { Schemes } from "../../../../kernel/payment/Scheme.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
+import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { watchBudget } from "../../../../kernel/payment/report/watchBudget.ts"
 import { CurrentPlugin } from "../../../../kernel/contract/CurrentPlugin.ts"
 import { Supervisor } from "../../../../kernel/actor/Supervisor.ts"
@@ -24,7 +25,8 @@ const watching = <A, E>(
   use: (world: {
     readonly set: (changed: Partial<BudgetStatus>) => Effect.Effect<void>
     readonly warnings: Array<string>
-  }) => Effect.Effect<A, E, StartupBanner>
+  }) => Effect.Effect<A, E, StartupBanner>,
+  unfunded?: string
 ) => {
   const warnings: Array<string> = []
   let status = quiet
@@ -41,6 +43,7 @@ const watching = <A, E>(
     Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true) }),
     Layer.succeed(Schemes, { all: () => [{ scheme: "fixed" }] } as never),
     StartupBanner.layer,
+    Layer.mock(Sponsor)({ unfunded: Effect.sync(() => Option.fromUndefinedOr(unfunded)) }),
     Supervisor.layer,
     Logger.layer([logger])
   )
@@ -113,5 +116,16 @@ it.effect("reports at startup how many payments the budget covers", () =>
         { label: "fees", where: ["50 payments a day at least are paid for, 5 of one key (tollkeeper budget)"] }
       ])
     })
+  )
+)
+
+it.effect("reports at startup that an unfunded sponsor pays for nothing, and whom to fund", () =>
+  watching(
+    () =>
+      Effect.gen(function* () {
+        const { lines } = yield* (yield* StartupBanner).read
+        expect(lines).toEqual([{ label: "fees", where: ["no payment is paid for: it is empty; send XLM to GSPONSOR"] }])
+      }),
+    "it is empty; send XLM to GSPONSOR"
   )
 )

@@ -16,8 +16,9 @@ const enough: SponsorStatus = {
   channelStroopsLeast: 50_000_000n,
   oldestOpenSeconds: 3
 }
+const sponsor = "GSPONSOR"
 const errorOf = (change: Partial<SponsorStatus>, asked = 10_000n) =>
-  sponsorProblem({ ...enough, ...change }, asked, ceilings)
+  sponsorProblem({ ...enough, ...change }, asked, ceilings, sponsor)
 
 describe("a settlement", () => {
   it("a sponsor can pay with its reserve, open settlements and maximum cost covered", () => {
@@ -26,7 +27,7 @@ describe("a settlement", () => {
   })
 
   it("a sponsor cannot pay with one stroop less", () => {
-    const short = "the sponsor's balance does not cover another transaction"
+    const short = "the sponsor's balance does not cover another transaction; send XLM to GSPONSOR"
     const { balanceStroops, reserveStroops } = enough.account!
     expect(errorOf({ account: { balanceStroops: balanceStroops - 1n, reserveStroops } })).toBe(short)
     expect(errorOf({ owedStroops: enough.owedStroops + 1n })).toBe(short)
@@ -34,15 +35,15 @@ describe("a settlement", () => {
   })
 
   it("a settlement requires the sponsor's account and a channel on the ledger", () => {
-    expect(errorOf({ account: undefined })).toBe("the sponsor's account is not on the ledger")
+    expect(errorOf({ account: undefined })).toBe("the sponsor's account is not on the ledger; send XLM to GSPONSOR")
     expect(errorOf({ channelsUsable: 0 })).toBe("no channel can be used")
   })
 
   it("a settlement is not affordable while the network's fee exceeds a ceiling", () => {
     const dear = "the network asks more for inclusion than may be bid"
     expect(errorOf({}, 10_001n)).toBe(dear)
-    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n })).toBe(dear)
-    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n })).toBeUndefined()
+    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n }, sponsor)).toBe(dear)
+    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n }, sponsor)).toBeUndefined()
   })
 
   it("waits while channels open or a faucet funds the sponsor", () => {
