@@ -107,7 +107,7 @@ say()
 say("4. The receipt in PAYMENT-RESPONSE")
 if (receipt === undefined) say(`   none: ${JSON.parse(page).error}`)
 else {
-  const outcome = receipt.success ? "success" : `no success: ${receipt.errorReason}`
+  const outcome = receipt.success ? "success" : `no success: ${receipt.errorMessage ?? receipt.errorReason}`
   say(`   ${outcome} on ${receipt.network}, paid by ${short(receipt.payer ?? "")}`)
   if (isMetered) say(`   ${receipt.amount} of ${offer.amount} units were used and paid`)
   say(`   transaction ${receipt.transaction}`)

@@ -20,6 +20,7 @@ import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import { MetricReadings } from "../kernel/payment/report/MetricReadings.ts"
 import * as Loader from "../kernel/plugin/Loader.ts"
 import type { Crypto } from "../kernel/platform/Crypto.ts"
+import { DiskSpace } from "../kernel/platform/DiskSpace.ts"
 import { Host } from "../kernel/platform/Host.ts"
 import { RequestBytes } from "../kernel/platform/RequestBytes.ts"
 import { ListenFailed, type Listeners } from "../kernel/platform/Listeners.ts"
@@ -30,6 +31,7 @@ import { Supervisor } from "../kernel/actor/Supervisor.ts"
 import { embeddedFolder, namesNoDatabase } from "./answeredBy.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
+import { readDisk } from "./platform/nodeDisk.ts"
 import { makeHttpServer } from "./platform/httpServer.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeDeadline from "./platform/nodeDeadline.ts"
@@ -215,5 +217,6 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     Layer.succeed(MigrationsFolder, { path: migrations }),
     Layer.succeed(Host, { name: hostname(), stateFolder: path.resolve(options.stateFolder) })
   )
-  return yield* Effect.provide(run(options), platform)
+  const disk = readDisk(path.resolve(options.stateFolder))
+  return yield* Effect.provide(run(options), platform).pipe(Effect.provideService(DiskSpace, disk))
 })

@@ -2,7 +2,7 @@
 // readiness' trivial query cannot show it. A small write every two seconds does, and so does any statement that fails
 // for such a reason. A transient failure (a slow write, a lost connection) counts once it occurs twice in a row. While
 // there is a problem, each request probes again, so it recovers with the next request. An embedded database is not
-// probed on a timer.
+// probed on a timer; the free space of its disk is (`watchDisk.ts`).
 import { Context, Duration, Effect, Layer, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -16,6 +16,7 @@ import { Database } from "../database/Database.ts"
 import { errorMessage } from "../database/errorMessage.ts"
 import { Lane } from "../database/Lane.ts"
 import { writeErrorOf } from "../database/writeErrorOf.ts"
+import { watchDisk } from "./watchDisk.ts"
 
 const every = Duration.seconds(2)
 const everyFaulty = Duration.seconds(1)
@@ -118,6 +119,9 @@ export class WriteProbe extends Context.Service<
     Effect.gen(function* () {
       const database = yield* Database
       const probe = yield* makeProbe
+      // A server's disk is not this process's to see: its write fails, and the probe shows it.
+      const disk = database.kind === "embedded" ? yield* watchDisk : { problem: () => undefined, recheck: Effect.void }
+      const known = () => disk.problem() ?? probe.problem()
       const isTimed = database.kind === "server"
       const { wake } = yield* reconciler({
         id: "write-probe",
@@ -128,13 +132,13 @@ export class WriteProbe extends Context.Service<
       yield* (yield* Health).register(
         "database",
         Effect.sync(() => {
-          const found = probe.problem()
+          const found = known()
           return found === undefined ? { state: "ready" as const } : { state: "degraded" as const, detail: found }
         })
       )
       return WriteProbe.of({
-        problem: Effect.andThen(probe.recheck, Effect.sync(probe.problem)),
-        known: probe.problem
+        problem: Effect.all([disk.recheck, probe.recheck]).pipe(Effect.andThen(Effect.sync(known))),
+        known
       })
     })
   )

@@ -59,6 +59,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("runtime/answeredBy.ts", "test/runtime/commands/unstarted.daily.test.ts", [
     ["a command makes an empty database and answers from it", 'existsSync(join(folder, "PG_VERSION"))', "true"]
   ]),
+  ...guards("kernel/platform/DiskSpace.ts", "test/kernel/health/watchDisk.test.ts", [
+    ["payments are accepted until the disk is full", "freeBytes >= diskReserveBytes", "freeBytes > 0"]
+  ]),
+  ...guards("kernel/payment/settle/settlePayment.ts", "test/kernel/settlement/sponsor.daily.test.ts", [
+    ["settle keeps the cause of a busy answer back", "return busyFor(unable.value)", "return busy()"]
+  ]),
   ...guards("runtime/answeredBy.ts", "test/runtime/commands/start.test.ts", [
     ["a hosted profile keeps payments in an unnamed folder", 'embeddedFolder(profile, "") !== undefined', "true"]
   ]),

@@ -1,0 +1,27 @@
+// Watches the free space of the disk under an embedded database, which is also the local ledger's. Below the reserve
+// settling is busy, while everything under way still finds space to end; that is logged once, and so is its end. While
+// there is a problem each request reads it again, so it recovers with the next one.
+import { Duration, Effect } from "effect"
+import { reconciler } from "../actor/Actor.ts"
+import { diskProblem, DiskSpace } from "../platform/DiskSpace.ts"
+
+const every = Duration.seconds(10)
+
+/** The disk's problem, as of the last reading, and how it is read again. */
+export const watchDisk = Effect.gen(function* () {
+  const reading = yield* DiskSpace
+  let problem: string | undefined
+  const read = Effect.gen(function* () {
+    const found = yield* reading
+    const before = problem
+    problem = found === undefined ? undefined : diskProblem(found)
+    if (before === undefined && problem !== undefined) yield* Effect.logError(`settling is busy: ${problem}`)
+    if (before !== undefined && problem === undefined) yield* Effect.logInfo("the disk has enough free space again")
+  })
+  yield* read
+  yield* reconciler({ id: "disk-watch", every, turn: read })
+  return {
+    problem: () => problem,
+    recheck: Effect.suspend(() => (problem === undefined ? Effect.void : read))
+  }
+})

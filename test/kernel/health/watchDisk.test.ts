@@ -1,0 +1,49 @@
+// A disk that fills: settling is busy below the reserve, before a write fails, and again possible with the next request.
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Logger, References } from "effect"
+import { TestClock } from "effect/testing"
+import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
+import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
+import { watchDisk } from "../../../kernel/health/watchDisk.ts"
+import { diskFinding } from "../../../runtime/commands/doctor.ts"
+import { diskReserveBytes, DiskSpace } from "../../../kernel/platform/DiskSpace.ts"
+
+it.effect("is a problem below the reserve, logged once with its end", () => {
+  const lines: Array<string> = []
+  let freeBytes = diskReserveBytes
+  return Effect.gen(function* () {
+    const disk = yield* watchDisk
+    yield* TestClock.adjust("10 seconds")
+    expect(disk.problem()).toBeUndefined()
+    freeBytes = diskReserveBytes - 1
+    yield* TestClock.adjust("30 seconds")
+    const full = "the disk is full: 255 MB free in /state, less than the reserve of 256 MB; free some space"
+    expect(disk.problem()).toBe(full)
+    freeBytes = diskReserveBytes
+    yield* disk.recheck
+    expect(disk.problem()).toBeUndefined()
+    expect(lines).toEqual([`Error settling is busy: ${full}`, "Info the disk has enough free space again"])
+  }).pipe(
+    Effect.scoped,
+    Effect.provideService(
+      DiskSpace,
+      Effect.sync(() => ({ folder: "/state", freeBytes }))
+    ),
+    Effect.provideService(CurrentPlugin, "database"),
+    Effect.provideService(References.MinimumLogLevel, "Info"),
+    Effect.provide(
+      Layer.merge(
+        Supervisor.layer,
+        Logger.layer([
+          Logger.make<unknown, void>(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+        ])
+      )
+    )
+  )
+})
+
+it("doctor finds a fault below the reserve and a warning above it", () => {
+  const stateAt = (freeBytes: number) => diskFinding({ folder: "/state", freeBytes }).state
+  expect([stateAt(0), stateAt(diskReserveBytes - 1)]).toEqual(["fault", "fault"])
+  expect([stateAt(diskReserveBytes), stateAt(1_000_000_000)]).toEqual(["warning", "ok"])
+})
