@@ -1,11 +1,13 @@
 // A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, reads the state and does
 // what is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure
 // of a turn is an external condition (a lost database, a silent ledger): it is logged as a warning, and the next tick
-// retries; a repeated failure is logged once a minute, and so is its end. A defect is a bug and goes to the supervisor.
+// retries; a repeated failure is logged once a minute, and so is its end; a dependency's outage is one line for all
+// actors (`outages.ts`). A defect is a bug and goes to the supervisor.
 // Wake-ups that arrive during a turn are kept: exactly one more turn follows. Long rests end together, so that an idle
 // process wakes once for many turns. The last turn is published with the actor's state: when, why, how long, outcome.
 import { Clock, Duration, Effect, Exit, Option, Queue, type Scope } from "effect"
 import { type LastRun, Supervisor } from "./Supervisor.ts"
+import { beginOutage, endOutage, type Outage, outageOf } from "./outages.ts"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
 export interface ReconcilerSpec<E, R> {
@@ -70,16 +72,24 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
   const wakes = yield* Queue.sliding<void>(1)
   const every = Effect.isEffect(spec.every) ? spec.every : Effect.succeed(Duration.fromInputUnsafe(spec.every))
   let failing: { readonly why: string; readonly saidAt: number } | undefined
+  let stoppedBy: Outage["subject"] | undefined
   const failed = Effect.fnUntraced(function* (error: E) {
+    const outage = outageOf(error)
+    if (outage !== undefined) {
+      stoppedBy = outage.subject
+      return yield* beginOutage(supervisor, outage)
+    }
     const [why, now] = [errorMessage(error), yield* monotonicMillis]
     if (failing?.why === why && now - failing.saidAt < repeatMillis) return
     failing = { why, saidAt: now }
     yield* Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)
   })
-  const succeeded = Effect.suspend(() => {
-    if (failing === undefined) return Effect.void
+  const succeeded = Effect.gen(function* () {
+    if (stoppedBy !== undefined) yield* endOutage(supervisor, stoppedBy)
+    stoppedBy = undefined
+    if (failing === undefined) return
     failing = undefined
-    return Effect.logInfo(`turn of ${spec.id} succeeds again`)
+    yield* Effect.logInfo(`turn of ${spec.id} succeeds again`)
   })
   const { lastRun, publish } = makePublished()
   const turn = (cause: LastRun["cause"]) =>

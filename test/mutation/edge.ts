@@ -59,6 +59,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("runtime/answeredBy.ts", "test/runtime/commands/unstarted.daily.test.ts", [
     ["a command makes an empty database and answers from it", 'existsSync(join(folder, "PG_VERSION"))', "true"]
   ]),
+  ...guards("kernel/actor/outages.ts", "test/kernel/actor/outages.test.ts", [
+    ["each actor logs an outage of what all share", "if (known.has(subject)) return", "if (false as boolean) return"]
+  ]),
   ...guards("kernel/platform/DiskSpace.ts", "test/kernel/health/watchDisk.test.ts", [
     ["payments are accepted until the disk is full", "freeBytes >= diskReserveBytes", "freeBytes > 0"]
   ]),
