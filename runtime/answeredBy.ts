@@ -46,9 +46,7 @@ export const answeredByProcess = (folder: string, instance: Instance): string =>
 /** The line of a command that asked no process. `local` is what `--profile` is without the flag. */
 export const answeredHere = (profile: Profile, stateFolder: string): string => {
   const isElsewhere = profile.name === "local" && Option.isSome(profile.secret("DATABASE_URL"))
-  const name = isElsewhere
-    ? "local, the default: limits and assets are its own; name another with --profile"
-    : profile.name
+  const name = isElsewhere ? "local, the default; name another with --profile" : profile.name
   const [other] = instancesOf(stateFolder)
   const unasked =
     other === undefined

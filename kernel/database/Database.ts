@@ -32,7 +32,7 @@ import { writeErrorOf } from "./writeErrorOf.ts"
 
 export const databaseSection = section(
   "database",
-  "The SQL client. DATABASE_URL names the server; without it the embedded database is used, if the profile asks for it.",
+  "The SQL client. DATABASE_URL names the server; without it the embedded database is used, if asked for by folder.",
   {
     embedded_folder: text({
       default: "",

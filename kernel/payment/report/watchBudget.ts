@@ -1,7 +1,7 @@
 // Warns before the sponsor's budget runs out: at four fifths of a bound and when no further payment fits, once a day
 // each, with the setting that raises it; reports what is left as a metric; and at the start how many payments the
-// bounds cover, or that an unfunded sponsor pays for none. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address is
-// logged.
+// bounds cover, or that an unfunded sponsor pays for none. Bounds are those of all callers, of the keyless together,
+// and of each keyed principal. No address is logged.
 import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../../actor/Actor.ts"
 import { Budget, type BudgetStatus, type Usage } from "../../budget/Budget.ts"

@@ -150,6 +150,18 @@ const makeNotes = () => {
   }
 }
 
+/** Why only an operator can have payments paid for, after a first reading if that comes shortly. */
+const makeUnfunded = Effect.fnUntraced(function* (readings: Effect.Success<typeof makeReadings>) {
+  const { developmentAutoFund, feeCeilings, friendbotUrl } = yield* Network
+  const { sponsor } = yield* Signer
+  return Effect.gen(function* () {
+    yield* Effect.ignore(Effect.timeoutOption(readings.refresh, startWait))
+    const status = readings.status()
+    if (status === undefined || (developmentAutoFund && Option.isSome(friendbotUrl))) return Option.none<string>()
+    return Option.fromUndefinedOr(fundingProblem(status, feeCeilings(""), sponsor))
+  })
+})
+
 export class Sponsor extends Context.Service<
   Sponsor,
   {
@@ -225,13 +237,6 @@ export class Sponsor extends Context.Service<
         return found
       })
 
-      const unfunded = Effect.gen(function* () {
-        yield* Effect.ignore(Effect.timeoutOption(readings.refresh, startWait))
-        const status = readings.status()
-        if (status === undefined || isFundedByFaucet) return Option.none<string>()
-        return Option.fromUndefinedOr(fundingProblem(status, network.feeCeilings(""), signer.sponsor))
-      })
-
       const watch = yield* reconciler({
         id: "sponsor",
         every: Effect.map(clock.isAttended, (attended) => (attended || notes.isFaulty() ? every : everyUnattended)),
@@ -245,7 +250,7 @@ export class Sponsor extends Context.Service<
       return Sponsor.of({
         problem: problem,
         unable,
-        unfunded,
+        unfunded: yield* makeUnfunded(readings),
         status: Effect.sync(() => Option.fromUndefinedOr(readings.status())),
         suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
       })

@@ -1,4 +1,4 @@
-// A database that is away: one line for all actors when it begins, one when it ends, without a secret.
+// A database that does not answer: one line for all actors when it begins, one when it ends, without a secret.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
@@ -15,16 +15,16 @@ const refused = {
 
 it.effect("an outage is one line for all actors, and its end another", () => {
   const lines: Array<string> = []
-  let isAway = true
+  let isSilent = true
   return Effect.gen(function* () {
     for (const id of ["one", "two", "three"])
       yield* reconciler({
         id,
         every: "1 second",
-        turn: Effect.suspend(() => (isAway ? Effect.fail(refused) : Effect.void))
+        turn: Effect.suspend(() => (isSilent ? Effect.fail(refused) : Effect.void))
       })
     yield* TestClock.adjust("3 minutes")
-    isAway = false
+    isSilent = false
     yield* TestClock.adjust("5 seconds")
     expect(lines).toEqual([
       expect.stringMatching(

@@ -1,4 +1,4 @@
-// A disk that fills: settling is busy below the reserve, before a write fails, and again possible with the next request.
+// A disk that fills: settling is busy below the reserve, before a write fails, until the next request.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, References } from "effect"
 import { TestClock } from "effect/testing"

@@ -119,7 +119,7 @@ it.effect("reports at startup how many payments the budget covers", () =>
   )
 )
 
-it.effect("reports at startup that an unfunded sponsor pays for nothing, and whom to fund", () =>
+it.effect("reports at startup that an unfunded sponsor pays for nothing, with the address to fund", () =>
   watching(
     () =>
       Effect.gen(function* () {
