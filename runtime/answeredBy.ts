@@ -51,7 +51,7 @@ export const answeredHere = (profile: Profile, stateFolder: string): string => {
   const unasked =
     other === undefined
       ? ""
-      : `; ${describeInstance(other)}, runs over ${resolve(stateFolder)} with profile ${other.profile} and was not asked`
+      : `; ${describeInstance(other)}, runs over ${resolve(stateFolder)} with profile ${other.profile}, not asked`
   const where = `profile ${name}; ${describeDatabase(profile, stateFolder)}`
   return `answered by this command itself, not by a running process (${where})${unasked}`
 }
