@@ -1,6 +1,6 @@
 // A bounded cache of computed values, least recently used evicted first. Each has a name, under which the process
-// counts its hits and misses (`tollkeeper_cache_requests_total`) and its entries (`tollkeeper_cache_entries`); caches of
-// one name are counted together. A value that is no longer valid, by its owner's rule, counts as a miss.
+// counts its hits and misses (`tollkeeper_cache_requests_total`) and its entries (`tollkeeper_cache_entries`); caches
+// of one name are counted together. A value that is no longer valid, by its owner's rule, counts as a miss.
 import { BoundedMap } from "./BoundedMap.ts"
 
 export interface CacheOptions {

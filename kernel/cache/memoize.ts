@@ -1,5 +1,6 @@
 // A bounded cache of values computed from repeated texts: a header that every request of a client has, the address it
-// comes from. The least recently used are evicted, and long texts are not cached, so that no client can fill the memory.
+// comes from. The least recently used are evicted, and long texts are not cached, so that no client can fill the
+// memory.
 import { type CacheOptions, LruCache } from "./LruCache.ts"
 
 /** Characters of a text that is kept. */

@@ -1,7 +1,7 @@
 // A private slot on an object: a value computed from it and stored with it. A WeakMap does the same, but retains its
-// values until a full garbage collection, and is scanned by each collection of young objects: three of them on an object
-// that lives for one request take 3.7 µs, three slots 1.4 µs (`npm run bench -- caches`). Here the slot is a private
-// member added to the object, collected with it.
+// values until a full garbage collection, and is scanned by each collection of young objects: three of them on an
+// object that lives for one request take 3.7 µs, three slots 1.4 µs (`npm run bench -- caches`). Here the slot is a
+// private member added to the object, collected with it.
 
 /** Returns the given object from its constructor, so that a subclass adds its private members to that object. */
 const Given = class {

@@ -1,7 +1,7 @@
 // What each cache is worth: hits of its lookups over the questions of two relevance sets, each asked once, and over a
 // day of a small service (questions by Zipf's law, a third with a filter, a listing changed now and then; payments that
 // are verified and settled; pages that are browsed); then the CPU time of the same questions with and without each
-// cache of a search, in turns. A cache whose removal costs less than 5 % is one to delete. Prints figures and has no bar.
+// cache of a search, in turns. A cache whose removal costs less than 5 % is one to delete. Prints figures, has no bar.
 import { NodeServices } from "@effect/platform-node"
 import { Effect } from "effect"
 import process from "node:process"

@@ -894,7 +894,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       [
         "an empty sponsor settles",
         settling,
-        "if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()",
+        "if (Option.isSome(unable)) return busyFor(unable.value)",
         ""
       ],
       [

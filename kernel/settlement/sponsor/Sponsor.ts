@@ -150,13 +150,19 @@ const makeNotes = () => {
   }
 }
 
+interface SponsorReadings {
+  readonly refresh: Effect.Effect<void, unknown>
+  /** The last reading; undefined before the first. */
+  readonly status: () => SponsorStatus | undefined
+}
+
 /** Why only an operator can have payments paid for, after a first reading if that comes shortly. */
-const makeUnfunded = Effect.fnUntraced(function* (readings: Effect.Success<typeof makeReadings>) {
+const makeUnfunded = Effect.fnUntraced(function* ({ refresh, status: last }: SponsorReadings) {
   const { developmentAutoFund, feeCeilings, friendbotUrl } = yield* Network
   const { sponsor } = yield* Signer
   return Effect.gen(function* () {
-    yield* Effect.ignore(Effect.timeoutOption(readings.refresh, startWait))
-    const status = readings.status()
+    yield* Effect.ignore(Effect.timeoutOption(refresh, startWait))
+    const status = last()
     if (status === undefined || (developmentAutoFund && Option.isSome(friendbotUrl))) return Option.none<string>()
     return Option.fromUndefinedOr(fundingProblem(status, feeCeilings(""), sponsor))
   })

@@ -1,0 +1,84 @@
+// The settings of the SQL client (`Database.ts`).
+import { choice, integer, section, text } from "../config/Setting.ts"
+
+export const databaseSection = section(
+  "database",
+  "The SQL client. DATABASE_URL names the server; without it the embedded database is used, if asked for by folder.",
+  {
+    embedded_folder: text({
+      default: "",
+      doc:
+        "Folder of the embedded database, relative to the state folder, for a start without DATABASE_URL. Without " +
+        "either, a start is refused."
+    }),
+    pooler: choice(["auto", "present", "none"], {
+      default: "auto",
+      doc:
+        "Connection pooler in front of the server: detected at the start (auto), present or none. With a pooler, " +
+        "limits are set per transaction and no statement has a name."
+    }),
+    max_connections: integer({
+      default: 16,
+      min: 2,
+      max: 500,
+      doc:
+        "Connections to a server at most; half of them for anything but payments. A server that admits fewer is " +
+        "not an error."
+    }),
+    connection_wait_ms: integer({
+      default: 5_000,
+      min: 100,
+      max: 60_000,
+      unit: "ms",
+      doc: "Maximum wait for a connection."
+    }),
+    answer_timeout_ms: integer({
+      default: 7_000,
+      min: 100,
+      max: 600_000,
+      unit: "ms",
+      doc: "Maximum time a payment waits for one answer of the server."
+    }),
+    statement_timeout_ms: integer({
+      default: 15_000,
+      min: 100,
+      max: 600_000,
+      unit: "ms",
+      doc: "Statement timeout on the server."
+    }),
+    lock_timeout_ms: integer({
+      default: 5_000,
+      min: 100,
+      max: 600_000,
+      unit: "ms",
+      doc: "Lock timeout on the server."
+    }),
+    idle_transaction_timeout_ms: integer({
+      default: 15_000,
+      min: 100,
+      max: 600_000,
+      unit: "ms",
+      doc: "Timeout of an idle transaction on the server."
+    }),
+    read_url: text({
+      default: "",
+      doc:
+        "URL of a streaming replica for reads of discovery and analytics, without a password; use " +
+        "DATABASE_READ_URL: that one wins."
+    }),
+    read_lag_max_ms: integer({
+      default: 10_000,
+      min: 1_000,
+      max: 600_000,
+      unit: "ms",
+      doc: "Maximum lag of the read replica; beyond it, reads go to the primary."
+    }),
+    ping_timeout_ms: integer({
+      default: 1_000,
+      min: 10,
+      max: 30_000,
+      unit: "ms",
+      doc: "Timeout of the readiness query."
+    })
+  }
+)
