@@ -1,10 +1,10 @@
 // What the plans consist of. `check` is for every few minutes, `daily` is `npm test`, `full` is what is too long for
-// every day. A new suite of tests needs nothing here, because vitest finds files by name; a program of its own needs a
-// line.
+// every day, `sample` what continuous integration runs of that. A new suite of tests needs nothing here, because vitest
+// finds files by name; a program of its own needs a line.
 import process from "node:process"
 import type { Part } from "./Part.ts"
 
-export type PlanName = "check" | "daily" | "full"
+export type PlanName = "check" | "daily" | "full" | "sample"
 
 const node = process.execPath
 
@@ -177,6 +177,39 @@ const chaos: Part = {
   minutesMax: 12
 }
 
+/** Part of the files, another one each day: all of them within `parts` days. */
+const dailyShare = (part: Part, parts: number): Part => {
+  const share = (Math.floor(Date.now() / 86_400_000) % parts) + 1
+  return {
+    ...part,
+    name: `${part.name}, share ${share} of ${parts}`,
+    args: [...part.args, `--shard=${share}/${parts}`]
+  }
+}
+
+/**
+ * What continuous integration runs of the full plan, within 50 minutes together with `npm test`: all of what meets
+ * other programs, a share of what a platform or database alone makes different, fewer seeds.
+ */
+const sampleSteps = (deno: string): ReadonlyArray<Step> => {
+  const conforming = conformanceOnDeno(deno)
+  const fewSeeds = { ...simulation, name: "simulation: 1,500 of the 20,000 seeds" }
+  return [
+    [[dailyShare(slow, 2)]],
+    [[dailyShare(onDeno(deno).others, 3), dailyShare(onNode().pluginsEmbedded, 3)]],
+    [
+      [guides, conformance, { ...conforming, args: [...conforming.args, "official", "restart"] }],
+      [
+        replay,
+        exploration,
+        { ...fewSeeds, args: fewSeeds.args.map((arg) => (arg === "3000" ? "1500" : arg)) },
+        chaos,
+        mutation
+      ]
+    ]
+  ]
+}
+
 /** Parts that run one after another. */
 type Lane = ReadonlyArray<Part>
 /** Lanes that run beside each other. */
@@ -191,6 +224,7 @@ export type Step = ReadonlyArray<Lane>
  */
 export const stepsOf = (plan: PlanName, deno: string): ReadonlyArray<Step> => {
   const checks = [format, lint, types]
+  if (plan === "sample") return sampleSteps(deno)
   if (plan === "check") return [[[fast], checks]]
   const { fast: fastOnDeno, ofPlatform, others } = onDeno(deno)
   const { fast: fastOnNode, house, pluginsEmbedded, pluginsOnServer } = onNode()

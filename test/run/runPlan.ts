@@ -11,7 +11,7 @@ import type { Part } from "./Part.ts"
 import { type PlanName, type Step, stepsOf } from "./parts.ts"
 import { type Output, type Result, runPart } from "./runPart.ts"
 
-const plans: ReadonlyArray<string> = ["check", "daily", "full"] satisfies ReadonlyArray<PlanName>
+const plans: ReadonlyArray<string> = ["check", "daily", "full", "sample"] satisfies ReadonlyArray<PlanName>
 const [plan = "daily", ...words] = process.argv.slice(2)
 if (!plans.includes(plan)) {
   console.error(`no plan ${plan}; there are ${plans.join(", ")}`)
