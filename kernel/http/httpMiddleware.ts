@@ -1,8 +1,8 @@
 // The outermost wrapper of every request: a result that no route answered becomes JSON. An unknown path is 404, a
 // defect is 500 with the trace id of its log entry and no other detail, and on the two payment routes both have the
-// payment's shape. It also writes one structured log line a request, and one span where spans are exported: the root of
-// a trace, or a child of the caller's own. Neither has bodies, queries or the caller's address; the line of a payment
-// names payer, reason, hash and settlement (`RequestNotes.ts`).
+// payment's shape. It also writes the access log, one structured line a request with its request id, and one span where
+// spans are exported: the root of a trace, or a child of the caller's own. Neither has bodies, queries or the caller's
+// address; the line of a payment names payer, reason, hash and settlement (`RequestNotes.ts`).
 import { Cause, Clock, Context, Effect, Exit, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { memoize } from "../cache/memoize.ts"

@@ -1,7 +1,7 @@
 // Refusing a payment is a value, not an error: a reason from a closed table, a sentence for people, and what is known
-// of the payer. Every reason has a row `{reason, check, status}`. The kernel owns the rows of the core; each scheme
-// registers its own; an unregistered reason is a defect and a reason registered twice with different meaning stops the
-// boot. Reasons are neutral here (`invalid_ledger_…`); the edge spells them.
+// of the payer. Every refusal reason has a row `{reason, check, status}`. The kernel owns the rows of the core; each
+// scheme registers its own; an unregistered reason is a defect and a reason registered twice with different meaning
+// stops the boot. Reasons are neutral here (`invalid_ledger_…`); the edge spells them.
 import { Option } from "effect"
 
 export interface RefusalRow {

@@ -1,4 +1,4 @@
-// Checks that need only the envelope and the settings, as a list of named checks before any scheme: the network is
+// Validation of the envelope against the settings, as a list of named checks before any scheme: the network is
 // served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout is within
 // bounds. The relation of the accepted amount to the required one is the scheme's.
 import type { NetworkValues } from "../config/Network.ts"

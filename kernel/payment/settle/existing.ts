@@ -1,5 +1,6 @@
-// What is known of a payment already, and the answer that its caller may receive: one payment releases one resource, to
-// the principal that settled it (rules 2). One read; nothing is written but the claim of an undelivered success.
+// Idempotency: what is known of a payment already, and the answer that its caller may receive. One payment releases one
+// resource, to the principal that settled it (rules 2). One read; nothing is written but the claim of an undelivered
+// success.
 //
 // A settlement belongs to the principal that settled it first, whatever unsigned field it was settled with. Its owner
 // receives its state; under other terms a conflict, with state and hash. Any other caller that sends the same
