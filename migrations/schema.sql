@@ -191,6 +191,18 @@ CREATE TABLE public.analytics_reasons (
     fee_stroops numeric NOT NULL
 );
 
+CREATE TABLE public.analytics_refusals (
+    day date NOT NULL,
+    operation text NOT NULL,
+    reason text NOT NULL,
+    principal text NOT NULL,
+    refused bigint NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    samples jsonb NOT NULL,
+    CONSTRAINT analytics_refusals_operation_check CHECK ((operation = ANY (ARRAY['verify'::text, 'settle'::text])))
+);
+
 CREATE TABLE public.analytics_resources (
     resource_id bigint NOT NULL,
     origin text,
@@ -999,6 +1011,9 @@ ALTER TABLE ONLY public.analytics_rankings
 
 ALTER TABLE ONLY public.analytics_reasons
     ADD CONSTRAINT analytics_reasons_pkey PRIMARY KEY (day, reason, asset, status);
+
+ALTER TABLE ONLY public.analytics_refusals
+    ADD CONSTRAINT analytics_refusals_pkey PRIMARY KEY (day, operation, reason, principal);
 
 ALTER TABLE ONLY public.analytics_resources
     ADD CONSTRAINT analytics_resources_pkey PRIMARY KEY (resource_id, asset);

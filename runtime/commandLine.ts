@@ -5,7 +5,7 @@ import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import process from "node:process"
 import { askRunning } from "./askRunning.ts"
-import { isStandaloneCommand, operatorFamilies } from "./operatorWords.ts"
+import { isStandaloneCommand, operatorFamilies, spellStates } from "./operatorWords.ts"
 import { runCommands } from "./runCommands.ts"
 import { version } from "./version.ts"
 
@@ -13,17 +13,18 @@ import { version } from "./version.ts"
 const isServing = ["start", "tools"].includes(process.argv[2] ?? "")
 
 /** Runs a command in this process, by the commands of `commandTree.ts`. */
-const here = Effect.promise(() => import("./commandTree.ts")).pipe(
-  Effect.flatMap(({ commandTree }) => Command.run(commandTree, { version }))
-)
+const here = (words: ReadonlyArray<string>) =>
+  Effect.promise(() => import("./commandTree.ts")).pipe(
+    Effect.flatMap(({ commandTree }) => Command.runWith(commandTree, { version })(words))
+  )
 
 /** An operator's command goes to the process that serves over the same state, when there is one. */
 const commandLine = Effect.gen(function* () {
-  const words = process.argv.slice(2)
+  const words = spellStates(process.argv.slice(2))
   const isOperators = operatorFamilies.some((family) => family === words[0])
   const isHelp = words.some((word) => ["--help", "-h", "--wizard"].includes(word)) || isStandaloneCommand(words)
   const answered = isOperators && !isHelp ? yield* askRunning(words) : Option.none()
-  if (Option.isNone(answered)) return yield* here
+  if (Option.isNone(answered)) return yield* here(words)
   const { by, err, out, status } = answered.value
   yield* Console.error(by)
   if (out !== "") yield* Console.log(out)

@@ -35,3 +35,34 @@ export const Asked = Schema.Struct({
 
 /** Response: the command's output and exit code. */
 export const Answered = Schema.Struct({ status: Schema.Int, out: Schema.String, err: Schema.String })
+
+/** What `settlements list` lists: settlements by state, or refused payments. */
+export const listableStates = [
+  "open",
+  "unresolved",
+  "all",
+  "prepared",
+  "submitted",
+  "settled",
+  "failed",
+  "expired",
+  "ended",
+  "every",
+  "refused"
+] as const
+
+/**
+ * `settlements list --state settled` says which settlements; `--state` before anything else is a folder, in every
+ * command. A folder of such a name is meant by `--state ./settled`.
+ */
+export const spellStates = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (words[0] !== "settlements" || words[1] !== "list") return words
+  const isState = (word: string | undefined) => listableStates.some((state) => state === word)
+  return words.map((word, index) =>
+    word === "--state" && isState(words[index + 1])
+      ? "--which"
+      : word.startsWith("--state=") && isState(word.slice("--state=".length))
+        ? word.replace("--state", "--which")
+        : word
+  )
+}

@@ -38,6 +38,21 @@ export interface Extension {
   readonly observe: (observation: PaymentObservation) => Effect.Effect<ExtensionOutcome>
 }
 
+/** A refused request, for the reports of operators: nothing that was signed, and no key. Text of others is inert. */
+export interface RefusedPayment {
+  readonly operation: "verify" | "settle"
+  /** A word of this service's own table. */
+  readonly reason: string
+  readonly message: string
+  /** `key:` and a label, or `anonymous`; None where no listed key was sent. */
+  readonly principal: Option.Option<string>
+  readonly payer: Option.Option<string>
+  /** Hex of the inner hash, where the payment was decoded that far. */
+  readonly transaction: Option.Option<string>
+  /** None when the body was no payment. */
+  readonly payment: Option.Option<Payment>
+}
+
 export class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", {
   key: Schema.String
 }) {}
@@ -57,12 +72,19 @@ export class Extensions extends Context.Service<
     readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
     /** Notifies the watchers; an error of one of them ends with it. */
     readonly verified: (valid: boolean) => Effect.Effect<void>
+    /** Calls the watcher after every refusal of a verify or a settle, under the same terms as `watch`. */
+    readonly watchRefusals: (
+      watcher: (refused: RefusedPayment) => Effect.Effect<void>
+    ) => Effect.Effect<void, never, Scope.Scope>
+    /** Notifies the watchers of refusals. */
+    readonly refused: (refused: RefusedPayment) => Effect.Effect<void>
   }
 >()("tollkeeper/payment/Extensions") {
   static readonly layer = Layer.sync(Extensions, () => {
     const extensions = new Map<string, Extension>()
     const declared = new Set<string>()
-    const watchers = new Set<(valid: boolean) => Effect.Effect<void>>()
+    const verifications = makeWatchers<boolean>("a watcher of verifications failed")
+    const refusals = makeWatchers<RefusedPayment>("a watcher of refusals failed")
     const register = Effect.fnUntraced(function* (extension: Extension) {
       if (extensions.has(extension.key)) return yield* new ExtensionRefused({ key: extension.key })
       yield* Effect.acquireRelease(
@@ -82,23 +104,34 @@ export class Extensions extends Context.Service<
       find: (key) => Option.fromUndefinedOr(extensions.get(key)),
       isKnown: (key) => extensions.has(key) || declared.has(key),
       keys: () => [...new Set([...extensions.keys(), ...declared])].sort(),
-      watch: (watcher) =>
-        Effect.asVoid(
-          Effect.acquireRelease(
-            Effect.sync(() => watchers.add(watcher)),
-            () => Effect.sync(() => watchers.delete(watcher))
-          )
-        ),
-      verified: (valid) =>
-        Effect.forEach(
-          watchers,
-          (watcher) =>
-            Effect.catchCause(
-              Effect.suspend(() => watcher(valid)),
-              (cause) => Effect.logError("a watcher of verifications failed", cause)
-            ),
-          { discard: true }
-        )
+      watch: verifications.watch,
+      verified: verifications.notify,
+      watchRefusals: refusals.watch,
+      refused: refusals.notify
     })
   })
+}
+
+/** Watchers of one kind of event. An error of one is logged and reaches neither the others nor the payment. */
+const makeWatchers = <A>(failed: string) => {
+  const watchers = new Set<(event: A) => Effect.Effect<void>>()
+  return {
+    watch: (watcher: (event: A) => Effect.Effect<void>) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => watchers.add(watcher)),
+          () => Effect.sync(() => watchers.delete(watcher))
+        )
+      ),
+    notify: (event: A) =>
+      Effect.forEach(
+        watchers,
+        (watcher) =>
+          Effect.catchCause(
+            Effect.suspend(() => watcher(event)),
+            (cause) => Effect.logError(failed, cause)
+          ),
+        { discard: true }
+      )
+  }
 }

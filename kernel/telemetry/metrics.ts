@@ -21,6 +21,11 @@ export const traffic = {
     labels: ["operation", "word"],
     help: "Payments answered, by operation and result: a refusal's reason, pending, or ok for valid and settled ones."
   }),
+  refusals: counter("tollkeeper_payment_refusals_total", {
+    unit: "count",
+    labels: ["operation", "reason", "principal"],
+    help: "Payments refused, by operation, reason and key label; anonymous: callers without keys, none: no listed key."
+  }),
   queueWaiting: gauge("tollkeeper_queue_waiting", {
     unit: "count",
     labels: ["principal"],

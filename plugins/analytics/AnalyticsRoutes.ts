@@ -6,6 +6,7 @@ import { type Asked, type Report, ReportRunner } from "./ReportRunner.ts"
 import { Participants } from "./reports/Participants.ts"
 import type { Role } from "./reports/ranking.ts"
 import { Redaction } from "./reports/Redaction.ts"
+import { Refusals } from "./reports/Refusals.ts"
 import { ResourceReports } from "./reports/ResourceReports.ts"
 import { Totals } from "./reports/Totals.ts"
 import { Transactions } from "./reports/Transactions.ts"
@@ -26,6 +27,11 @@ const addTotals = Effect.gen(function* () {
     return some(totals.series(window(30), bucket, asset()))
   })
   yield* add("/overview/breakdowns", ({ asset, window }) => some(totals.breakdowns(window(30), asset())))
+  const refusals = yield* Refusals
+  yield* add("/refusals", ({ read, window }) => {
+    const filter = { reason: read.given("reason", "reason"), payer: read.given("payer", "address") }
+    return some(refusals.list(filter, window(30)))
+  })
   yield* add("/volume/daily", ({ page, window }) => some(totals.daily(window(30), page())))
 })
 

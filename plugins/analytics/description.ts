@@ -14,6 +14,7 @@ import {
   Origins,
   Overview,
   Participant,
+  Refusals,
   RejectedDeclarations,
   ResourceHistory,
   ResourceUse,
@@ -112,6 +113,11 @@ const totals: ReadonlyArray<RouteDescription> = [
   get("/overview/breakdowns", "breakdowns", "Totals by network, scheme, asset, status and reason.", Breakdowns, {
     ...days,
     ...asset
+  }),
+  get("/refusals", "refusals", "Refused payments by reason and key, the most frequent first, with samples.", Refusals, {
+    ...days,
+    reason: exactly("reason"),
+    payer: Schema.optionalKey(filter("address", "Samples that name this payer, and their groups alone."))
   }),
   get(
     "/volume/daily",

@@ -18,6 +18,7 @@ import { Config, declared } from "./Config.ts"
 import { described } from "./description.ts"
 import { addEventsRoute } from "./events.ts"
 import { Containment } from "./recording/Containment.ts"
+import { startRefusals, sweepRefusals } from "./recording/countRefusals.ts"
 import { startVerifications } from "./recording/countVerifications.ts"
 import { Pseudonyms } from "./recording/Pseudonyms.ts"
 import { consumer, rebuild } from "./recording/rebuild.ts"
@@ -28,6 +29,7 @@ import { ReportRunner } from "./ReportRunner.ts"
 import { Amounts } from "./reports/Amounts.ts"
 import { Participants } from "./reports/Participants.ts"
 import { Redaction } from "./reports/Redaction.ts"
+import { readRefusals, Refusals } from "./reports/Refusals.ts"
 import { ResourceReports } from "./reports/ResourceReports.ts"
 import { Spelling } from "./reports/Spelling.ts"
 import { Totals } from "./reports/Totals.ts"
@@ -68,11 +70,13 @@ const started = Layer.effectDiscard(
         "forget",
         Effect.gen(function* () {
           while (yield* sweepSettlements(keepMillis)) yield* Effect.yieldNow
+          yield* sweepRefusals(keepMillis)
         })
       )
     })
     yield* reconciler({ id: "windows", every: "1 minute", turn: contained("windows", recorder.keepWindows) })
     yield* startVerifications
+    yield* startRefusals
     yield* addAnalyticsRoutes
     yield* addEventsRoute
   })
@@ -82,10 +86,13 @@ const started = Layer.effectDiscard(
 export const recording = Recorder.layer.pipe(Layer.provide(Rollups.layer))
 
 /** Services that read them, over a network's assets. */
-export const reports = Layer.mergeAll(Totals.layer, Transactions.layer, Participants.layer, ResourceReports.layer).pipe(
-  Layer.provideMerge(Spelling.layer),
-  Layer.provideMerge(Redaction.layer)
-)
+export const reports = Layer.mergeAll(
+  Totals.layer,
+  Transactions.layer,
+  Participants.layer,
+  ResourceReports.layer,
+  Refusals.layer
+).pipe(Layer.provideMerge(Spelling.layer), Layer.provideMerge(Redaction.layer))
 
 export const plugin = define({
   id: "analytics",
@@ -113,6 +120,6 @@ export const plugin = define({
 })
 
 /** The command line's access without a running facilitator, over the database alone. */
-export const administration = { rebuild }
+export const administration = { rebuild, readRefusals }
 
 export { metrics } from "./metrics.ts"

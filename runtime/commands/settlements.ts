@@ -1,64 +1,16 @@
-// `tollkeeper settlements`: lists settlements without an end, and the operator actions that resolve them. It works on
-// the database alone.
-import { Effect, Layer, Option } from "effect"
+// `tollkeeper settlements`: lists settlements and refusals, and the operator actions that resolve settlements without
+// an end. It works on the database alone.
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Budget } from "../../kernel/budget/Budget.ts"
-import { Limits } from "../../kernel/config/Limits.ts"
-import { Network } from "../../kernel/config/Network.ts"
-import { Server } from "../../kernel/config/Server.ts"
-import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
-import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
-import * as SqlSettlements from "../../kernel/settlement/store/SqlSettlements.ts"
+import type { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
+import { answer, jsonFlag, noted, placeFlags } from "./CommandTarget.ts"
 import { explain } from "./settlementsExplain.ts"
-import {
-  answer,
-  jsonFlag,
-  kernelTables,
-  noted,
-  type CommandTarget,
-  placeFlags,
-  databaseStatus
-} from "./CommandTarget.ts"
+import { line, list, withMoves } from "./settlementsList.ts"
 
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")
 )
 const note = Flag.String("note").pipe(Flag.withDescription("Reason, kept in the audit log"))
-
-const movesAt = (place: CommandTarget) =>
-  OperatorActions.layer.pipe(
-    Layer.provideMerge(
-      databaseStatus(
-        SqlSettlements.layer.pipe(
-          Layer.provideMerge(Budget.layer),
-          Layer.provideMerge(Layer.mergeAll(Limits.layer, Server.layer, Network.layer)),
-          Layer.provideMerge(kernelTables(place))
-        )
-      )
-    )
-  )
-
-/** Runs an effect with the operator actions over the target's database. */
-const withMoves = <A, E>(place: CommandTarget, use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E>) =>
-  Effect.provide(Effect.flatMap(OperatorActions, use), movesAt(place))
-
-const line = ({
-  amount,
-  asset,
-  authorizationExpiresLedger,
-  id,
-  innerHash,
-  recordedAt,
-  state
-}: SettlementRecord): string =>
-  [
-    id,
-    state.padEnd(10),
-    recordedAt.toISOString(),
-    `until ledger ${authorizationExpiresLedger}`,
-    `${amount} of ${asset}`,
-    innerHash
-  ].join("  ")
 
 const listHint = "`tollkeeper settlements list` names those without an end"
 
@@ -71,26 +23,6 @@ const found = Effect.fnUntraced(function* (moves: OperatorActions["Service"], id
       } as const)
     : record
 })
-
-const list = Command.make(
-  "list",
-  {
-    ...placeFlags(),
-    json: jsonFlag,
-    which: Flag.Literals("which", ["open", "unresolved", "all"]).pipe(
-      Flag.withDescription("State of the settlements to list"),
-      Flag.withDefault("all" as const)
-    )
-  },
-  (flags) =>
-    withMoves(flags, (moves) =>
-      Effect.gen(function* () {
-        const records = yield* moves.list(flags.which)
-        const count = `${records.length} settlement${records.length === 1 ? "" : "s"} without an end`
-        yield* answer(flags.json, records, [...records.map(line), count])
-      })
-    )
-).pipe(Command.withDescription("List settlements that are open or unresolved"))
 
 const show = Command.make("show", { ...placeFlags(), json: jsonFlag, settlement }, (flags) =>
   withMoves(flags, (moves) => Effect.flatMap(found(moves, flags.settlement), (record) => answer(true, record, [])))

@@ -92,21 +92,49 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
 
 type Headers = Readonly<Record<string, string>>
 
+/** A request as far as it was read before its answer. */
+interface Known {
+  readonly principal?: Principal
+  readonly payment?: Payment
+}
+
 /**
- * Every answer is counted by its reason and named in the request's log line, however early it was given. A reason is
- * from this service's own table, so it may be a label.
+ * Every answer is counted by its reason and named in the request's log line, however early it was given; a refusal is
+ * counted by its key too, and shown to the watchers. Reasons and labels are this service's own, so they may be labels.
  */
-const reported = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effect<void> =>
-  Effect.withFiber((fiber) => {
-    noteUnsafe(fiber, factsOf(given))
-    measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
-    return Effect.void
-  })
+const makeReported = Effect.map(
+  Extensions,
+  (extensions) =>
+    <A>({ factsOf, name, refusalOf, wordOf }: Operation<A>, given: A, known: Known): Effect.Effect<void> =>
+      Effect.withFiber((fiber) => {
+        const facts = factsOf(given)
+        noteUnsafe(fiber, facts)
+        measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
+        const refused = refusalOf(given)
+        if (refused === undefined) return Effect.void
+        const { message, payer, reason } = refused
+        const principal = known.principal?.owner
+        measureUnsafe(fiber, traffic.refusals, 1, { operation: name, reason, principal: labelOf(principal) })
+        return extensions.refused({
+          operation: name,
+          reason,
+          message,
+          principal: Option.fromUndefinedOr(principal),
+          payer,
+          transaction: Option.fromUndefinedOr(facts.transaction ?? refused.transaction),
+          payment: Option.fromUndefinedOr(known.payment)
+        })
+      })
+)
+
+/** A key's label, `anonymous`, or `none`. */
+const labelOf = (owner: string | undefined): string => (owner ?? "none").replace(/^key:/, "")
 
 /** Writes answers of an operation, with the status that the reason's owner gave it. */
 const makeAnswering = Effect.gen(function* () {
   const schemes = yield* Schemes
   const words = yield* WireVocabulary
+  const reported = yield* makeReported
   const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
 
   const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, headers: Headers = {}): Response => {
@@ -120,15 +148,16 @@ const makeAnswering = Effect.gen(function* () {
 
   return {
     answer,
+    reported,
     /** Before anything is known of the payment. */
-    refuseEarly: <A>(operation: Operation<A>, reason: string, message: string, headers?: Headers) => {
-      const given = operation.refuse(refusal(reason, message))
-      return Effect.as(reported(operation, given), answer(operation, given, unread, headers))
+    refuseEarly: <A>(operation: Operation<A>, principal: Principal, refused: Refusal, headers?: Headers) => {
+      const given = operation.refuse(refused)
+      return Effect.as(reported(operation, given, { principal }), answer(operation, given, unread, headers))
     },
     unauthorized: <A>(operation: Operation<A>) => {
       const given = operation.refuse(refusal("unauthorized", "a listed bearer key is required"))
       const body = { ...operation.encode(given, unread), error: "unauthorized" }
-      return Effect.as(reported(operation, given), json(body, { status: 401, headers: unauthorizedHeaders }))
+      return Effect.as(reported(operation, given, {}), json(body, { status: 401, headers: unauthorizedHeaders }))
     }
   }
 })
@@ -174,7 +203,7 @@ const makeRun = Effect.gen(function* () {
   const server = yield* Server
   const words = yield* WireVocabulary
   const crypto = yield* Crypto
-  const { answer, refuseEarly } = yield* makeAnswering
+  const { answer, refuseEarly, reported } = yield* makeAnswering
   const { answered, countVerified } = yield* makeObserving
   const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
 
@@ -184,20 +213,21 @@ const makeRun = Effect.gen(function* () {
     )
     if (body._tag === "Failure") {
       const tooLarge = body.failure._tag === "BodyRefused" && body.failure.status === 413
-      return yield* refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
+      const refused = refusal(tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
+      return yield* refuseEarly(operation, principal, refused)
     }
     const { dropped, value } = body.success
     const payment = decodePayment(value, { principal, words, crypto, dropped })
     if ("_tag" in payment) {
       const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
       const given = operation.refuse(payment.refusal)
-      yield* reported(operation, given)
+      yield* reported(operation, given, { principal })
       return answer(operation, given, into)
     }
     const into = answerIn(payment, words)
     const refused = checkEnvelope(payment, context)
     const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
-    yield* reported(operation, given)
+    yield* reported(operation, given, { principal, payment })
     yield* countVerified(operation, given)
     if (refused !== undefined) return answer(operation, given, into)
     return answer(operation, given, into, yield* answered(operation, payment, given))
@@ -225,7 +255,9 @@ export const layer = HttpRouter.use((router) =>
         if (Option.isNone(caller)) return yield* unauthorized(operation)
         const wait = yield* takeToken(caller.value.source)
         if (wait > 0)
-          return yield* refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
+          return yield* refuseEarly(operation, caller.value, refusal("rate_limited", "too many requests"), {
+            "retry-after": String(wait)
+          })
         return yield* run(operation, request, caller.value)
       })
     }

@@ -11,7 +11,7 @@ import { inTransaction } from "../../database/Database.ts"
 import { Facts } from "../../facts/Facts.ts"
 import { endedFact } from "../store/facts.ts"
 import { type SettlementRow, recordColumns, toRecord } from "../store/SettlementRows.ts"
-import type { FinalState, Outcome } from "../state/Settlement.ts"
+import { type FinalState, isOpen, type Outcome, type SettlementState } from "../state/Settlement.ts"
 import { type SettlementRecord, Settlements } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
@@ -68,16 +68,40 @@ const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, le
 
 const refuse = (message: string) => new ActionRefused({ message })
 
-const list = Effect.fnUntraced(function* (which: "open" | "unresolved" | "all") {
+/** Which settlements a list names; `all` are those without an end, `every` any. */
+export const listedStates = {
+  open: ["prepared", "submitted"],
+  unresolved: ["unresolved"],
+  all: ["prepared", "submitted", "unresolved"],
+  prepared: ["prepared"],
+  submitted: ["submitted"],
+  settled: ["settled"],
+  failed: ["failed"],
+  expired: ["expired"],
+  ended: ["settled", "failed", "expired"],
+  every: ["prepared", "submitted", "unresolved", "settled", "failed", "expired"]
+} as const satisfies Record<string, ReadonlyArray<SettlementState>>
+
+export interface ListFilter {
+  readonly which: keyof typeof listedStates
+  /** Recorded at or after it. */
+  readonly since?: Date | undefined
+  readonly payer?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** Those without an end have the oldest first, others the newest. */
+const list = Effect.fnUntraced(function* ({ payer, reason, since, which }: ListFilter) {
   const sql = yield* SqlClient.SqlClient
-  const states =
-    which === "open"
-      ? ["prepared", "submitted"]
-      : which === "unresolved"
-        ? ["unresolved"]
-        : ["prepared", "submitted", "unresolved"]
+  const isUnended = listedStates[which].every((state) => isOpen(state) || state === "unresolved")
+  const condition = sql.and([
+    sql`state in ${sql.in(listedStates[which])}`,
+    ...(since === undefined ? [] : [sql`recorded_at >= ${since}`]),
+    ...(payer === undefined ? [] : [sql`payer = ${payer}`]),
+    ...(reason === undefined ? [] : [sql`reason = ${reason}`])
+  ])
   const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
-    where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
+    where ${condition} order by recorded_at ${sql.literal(isUnended ? "asc" : "desc")} limit ${listMax}`
   return rows.map(toRecord)
 }, withSpanIfSampled("OperatorActions.list"))
 
@@ -186,10 +210,8 @@ const ownServices = Effect.gen(function* () {
 export class OperatorActions extends Context.Service<
   OperatorActions,
   {
-    /** Settlements without an end, oldest first: `open`, `unresolved`, or both. */
-    readonly list: (
-      which: "open" | "unresolved" | "all"
-    ) => Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
+    /** At most 1000 settlements: without an end the oldest first, else the newest. Scans: for a command, not a route. */
+    readonly list: (filter: ListFilter) => Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
     /** By id or by any of its hashes. */
     readonly find: (idOrHash: string) => Effect.Effect<SettlementRecord | undefined, SqlError.SqlError>
     /**
@@ -214,7 +236,7 @@ export class OperatorActions extends Context.Service<
     Effect.gen(function* () {
       const given = Effect.provideContext(yield* ownServices)
       return OperatorActions.of({
-        list: (which) => given(list(which)),
+        list: (filter) => given(list(filter)),
         find: (idOrHash) => given(find(idOrHash)),
         giveUp: (id, note) => given(giveUp(id, note)),
         resolve: (id, finding) => given(resolve(id, finding)),

@@ -251,6 +251,34 @@ export const RejectedDeclaration = Schema.Struct({
 }).annotate({ identifier: "RejectedDeclaration" })
 export const RejectedDeclarations = pageOf(RejectedDeclaration)
 
+const RefusalSample = Schema.Struct({
+  at: moment,
+  message: text("Why, as it was answered."),
+  payer: maybe,
+  pay_to: maybe,
+  network: maybe,
+  scheme: maybe,
+  asset: maybe,
+  amount: maybe.annotate({ description: "As the terms had it." }),
+  resource_url: maybe,
+  transaction_hash: maybe
+}).annotate({ identifier: "RefusalSample", description: "One refused payment: never a signature or a key." })
+
+export const Refusals = Schema.Struct({
+  days: Schema.Int,
+  items: Schema.Array(
+    Schema.Struct({
+      operation: text("`verify` or `settle`."),
+      reason: Schema.String,
+      principal: text("`key:` and a label, `anonymous`, or `none` where no listed key was sent."),
+      refused: count,
+      first_at: moment,
+      last_at: moment,
+      samples: Schema.Array(RefusalSample).annotate({ description: "The newest, at most five." })
+    })
+  )
+}).annotate({ identifier: "Refusals" })
+
 const history = Schema.Array(Schema.Unknown).annotate({ description: "Newest first." })
 export const ResourceHistory = Schema.Struct({
   ...CatalogedResource.fields,

@@ -1,9 +1,10 @@
 // Settlements as a list with filters, the newest first, page by page.
-import { h, type VNode } from "preact"
+import { Fragment, h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { address, amount, count, stroops } from "./format.ts"
 import { type Column, Moment, Name, Panel, SaveCsv, SettlementState, Shown, Table, written } from "./parts.ts"
+import { RefusalsView } from "./RefusalsView.ts"
 import type { Listed, Settlement } from "./reports.ts"
 
 const pageSize = 25
@@ -113,7 +114,7 @@ export const SettlementsView = (): VNode<any> => {
   for (const name of ["status", "payer", "payTo"] as const) if (filter[name] !== "") query.set(name, filter[name])
   const path = `/analytics/v1/transactions?${query}`
   const asked = useAsked<Listed<Settlement>>(path, 10_000)
-  return h(
+  const list = h(
     Panel,
     { title: "Settlements", wide: true, actions: h(SaveCsv, { name: "settlements", path }) },
     h(Filters, { filter, change }),
@@ -131,4 +132,5 @@ export const SettlementsView = (): VNode<any> => {
       ]
     })
   )
+  return h(Fragment, null, list, h(RefusalsView, { days: filter.days }))
 }

@@ -121,3 +121,22 @@ export interface Cataloged {
   readonly updated_at: string
   readonly last_seen_paid_at: string | null
 }
+
+/** Refused payments of one operation, reason and key. */
+export interface Refusal {
+  readonly operation: string
+  readonly reason: string
+  readonly principal: string
+  readonly refused: string
+  readonly last_at: string
+  readonly samples: ReadonlyArray<{
+    readonly at: string
+    readonly message: string
+    readonly payer: string | null
+    readonly resource_url: string | null
+  }>
+}
+
+export interface Refusals {
+  readonly items: ReadonlyArray<Refusal>
+}

@@ -1,0 +1,128 @@
+// Refused payments are counted in memory by reason and principal, with the newest few as samples, and written about
+// every 100 ms: a crash loses at most those, and no answer waits for a statement. A failed write keeps its counts for
+// the next one. Reasons are this service's own and principals are listed keys, so both memory and rows are bounded. A
+// sample holds who paid whom for what, never a signature or a key.
+import { Duration, Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { Extensions, type RefusedPayment } from "../../../kernel/payment/Extension.ts"
+import { oldBefore, trustedClock } from "../../../kernel/time/trustedTime.ts"
+import { dayOf } from "./contributions.ts"
+import { type RefusalSample, samplesMax } from "./RefusalSample.ts"
+
+const flushInterval = "100 millis"
+/** Characters of a text that others wrote, in a sample. */
+const textMax = 300
+
+interface Counted {
+  readonly day: string
+  readonly operation: string
+  readonly reason: string
+  readonly principal: string
+  refused: number
+  readonly first_at: string
+  last_at: string
+  /** Newest first. */
+  samples: ReadonlyArray<RefusalSample>
+}
+
+const textOf = (text: Option.Option<string>): string | null =>
+  Option.getOrNull(Option.map(text, (value) => value.slice(0, textMax)))
+
+/** What an operator needs to find the payment again. */
+const sampleOf = (at: string, { message, payer, payment, transaction }: RefusedPayment): RefusalSample => {
+  const terms = Option.map(payment, ({ requirements }) => requirements)
+  const member = (name: "amountText" | "asset" | "network" | "payTo" | "scheme") =>
+    textOf(Option.map(terms, (one) => one[name]))
+  return {
+    at,
+    message: message.slice(0, textMax),
+    payer: textOf(payer),
+    pay_to: member("payTo"),
+    network: member("network"),
+    scheme: member("scheme"),
+    asset: member("asset"),
+    amount: member("amountText"),
+    resource_url: textOf(Option.flatMap(payment, ({ resourceUrl }) => resourceUrl)),
+    transaction_hash: textOf(transaction)
+  }
+}
+
+/** Adds counts to those that wait; `newer` happened later than what waits. */
+const addTo = (waiting: Map<string, Counted>, newer: Counted): void => {
+  const key = `${newer.day} ${newer.operation} ${newer.reason} ${newer.principal}`
+  const known = waiting.get(key)
+  if (known === undefined) return void waiting.set(key, newer)
+  known.refused += newer.refused
+  known.last_at = newer.last_at
+  known.samples = [...newer.samples, ...known.samples].slice(0, samplesMax)
+}
+
+const write = (sql: SqlClient.SqlClient, rows: ReadonlyArray<Counted>) =>
+  sql`insert into analytics_refusals as t
+    (day, operation, reason, principal, refused, first_at, last_at, samples)
+    select day, operation, reason, principal, refused, first_at, last_at, samples
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (day date, operation text, reason text,
+      principal text, refused bigint, first_at timestamptz, last_at timestamptz, samples jsonb)
+    order by day, operation, reason, principal
+    on conflict (day, operation, reason, principal) do update set refused = t.refused + excluded.refused,
+      first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at),
+      samples = jsonb_path_query_array(excluded.samples || t.samples, ${`$[0 to ${samplesMax - 1}]`}::jsonpath)`
+
+export const startRefusals = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const extensions = yield* Extensions
+  const trusted = yield* trustedClock
+  let waiting = new Map<string, Counted>()
+
+  const flush = Effect.suspend(() => {
+    if (waiting.size === 0) return Effect.void
+    const batch = waiting
+    waiting = new Map()
+    return write(sql, [...batch.values()]).pipe(
+      Effect.onError(() =>
+        Effect.sync(() => {
+          const since = waiting
+          waiting = batch
+          for (const one of since.values()) addTo(waiting, one)
+        })
+      ),
+      Effect.asVoid
+    )
+  })
+
+  const flushing = yield* reconciler({
+    id: "refusals",
+    // Retries a failed write.
+    every: Effect.sync(() => (waiting.size === 0 ? Duration.minutes(1) : Duration.seconds(5))),
+    gather: flushInterval,
+    turn: flush
+  })
+  yield* extensions.watchRefusals((refused) =>
+    Effect.flatMap(trusted, (now) => {
+      const at = new Date(now).toISOString()
+      const { operation, principal, reason } = refused
+      const isFirst = waiting.size === 0
+      addTo(waiting, {
+        day: dayOf(new Date(now)),
+        operation,
+        reason,
+        principal: Option.getOrElse(principal, () => "none"),
+        refused: 1,
+        first_at: at,
+        last_at: at,
+        samples: [sampleOf(at, refused)]
+      })
+      return isFirst ? flushing.wake : Effect.void
+    })
+  )
+  // Buffered counts are stored before the database under it closes.
+  yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
+})
+
+/** Deletes the refusals of days that are older than settlements are kept. */
+export const sweepRefusals = Effect.fnUntraced(function* (keepMillis: number) {
+  const sql = yield* SqlClient.SqlClient
+  const before = yield* oldBefore(keepMillis)
+  yield* sql`delete from analytics_refusals where last_at < ${before}`
+})

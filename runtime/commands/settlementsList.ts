@@ -1,0 +1,155 @@
+// `tollkeeper settlements list`: settlements by state, time, payer and reason, and the payments that were refused, which
+// have no settlement: analytics counts those by reason and key, with samples.
+import { Clock, Effect, Layer, Option, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { SqlClient } from "effect/sql"
+import { Budget } from "../../kernel/budget/Budget.ts"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { Server } from "../../kernel/config/Server.ts"
+import { neutralReason } from "../../kernel/Dialect.ts"
+import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
+import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
+import * as SqlSettlements from "../../kernel/settlement/store/SqlSettlements.ts"
+import { administration } from "../../plugins/analytics/plugin.ts"
+import {
+  answer,
+  type CommandTarget,
+  databaseStatus,
+  jsonFlag,
+  kernelTables,
+  placeFlags,
+  tablesOf
+} from "./CommandTarget.ts"
+import { listableStates } from "../operatorWords.ts"
+
+const movesAt = (place: CommandTarget) =>
+  OperatorActions.layer.pipe(
+    Layer.provideMerge(
+      databaseStatus(
+        SqlSettlements.layer.pipe(
+          Layer.provideMerge(Budget.layer),
+          Layer.provideMerge(Layer.mergeAll(Limits.layer, Server.layer, Network.layer)),
+          Layer.provideMerge(kernelTables(place))
+        )
+      )
+    )
+  )
+
+/** Runs an effect with the operator actions over the target's database. */
+export const withMoves = <A, E>(
+  place: CommandTarget,
+  use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E>
+) => Effect.provide(Effect.flatMap(OperatorActions, use), movesAt(place))
+
+/** A settlement in one line. */
+export const line = ({
+  amount,
+  asset,
+  authorizationExpiresLedger,
+  id,
+  innerHash,
+  reason,
+  recordedAt,
+  state
+}: SettlementRecord): string =>
+  [
+    id,
+    state.padEnd(10),
+    recordedAt.toISOString(),
+    `until ledger ${authorizationExpiresLedger}`,
+    `${amount} of ${asset}`,
+    innerHash,
+    ...Option.toArray(reason)
+  ].join("  ")
+
+const unitMillis = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** A time of `--since` that is none. */
+class TimeUnknown extends Schema.TaggedError<TimeUnknown>()("TimeUnknown", { message: Schema.String }) {}
+
+/** A span back from now such as `90m`, `24h` or `7d`, or a date of ISO 8601. */
+const sinceOf = Effect.fnUntraced(function* (text: string) {
+  const [, number, unit] = /^([1-9][0-9]{0,6})([smhd])$/u.exec(text) ?? []
+  const now = yield* Clock.currentTimeMillis
+  const time =
+    unit === undefined ? Date.parse(text) : now - Number(number) * unitMillis[unit as keyof typeof unitMillis]
+  return Number.isNaN(time)
+    ? yield* new TimeUnknown({
+        message: `--since ${text}: expected a span such as 90m, 24h or 7d, or a date such as 2026-01-31T10:00Z`
+      })
+    : new Date(time)
+})
+
+const flags = {
+  ...placeFlags(),
+  json: jsonFlag,
+  which: Flag.Literals("which", listableStates).pipe(
+    Flag.withDescription("Which to list, also as --state; all: those without an end; refused: payments without one"),
+    Flag.withDefault("all" as const)
+  ),
+  since: Flag.String("since").pipe(
+    Flag.withDescription("Recorded since then: 90m, 24h, 7d, or a date; refusals are kept by UTC day"),
+    Flag.optional
+  ),
+  payer: Flag.String("payer").pipe(Flag.withDescription("Of this payer's address alone"), Flag.optional),
+  reason: Flag.String("reason").pipe(Flag.withDescription("With this reason alone"), Flag.optional)
+}
+
+interface Asked {
+  readonly json: boolean
+  readonly since: Date | undefined
+  readonly payer: string | undefined
+  readonly reason: string | undefined
+}
+
+/** Groups by reason and key, a line each, with a line a sample below. */
+const listRefusals = Effect.fnUntraced(function* ({ json, payer, reason, since }: Asked) {
+  const sql = yield* SqlClient.SqlClient
+  const from = since === undefined ? sql`true` : sql`day >= ${since.toISOString().slice(0, 10)}::date`
+  const groups = yield* administration.readRefusals({ payer, reason }, from)
+  const total = groups.reduce((sum, { refused }) => sum + refused, 0n)
+  const lines = groups.flatMap((group) => [
+    [
+      `${group.refused} refused`.padEnd(14),
+      group.operation.padEnd(6),
+      group.reason,
+      group.principal === "none" ? "without a listed key" : group.principal,
+      `last ${group.last_at.toISOString()}`
+    ].join("  "),
+    ...group.samples.map((sample) =>
+      [
+        `    ${sample.at}`,
+        ...(sample.payer === null ? [] : [`payer ${sample.payer}`]),
+        ...(sample.amount === null ? [] : [`${sample.amount} of ${sample.asset}`]),
+        ...(sample.resource_url === null ? [] : [JSON.stringify(sample.resource_url)]),
+        ...(sample.transaction_hash === null ? [] : [sample.transaction_hash]),
+        sample.message
+      ].join("  ")
+    )
+  ])
+  const count = `${total} payment${total === 1n ? "" : "s"} refused, ${groups.length} by reason and key`
+  yield* answer(json, groups, [...lines, count])
+})
+
+export const list = Command.make("list", flags, ({ json, payer, reason, since, which, ...place }) =>
+  Effect.gen(function* () {
+    const asked = {
+      json,
+      since: Option.getOrUndefined(yield* Effect.transposeOption(Option.map(since, sinceOf))),
+      payer: Option.getOrUndefined(payer),
+      reason: Option.getOrUndefined(Option.map(reason, neutralReason))
+    }
+    if (which === "refused") return yield* Effect.provide(listRefusals(asked), tablesOf(place, "analytics"))
+    yield* withMoves(place, (moves) =>
+      Effect.gen(function* () {
+        const records = yield* moves.list({ which, ...asked })
+        const kind = which === "all" ? "without an end" : which === "every" ? "in any state" : which
+        const count = `${records.length} settlement${records.length === 1 ? "" : "s"} ${kind}`
+        const hint =
+          which === "all" ? ["ended ones: --state settled, failed or expired; refused payments: --state refused"] : []
+        yield* answer(json, records, [...records.map(line), count, ...hint])
+      })
+    )
+  })
+).pipe(Command.withDescription("List settlements by state, time, payer and reason, and refused payments"))

@@ -1,0 +1,86 @@
+// Refused payments as operators find them: by reason and key, with samples, in the route, the command and the metrics.
+import { NodeServices } from "@effect/platform-node"
+import { expect, it } from "@effect/vitest"
+import { Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import { Within } from "../../../runtime/commands/CommandTarget.ts"
+import { settlements } from "../../../runtime/commands/settlements.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+
+const key = "a-secret-of-the-shop"
+const authorization = { authorization: `Bearer ${key}` }
+
+const run = Effect.fnUntraced(function* (world: Facilitator, ...words: ReadonlyArray<string>) {
+  const out: Array<string> = []
+  const outer = yield* Console.Console
+  const tree = Command.make("tollkeeper").pipe(Command.withSubcommands([settlements]))
+  yield* Command.runWith(tree, { version: "0" })(["settlements", ...words]).pipe(
+    Effect.provideService(Within, { services: world.services, folder: "." }),
+    Effect.provideService(Console.Console, { ...outer, log: (...parts) => void out.push(parts.map(String).join(" ")) }),
+    Effect.provide(NodeServices.layer)
+  )
+  return out.join("\n")
+})
+
+it.live(
+  "refused payments are counted by reason and key, with samples that hold no secret",
+  () =>
+    Effect.gen(function* () {
+      const world = yield* startFacilitator({ environment: { FACILITATOR_API_KEYS: `shop:${key}` } })
+      const payer = yield* world.account(5_000n)
+      const payTo = (yield* world.account(0n)).publicKey()
+      const resourceUrl = "https://shop.example/a,b"
+      const { body } = yield* world.payment({ payer, payTo, amount: 10_000n, resourceUrl })
+      const refused = (yield* world.verify(body, authorization)).json
+      expect(refused).toMatchObject({ isValid: false })
+      const reason: string = refused.invalidReason
+      yield* world.settle(body, authorization)
+      yield* world.settle(body, authorization)
+      expect((yield* world.verify(body)).status).toBe(401)
+
+      const list = (query = "") => world.ask(`/analytics/v1/refusals${query}`, { headers: authorization })
+      const { items } = yield* eventually(
+        Effect.map(list(), ({ json }) => json),
+        ({ items }) => items.reduce((sum: number, one: any) => sum + Number(one.refused), 0) === 4
+      )
+      expect(items.map((one: any) => [one.operation, one.reason, one.principal, one.refused])).toEqual([
+        ["settle", reason, "key:shop", "2"],
+        ["verify", reason, "key:shop", "1"],
+        ["verify", "unauthorized", "none", "1"]
+      ])
+      expect(items[0].samples).toHaveLength(2)
+      expect(items[0].samples[0]).toMatchObject({
+        payer: payer.publicKey(),
+        pay_to: payTo,
+        amount: "10000",
+        resource_url: resourceUrl,
+        message: refused.invalidMessage
+      })
+      expect(JSON.stringify(items)).not.toContain(key)
+      expect(JSON.stringify(items)).not.toContain(body.paymentPayload.payload.transaction.slice(0, 40))
+      expect((yield* list(`?reason=${reason}`)).json.items).toHaveLength(2)
+      expect((yield* list(`?payer=${payer.publicKey()}`)).json.items).toHaveLength(2)
+      expect((yield* list(`?payer=${payTo}`)).json.items).toHaveLength(0)
+      expect((yield* list("?reason=No!")).status).toBe(400)
+
+      const lines = yield* run(world, "list", "--which", "refused", "--since", "24h", "--payer", payer.publicKey())
+      expect(lines).toContain("2 refused")
+      expect(lines).toContain("key:shop")
+      expect(lines).toContain("3 payments refused, 2 by reason and key")
+
+      const metrics = (yield* world.ask("/metrics", { headers: authorization })).text
+      expect(metrics).toMatch(
+        new RegExp(`tollkeeper_payment_refusals_total\\{[^}]*operation="settle"[^}]*reason="${reason}"[^}]*\\} 2`)
+      )
+
+      const rich = yield* world.account()
+      const paid = yield* world.payment({ payer: rich, payTo, amount: 10_000n })
+      const settled = (yield* world.settle(paid.body, authorization)).json
+      expect(settled).toMatchObject({ success: true })
+      expect(yield* run(world, "list")).toContain("0 settlements without an end")
+      expect(yield* run(world, "list", "--which", "settled", "--since", "1h")).toContain("1 settlement settled")
+      expect(yield* run(world, "list", "--which", "settled", "--payer", payer.publicKey())).toContain("0 settlements")
+    }).pipe(Effect.scoped),
+  240_000
+)
