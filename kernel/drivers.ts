@@ -3,6 +3,7 @@
 // and the owner of the kernel's migrations.
 import { Clock, Effect, Layer } from "effect"
 import { AccountSessions } from "./accounts/AccountSessions.ts"
+import { EndedSessions } from "./accounts/EndedSessions.ts"
 import { Budget, BudgetTime } from "./budget/Budget.ts"
 import { Events, eventsSection } from "./config/Events.ts"
 import type { Declared } from "./config/NetworkKeys.ts"
@@ -166,10 +167,10 @@ const endpoints = Effect.gen(function* () {
 const accounts = define({
   ...driver,
   id: "accounts",
-  summary: "Browser sessions of accounts that have proven ownership.",
-  needs: [databaseContract, networkContract, factsContract],
+  summary: "Browser sessions of accounts that have proven ownership, and the ends of keys' sessions.",
+  needs: [supervisorContract, databaseContract, networkContract, factsContract, httpContract],
   // The tables are the kernel's.
-  layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(AccountSessions.layer))
+  layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Layer.merge(AccountSessions.layer, EndedSessions.layer)))
 })
 
 const rpc = define({

@@ -15,7 +15,9 @@ import { DatabaseRefused, DatabaseSource } from "../kernel/database/DatabaseSour
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
 import { StartupBanner } from "../kernel/StartupBanner.ts"
 import { withinCapacity, httpMiddleware } from "../kernel/http/httpMiddleware.ts"
+import { Authentication } from "../kernel/http/Authentication.ts"
 import { Keys } from "../kernel/http/Keys.ts"
+import { slowWrongKeys } from "../kernel/http/slowWrongKeys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import { MetricReadings } from "../kernel/payment/report/MetricReadings.ts"
 import * as Loader from "../kernel/plugin/Loader.ts"
@@ -138,7 +140,12 @@ const listen = Effect.fnUntraced(function* (
           host,
           allowedHosts: lower(section.allowed_hosts),
           allowedOrigins: lower(section.allowed_origins)
-        })(router.asHttpEffect())
+        })(
+          Option.match(Context.getOption(services, Authentication), {
+            onNone: () => router.asHttpEffect(),
+            onSome: (authentication) => slowWrongKeys(authentication)(router.asHttpEffect())
+          })
+        )
       : router.asHttpEffect()
   yield* HttpServer.serveEffect(httpMiddleware(answer)).pipe(
     Effect.updateContext(forRequests),

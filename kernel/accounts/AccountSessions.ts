@@ -9,10 +9,11 @@ import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
 import { contract } from "../contract/Contract.ts"
 import { inTransaction } from "../database/Database.ts"
-import { clockSecondsMax, cookieOf, passesCsrfCheck } from "../http/Sessions.ts"
+import { clockSecondsMax, cookieOf, passesCsrfCheck, sessionCookie } from "../http/Sessions.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { type AccountAnswer, AccountChallenges } from "./AccountChallenges.ts"
 import { AccountSeal } from "./AccountSeal.ts"
+import { EndedSessions } from "./EndedSessions.ts"
 
 export interface AccountSession {
   readonly account: string
@@ -33,7 +34,8 @@ const ofPlaceMax = 64
 const sweepMax = 200
 const cookieName = "tollkeeper_account"
 const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
-const attributes = "Path=/; HttpOnly; SameSite=Strict"
+/** What a token is sealed for: one of plain HTTP is none over TLS. */
+const sealedFor = (overTls: boolean): string => (overTls ? "session over TLS" : "session")
 
 /** The Host header of a browser's request, in lower case. */
 export const hostOf = ({ headers }: Request): string => (headers["host"] ?? "").toLowerCase()
@@ -51,7 +53,7 @@ export class AccountSessions extends Context.Service<
     /** Ends the request's session, or all of its account, permanently, on request of a page of ours. */
     readonly end: (request: Request, everywhere: boolean) => Sql<void>
     /** The cookie that deletes the session cookie. */
-    readonly closed: string
+    readonly closed: (overTls: boolean) => string
   }
 >()("tollkeeper/accounts/AccountSessions") {
   static readonly layerNoDeps = Layer.effect(
@@ -65,10 +67,10 @@ export class AccountSessions extends Context.Service<
 
       /** The digest of a request's token, when the token is one of ours. */
       const tokenOf = (request: Request): string | undefined => {
-        const token = cookieOf(request, cookieName) ?? ""
+        const { overTls = false, value: token = "" } = cookieOf(request, cookieName) ?? {}
         if (!tokenForm.test(token)) return undefined
         const [random, sealed] = token.split(".", 2)
-        return isSeal("session", random!, sealed!) ? digest(token) : undefined
+        return isSeal(sealedFor(overTls), random!, sealed!) ? digest(token) : undefined
       }
 
       const insert = Effect.fnUntraced(function* (answer: AccountAnswer, token: string, place: string, until: Date) {
@@ -94,12 +96,11 @@ export class AccountSessions extends Context.Service<
           const error = yield* challenges.errorOf(answer)
           if (error !== undefined) return error
           const random = Base64Url.encode(crypto.randomBytes(24))
-          const token = `${random}.${seal("session", random)}`
+          const token = `${random}.${seal(sealedFor(overTls), random)}`
           const until = new Date((yield* Clock.currentTimeMillis) + hoursMax * 3_600_000)
           const isNew = yield* inTransaction(insert(answer, token, seal("place", source), until))
           if (!isNew) return "this challenge was answered already; ask for a new one"
-          const secure = overTls ? "; Secure" : ""
-          const cookie = `${cookieName}=${token}; ${attributes}; Max-Age=${hoursMax * 3_600}${secure}`
+          const cookie = sessionCookie(cookieName, { value: token, overTls, maxAgeSeconds: hoursMax * 3_600 })
           return { session: { account: answer.account, until }, cookie }
         },
         Effect.provideService(SqlClient.SqlClient, sql)
@@ -124,7 +125,8 @@ export class AccountSessions extends Context.Service<
         yield* sql`update kernel_account_sessions set ended_at = ${now} where ended_at is null and ${which}`
       })
 
-      return AccountSessions.of({ open, of, end, closed: `${cookieName}=; ${attributes}; Max-Age=0` })
+      const closed = (overTls: boolean) => sessionCookie(cookieName, { value: "", overTls, maxAgeSeconds: 0 })
+      return AccountSessions.of({ open, of, end, closed })
     })
   )
 
@@ -134,4 +136,4 @@ export class AccountSessions extends Context.Service<
   )
 }
 
-export const accountsContract = contract("accounts", AccountSessions, AccountChallenges)
+export const accountsContract = contract("accounts", AccountSessions, AccountChallenges, EndedSessions)

@@ -3,12 +3,19 @@
 // only hop by hop, from the proxies in the settings.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { BoundedMap } from "../cache/BoundedMap.ts"
 import { Server } from "../config/Server.ts"
 import { inRange, parseAddress, principalOf } from "./addresses.ts"
 import { bearerOf, Keys, type Role } from "./Keys.ts"
+import { makeRateLimit } from "./RateLimit.ts"
 import { Sessions } from "./Sessions.ts"
 import { anonymous, type Principal } from "./Principal.ts"
 import { parseHostName, isLoopback } from "./hostValidation.ts"
+
+/** Bearer keys that one source may try in a second, of those that were never accepted; sign-in allows as many. */
+const guessesPerSecond = 2
+/** Listed keys that are remembered as accepted. */
+const acceptedMax = 10_000
 
 /** Headers by which a proxy, trusted or not, makes itself known. */
 const proxyHeader = new RegExp(
@@ -27,6 +34,12 @@ export class Authentication extends Context.Service<
     readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
     /** The label of the requesting operator, by key or by session. */
     readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
+    /**
+     * Seconds until this source may try a bearer key that was never accepted here, 0 when it may now. Asked once for
+     * each request, before anything is answered of it: a key beyond the rate is not even compared. A listed key that was
+     * accepted once waits for nothing, so that wrong keys of a neighbor behind one address stop no payment.
+     */
+    readonly keyWait: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<number>
     /** Source of a request, keyed or not: an address, or the network of one. */
     readonly sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
     readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
@@ -88,9 +101,24 @@ export class Authentication extends Context.Service<
         isLoopback(parseHostName(request.headers["host"]) ?? "") &&
         Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
 
+      const takeGuess = makeRateLimit(guessesPerSecond)
+      const accepted = new BoundedMap<string, true>(acceptedMax)
+
+      const keyWait: Authentication["Service"]["keyWait"] = (request) => {
+        const bearer = Option.getOrUndefined(bearerOf(request.headers["authorization"]))
+        if (bearer === undefined || !(keys.keyed() || keys.operatorKeyed())) return Effect.succeed(0)
+        const mark = keys.markOf(bearer)
+        if (mark !== undefined && accepted.get(mark) === true) return Effect.succeed(0)
+        return Effect.map(takeGuess(principalOf(sourceOf(request))), (wait) => {
+          if (wait === 0 && mark !== undefined) accepted.set(mark, true)
+          return wait
+        })
+      }
+
       return Authentication.of({
         authenticate: authenticate,
         operator,
+        keyWait,
         isLocal,
         reader: (request) =>
           Option.orElse(

@@ -76,6 +76,8 @@ export class Keys extends Context.Service<
     /** The principal of a bearer key; None when it is not listed. */
     readonly caller: (bearer: string) => Option.Option<string>
     readonly operator: (bearer: string) => Option.Option<string>
+    /** A mark of a listed key, of either role: its hash in hex; undefined when it is not listed. */
+    readonly markOf: (bearer: string) => string | undefined
     /** What each key that is listed under this principal signs a message with: HMAC-SHA-256 under the secret's hash. */
     readonly proofs: (role: Role, principal: string, message: Uint8Array) => ReadonlyArray<Uint8Array>
     /** Known callers by principal, without any secret. */
@@ -94,6 +96,13 @@ export class Keys extends Context.Service<
       let callers = yield* read(server.apiKeysEnv)
       let operators = yield* read(server.operatorKeysEnv)
 
+      const marked = (bearer: string): string | undefined => {
+        const hash = hashOf(crypto, bearer)
+        let isListed = false
+        for (const key of [...callers, ...operators]) if (crypto.timingSafeEqual(key.hash, hash)) isListed = true
+        return isListed ? Hex.encode(hash) : undefined
+      }
+
       const match = (keys: ReadonlyArray<Key>, bearer: string): Option.Option<string> => {
         const hash = hashOf(crypto, bearer)
         let found: string | undefined
@@ -108,6 +117,7 @@ export class Keys extends Context.Service<
         operatorKeyed: () => operators.length > 0,
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),
+        markOf: marked,
         proofs: (role, principal, message) =>
           (role === "operator" ? operators : callers)
             .filter((key) => key.principal === principal)

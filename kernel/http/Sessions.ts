@@ -1,7 +1,9 @@
 // Browser sessions, each on behalf of a listed key for some hours. A session is a cookie signed with the key itself, so
-// every replica that lists the key accepts it, nothing is stored, and withdrawing the key ends its sessions. The cookie
-// is sent by pages of this origin only (`SameSite=Strict`) and is not readable by scripts. A change also requires the
-// header that our pages send, which no form and no page of another origin can.
+// every replica that lists the key accepts it, nothing is stored, and withdrawing the key ends its sessions; so does
+// signing out, for every copy of the cookie (`accounts/EndedSessions.ts`). The cookie is sent by pages of this origin
+// only (`SameSite=Strict`) and is not readable by scripts; over TLS its name has the prefix `__Host-`, which no other
+// host of the domain can set, and of two cookies of one name none counts. A change also requires the header that our
+// pages send, which no form and no page of another origin can.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Base64Url } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
@@ -24,13 +26,48 @@ const cookieName = "tollkeeper_session"
 export const pageHeader = "x-tollkeeper-page"
 const form = /^(operator|caller)\.([a-z0-9-]{1,32})\.([0-9]{1,12})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]{43})$/
 
-/** The cookie of that name, the first when there are several. */
-export const cookieOf = (request: HttpServerRequest.HttpServerRequest, name: string): string | undefined =>
-  (request.headers["cookie"] ?? "")
+/** The name of a cookie as it is set: over TLS only this very host can have set it. */
+export const cookieNameOver = (name: string, overTls: boolean): string => (overTls ? `__Host-${name}` : name)
+
+/** The value of the cookie with exactly this name; undefined when there are two, of which one may be another host's. */
+const valueOf = (request: HttpServerRequest.HttpServerRequest, name: string): string | undefined => {
+  const values = (request.headers["cookie"] ?? "")
     .split(";")
     .map((pair) => pair.trim())
-    .find((pair) => pair.startsWith(`${name}=`))
-    ?.slice(name.length + 1)
+    .filter((pair) => pair.startsWith(`${name}=`))
+  return values.length === 1 ? values[0]!.slice(name.length + 1) : undefined
+}
+
+export interface SentCookie {
+  readonly value: string
+  /** Whether it was set over TLS: a value is worth nothing under the other name. */
+  readonly overTls: boolean
+}
+
+/** The cookie of that name, the one that was set over TLS before the other. */
+export const cookieOf = (request: HttpServerRequest.HttpServerRequest, name: string): SentCookie | undefined => {
+  for (const overTls of [true, false]) {
+    const value = valueOf(request, cookieNameOver(name, overTls))
+    if (value !== undefined) return { value, overTls }
+  }
+  return undefined
+}
+
+/** Whether the browser speaks TLS, to us or to a proxy in front, by the origin that it names with a change. */
+export const isOverTls = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  (headers["origin"] ?? "").startsWith("https:")
+
+/** A cookie with the attributes of every session: for this host and its pages alone, unreadable by scripts. */
+export const sessionCookie = (
+  name: string,
+  {
+    maxAgeSeconds,
+    overTls,
+    value
+  }: { readonly maxAgeSeconds: number; readonly overTls: boolean; readonly value: string }
+): string =>
+  `${cookieNameOver(name, overTls)}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}` +
+  (overTls ? "; Secure" : "")
 
 /** Whether the request is from a page of ours: its own origin, when the browser names one, and our pages' header. */
 export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolean => {
@@ -43,6 +80,12 @@ export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolea
 export const passesCsrfCheck = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.method === "GET" || request.method === "HEAD" || isFromPage(request)
 
+/** A session that was signed out of: the random part of its cookie, and when it would have ended. */
+export interface EndedSession {
+  readonly id: string
+  readonly untilSeconds: number
+}
+
 export class Sessions extends Context.Service<
   Sessions,
   {
@@ -52,7 +95,11 @@ export class Sessions extends Context.Service<
       overTls: boolean
     ) => Option.Option<{ readonly session: Session; readonly cookie: string }>
     /** The cookie that ends a session in the browser that has it. */
-    readonly closed: string
+    readonly closed: (overTls: boolean) => string
+    /** The id and end of the session that a request's cookie is, whoever sends it; undefined without one. */
+    readonly named: (request: HttpServerRequest.HttpServerRequest) => EndedSession | undefined
+    /** From now on these sessions are none; those that ended by themselves are forgotten. */
+    readonly setEnded: (ended: ReadonlyArray<EndedSession>) => void
     /** The session of a request; None without one, and for what changes something and is not sent by a page of ours. */
     readonly of: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Session>
   }
@@ -65,7 +112,10 @@ export class Sessions extends Context.Service<
       const clock = yield* Clock.Clock
       const bytesOf = (text: string) => new TextEncoder().encode(text)
       const nowSeconds = () => Math.floor(clock.currentTimeMillisUnsafe() / 1_000)
-      const attributes = `Path=/; HttpOnly; SameSite=Strict`
+      const ended = new Map<string, number>()
+
+      /** What is signed names the cookie, so that one of plain HTTP is none over TLS. */
+      const signedOf = (body: string, overTls: boolean) => bytesOf(`${cookieNameOver(cookieName, overTls)} ${body}`)
 
       const open: Sessions["Service"]["open"] = (bearer, overTls) => {
         const operator = keys.operator(bearer)
@@ -73,35 +123,42 @@ export class Sessions extends Context.Service<
         return Option.map(Option.isSome(operator) ? operator : keys.caller(bearer), (principal) => {
           const untilSeconds = nowSeconds() + hoursMax * 3_600
           const body = `${role}.${principal}.${untilSeconds}.${Base64Url.encode(crypto.randomBytes(12))}`
-          const mac = Base64Url.encode(crypto.hmacSha256(crypto.sha256(bytesOf(bearer)), bytesOf(body)))
-          const secure = overTls ? "; Secure" : ""
-          const cookie = `${cookieName}=${body}.${mac}; ${attributes}; Max-Age=${hoursMax * 3_600}${secure}`
+          const mac = crypto.hmacSha256(crypto.sha256(bytesOf(bearer)), signedOf(body, overTls))
+          const value = `${body}.${Base64Url.encode(mac)}`
+          const cookie = sessionCookie(cookieName, { value, overTls, maxAgeSeconds: hoursMax * 3_600 })
           return { session: { role, principal, untilSeconds }, cookie }
         })
       }
 
-      const read = (token: string): Option.Option<Session> => {
-        const [, role, principal, until, , mac] = form.exec(token) ?? []
+      const read = ({ overTls, value }: SentCookie): Option.Option<Session & EndedSession> => {
+        const [, role, principal, until, id, mac] = form.exec(value) ?? []
         const left = Number(until) - nowSeconds()
         // One that would live longer was opened while this machine's clock was ahead.
         if (mac === undefined || left <= 0 || left > hoursMax * 3_600 + clockSecondsMax) return Option.none()
-        const body = bytesOf(token.slice(0, token.lastIndexOf(".")))
+        if (ended.has(id!)) return Option.none()
+        const signed = signedOf(value.slice(0, value.lastIndexOf(".")), overTls)
         const given = bytesOf(mac)
-        const signed = keys
-          .proofs(role as Role, principal!, body)
+        const proven = keys
+          .proofs(role as Role, principal!, signed)
           .filter((proof) => crypto.timingSafeEqual(bytesOf(Base64Url.encode(proof)), given))
-        return signed.length === 0
+        return proven.length === 0
           ? Option.none()
-          : Option.some({ role: role as Role, principal: principal!, untilSeconds: Number(until) })
+          : Option.some({ role: role as Role, principal: principal!, untilSeconds: Number(until), id: id! })
       }
+
+      const sent = (request: HttpServerRequest.HttpServerRequest) =>
+        Option.flatMap(Option.fromUndefinedOr(cookieOf(request, cookieName)), read)
 
       return Sessions.of({
         open,
-        closed: `${cookieName}=; ${attributes}; Max-Age=0`,
-        of: (request) =>
-          passesCsrfCheck(request)
-            ? Option.flatMap(Option.fromUndefinedOr(cookieOf(request, cookieName)), read)
-            : Option.none()
+        closed: (overTls) => sessionCookie(cookieName, { value: "", overTls, maxAgeSeconds: 0 }),
+        of: (request) => (passesCsrfCheck(request) ? sent(request) : Option.none()),
+        named: (request) => Option.getOrUndefined(sent(request)),
+        setEnded: (sessions) => {
+          for (const { id, untilSeconds } of sessions) ended.set(id, untilSeconds)
+          const now = nowSeconds()
+          for (const [id, untilSeconds] of ended) if (untilSeconds <= now) ended.delete(id)
+        }
       })
     })
   )

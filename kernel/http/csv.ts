@@ -1,6 +1,7 @@
 // A list as CSV (RFC 4180) for a request with `Accept: text/csv`: one line an item, a column a member, named as in
-// JSON, nested members joined by dots; lists of strings are joined by spaces, other lists are JSON. Text from a seller
-// or buyer that a spreadsheet would run as a formula is prefixed with an apostrophe. Pure.
+// JSON, nested members joined by dots; lists of strings are joined by spaces, other lists are JSON. In text from a seller
+// or buyer an apostrophe precedes what a spreadsheet would run as a formula, also behind a semicolon, comma, tab or line
+// break: a spreadsheet of another locale splits cells there. Pure.
 import { Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { json } from "./httpMiddleware.ts"
@@ -33,13 +34,23 @@ const flatten = (value: Readonly<Record<string, unknown>>, prefix: string): Flat
     )
   )
 
-/** Figures stay figures: a sign, wide ones too, or a break at the start of anything else is taken for a formula. */
-const isFormula = (text: string): boolean =>
-  /^(\s*[=+\-@＝＋－＠]|[\t\r\n])/.test(text) && !/^-?[0-9]+(\.[0-9]+)?$/.test(text)
+/** What a spreadsheet takes for the beginning of a formula; wide forms too. */
+const formula = /^\s*[=+\-@＝＋－＠]/
+/** A formula behind what some spreadsheet splits cells at, whatever this file separates them by; no figure of a list. */
+const formulaWithin = /([;,\t\r\n|][\s"]*)(?=[=+\-@＝＋－＠])(?!-?[0-9]+(\.[0-9]+)?(?:[;,\s\]}]|$))/g
+const figure = /^-?[0-9]+(\.[0-9]+)?$/
+
+/** Text that no spreadsheet runs, at the cell's beginning or behind a separator in it. Figures stay figures. */
+const neutralized = (text: string): string => {
+  if (figure.test(text)) return text
+  const begin = text.length - text.trimStart().length
+  const inner = text.slice(0, begin) + text.slice(begin).replace(formulaWithin, "$1'")
+  return formula.test(text) || /^[\t\r\n]/.test(text) ? `'${inner}` : inner
+}
 
 const field = (text: string): string => {
-  const safe = isFormula(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  const safe = neutralized(text)
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
 /** Members that are lists of kinds of one thing. */

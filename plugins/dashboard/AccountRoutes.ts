@@ -11,9 +11,8 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
-import { isFromPage } from "../../kernel/http/Sessions.ts"
+import { isFromPage, isOverTls } from "../../kernel/http/Sessions.ts"
 import { AccountAnswered, AccountAsked, type AccountChallenged, type AccountShown } from "./AccountWire.ts"
-import { overTls } from "./SessionRoutes.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -73,7 +72,7 @@ export const addAccountRoutes = Effect.gen(function* () {
     if (asked === undefined) return refusal
     const opened = yield* sessions.open(
       { ...asked, host: hostOf(request) },
-      { source: callers.sourceOf(request), overTls: overTls(request) }
+      { source: callers.sourceOf(request), overTls: isOverTls(request) }
     )
     if (typeof opened === "string") return refused(opened, 403)
     const { account, until } = opened.session
@@ -86,7 +85,7 @@ export const addAccountRoutes = Effect.gen(function* () {
     if (!isFromPage(request)) return notFromPage
     const everywhere = new URL(request.url, "http://localhost").searchParams.get("everywhere") === "1"
     yield* sessions.end(request, everywhere)
-    return json({ account: null, until: null }, { headers: { "set-cookie": sessions.closed } })
+    return json({ account: null, until: null }, { headers: { "set-cookie": sessions.closed(isOverTls(request)) } })
   })
 
   yield* router.add("POST", "/dashboard/account/challenge", (request: Request) => answered(challenge(request)))

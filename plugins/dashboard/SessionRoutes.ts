@@ -1,14 +1,15 @@
-// Sign-in and sign-out of the pages: POST a key to /dashboard/session to get a session cookie, DELETE ends the session,
-// GET returns it. The page never keeps the key itself. Attempts are rate limited by address.
+// Sign-in and sign-out of the pages: POST a key to /dashboard/session to get a session cookie, DELETE ends the session
+// for every copy of the cookie, GET returns it. The page never keeps the key itself. Attempts are rate limited by address.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
+import { EndedSessions } from "../../kernel/accounts/EndedSessions.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
-import { isFromPage, Sessions } from "../../kernel/http/Sessions.ts"
+import { isFromPage, isOverTls, Sessions } from "../../kernel/http/Sessions.ts"
 import type { SessionClosed, SessionOpened, SessionShown } from "./OperatorWire.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -16,9 +17,6 @@ type Request = HttpServerRequest.HttpServerRequest
 const bodyBytesMax = 4_096
 /** Attempts per second from one address. */
 const guessesPerSecond = 2
-
-/** Whether the browser speaks TLS, to us or to a proxy in front. */
-export const overTls = ({ headers }: Request): boolean => (headers["origin"] ?? "").startsWith("https:")
 
 const keyIn = (body: unknown): string | undefined => {
   const key = typeof body === "object" && body !== null ? (body as { readonly key?: unknown }).key : undefined
@@ -36,6 +34,7 @@ export const addSessionRoutes = Effect.gen(function* () {
   const callers = yield* Authentication
   const keys = yield* Keys
   const sessions = yield* Sessions
+  const { end } = yield* EndedSessions
   const takeToken = makeRateLimit(guessesPerSecond)
 
   const shown = (request: Request): typeof SessionShown.Type => {
@@ -59,7 +58,7 @@ export const addSessionRoutes = Effect.gen(function* () {
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
     const key = keyIn(Option.getOrUndefined(body))
     if (key === undefined) return json({ error: "invalid_request", details: ["key: a string"] }, { status: 400 })
-    return Option.match(sessions.open(key, overTls(request)), {
+    return Option.match(sessions.open(key, isOverTls(request)), {
       onNone: () => notListed,
       onSome: ({ cookie, session: { principal, role } }) =>
         json({ role, principal } satisfies typeof SessionOpened.Type, { headers: { "set-cookie": cookie } })
@@ -68,11 +67,17 @@ export const addSessionRoutes = Effect.gen(function* () {
 
   yield* router.add("GET", "/dashboard/session", (request: Request) => Effect.sync(() => json(shown(request))))
   yield* router.add("POST", "/dashboard/session", signIn)
-  yield* router.add("DELETE", "/dashboard/session", (request: Request) =>
-    Effect.sync(() =>
-      isFromPage(request)
-        ? json({ role: "nobody" } satisfies typeof SessionClosed.Type, { headers: { "set-cookie": sessions.closed } })
-        : notFromPage
-    )
-  )
+  const signOut = Effect.fnUntraced(function* (request: Request) {
+    if (!isFromPage(request)) return notFromPage
+    const headers = { "set-cookie": sessions.closed(isOverTls(request)) }
+    return yield* Effect.matchEffect(end(request), {
+      onFailure: (error) =>
+        Effect.as(
+          Effect.logError("the end of a session could not be recorded: other replicas accept its cookie", error),
+          json({ error: "temporarily_unavailable" }, { status: 503, headers: { ...headers, "retry-after": "1" } })
+        ),
+      onSuccess: () => Effect.succeed(json({ role: "nobody" } satisfies typeof SessionClosed.Type, { headers }))
+    })
+  })
+  yield* router.add("DELETE", "/dashboard/session", signOut)
 })

@@ -111,10 +111,13 @@ const sessionRoutes: ReadonlyArray<RouteDescription> = [
     method: "delete",
     path: "/dashboard/session",
     id: "signOut",
-    summary: "Signs out.",
+    summary: "Signs out: no copy of the session's cookie counts any more, on any replica.",
     tag: "dashboard",
     callers: "public",
-    answers: { 200: { description: "No session.", body: SessionClosed }, ...errors({ 403: foreign }) }
+    answers: {
+      200: { description: "No session.", body: SessionClosed },
+      ...errors({ 403: foreign, 503: "The database is unavailable: this replica alone refuses the cookie." })
+    }
   }
 ]
 

@@ -78,6 +78,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a session for ever", "mac === undefined || left <= 0", "mac === undefined"],
     ["a session as long as a clock was ahead", " || left > hoursMax * 3_600 + clockSecondsMax", ""],
     ["an unsigned session", "signed.length === 0", "signed.length < 0"],
+    ["a session after it was signed out of", "if (ended.has(id!)) return Option.none()", ""],
+    ["the first of two cookies", "values.length === 1", "values.length >= 1"],
+    ["a cookie of plain HTTP over TLS", "${cookieNameOver(cookieName, overTls)} ${body}", "${cookieName} ${body}"],
     ["a form moves by a session", 'if (request.headers[pageHeader] !== "1") return false', ""],
     [
       "another site moves by a session",
@@ -124,7 +127,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "and ${last}::timestamptz is not null`"
     ],
     ["an account's token in the rows", "token: digest(token)", "token"],
-    ["an account's token that was never issued", 'isSeal("session", random!, sealed!)', 'sealed !== ""'],
+    ["an account's token that was never issued", "isSeal(sealedFor(overTls), random!, sealed!)", 'sealed !== ""'],
     [
       "an account's ended session ends others",
       "where token = ${token} and ended_at is null)`",

@@ -98,11 +98,21 @@ export class AdmissionControl extends Context.Service<
             })
           )
       })
+      const admitKey = Effect.fnUntraced(function* (request: Request) {
+        const waitSeconds = yield* callers.keyWait(request)
+        if (waitSeconds > 0)
+          return yield* Effect.fail(
+            refusal(429, "too_many_requests", "too many bearer keys from this address that are not listed", {
+              "retry-after": String(waitSeconds)
+            })
+          )
+      })
       return AdmissionControl.of({
         host,
         count: (source, messages) => (messages > 0 ? count(source, messages) : Effect.void),
         admit: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
           yield* admitPage(request)
+          yield* admitKey(request)
           const caller = callers.authenticate(request)
           if (Option.isNone(caller)) return yield* Effect.fail(unauthorized)
           yield* count(caller.value.source, 1)
@@ -112,6 +122,7 @@ export class AdmissionControl extends Context.Service<
           yield* admitPage(request)
           if (!keys.operatorKeyed())
             return yield* Effect.fail(refusal(403, "forbidden", "no operator key is configured; use the command line"))
+          yield* admitKey(request)
           const operator = callers.operator(request)
           return Option.isSome(operator) ? operator.value : yield* Effect.fail(unauthorized)
         })

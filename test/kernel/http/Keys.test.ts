@@ -173,3 +173,23 @@ describe("callers", () => {
     }).pipe(Effect.provide(services({})))
   )
 })
+
+describe("wrong keys", () => {
+  it.effect("are slowed by address, before a key is compared; one that was accepted waits for nothing", () =>
+    Effect.gen(function* () {
+      const { keyWait } = yield* Authentication
+      const wait = (address: string, key?: string) =>
+        keyWait(from(address, key === undefined ? {} : { authorization: `Bearer ${key}` }))
+      expect(yield* wait("203.0.113.7", alice)).toBe(0)
+      const tried: Array<number> = []
+      for (let guess = 0; guess < 6; guess++) tried.push(yield* wait("203.0.113.7", `wrong-secret-${guess}-0123`))
+      expect(tried.map((wait) => wait > 0)).toEqual([false, false, false, true, true, true])
+      // A right guess beyond the rate is not told from a wrong one.
+      expect(yield* wait("203.0.113.7", bob)).toBeGreaterThan(0)
+      expect(yield* wait("203.0.113.7", alice)).toBe(0)
+      expect(yield* wait("203.0.113.7")).toBe(0)
+      expect(yield* wait("203.0.113.8", bob)).toBe(0)
+      expect(yield* wait("203.0.113.7", bob)).toBe(0)
+    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: `alice:${alice},${bob}` })))
+  )
+})

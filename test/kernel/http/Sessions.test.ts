@@ -43,12 +43,46 @@ describe("a session", () => {
       const sessions = yield* Sessions
       const { cookie, session } = Option.getOrThrow(sessions.open(ops, true))
       expect(session).toMatchObject({ role: "operator", principal: "ops" })
-      expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/)
+      expect(cookie).toMatch(
+        /^__Host-tollkeeper_session=.*; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/
+      )
       expect(cookie).not.toContain(ops)
       const held = { cookie: `other=1; ${cookie.split(";", 1)[0]}` }
       expect(Option.map(sessions.of(request("GET", held)), ({ role }) => role)).toEqual(Option.some("operator"))
       yield* TestClock.adjust("12 hours")
       expect(Option.isNone(sessions.of(request("GET", held)))).toBe(true)
+    }).pipe(Effect.provide(services(keys)))
+  )
+
+  it.effect("a session that was signed out of is none, and another one of its key is", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const [mine, other] = [yield* opened(ops), yield* opened(ops)]
+      const of = (cookie: string) => sessions.of(request("GET", { cookie }))._tag
+      const named = sessions.named(request("GET", { cookie: mine }))!
+      sessions.setEnded([named])
+      expect([of(mine), of(other)]).toEqual(["None", "Some"])
+      expect(sessions.named(request("GET", { cookie: mine }))).toBeUndefined()
+      // Forgotten when it would have ended by itself: the cookie's own end refuses it then.
+      yield* TestClock.adjust("13 hours")
+      sessions.setEnded([])
+      expect(of(mine)).toBe("None")
+    }).pipe(Effect.provide(services(keys)))
+  )
+
+  it.effect("of two cookies of one name none counts, and one of plain HTTP is none over TLS", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const of = (cookie: string) => sessions.of(request("GET", { cookie }))._tag
+      const plain = yield* opened(ops)
+      const secure = Option.getOrThrow(sessions.open(ops, true)).cookie.split(";", 1)[0]!
+      expect([of(plain), of(secure)]).toEqual(["Some", "Some"])
+      expect(of(`${plain}; tollkeeper_session=planted`)).toBe("None")
+      expect(of(`tollkeeper_session=planted; ${plain}`)).toBe("None")
+      expect(of(`${plain}; ${plain}`)).toBe("None")
+      expect(of(`${secure}; tollkeeper_session=planted`)).toBe("Some")
+      expect(of(`__Host-${plain}`)).toBe("None")
+      expect(of(secure.replace("__Host-", ""))).toBe("None")
     }).pipe(Effect.provide(services(keys)))
   )
 

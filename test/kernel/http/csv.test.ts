@@ -62,6 +62,17 @@ describe("a list as CSV", () => {
     expect(fields.map(([text]) => text)).toEqual(["'=1+1", "'+1-1", "'-cmd", "'@SUM(A1)", "'\t=1", "-5", "-0.5", "12"])
   })
 
+  it("CSV neutralizes and quotes a formula behind a separator of another locale", () => {
+    const text = (value: string) => Option.getOrThrow(csvOf({ items: [{ text: value }] })).split("\r\n", 2)[1]
+    expect(text("a;=1+1")).toBe(`"a;'=1+1"`)
+    expect(text("a;b")).toBe('"a;b"')
+    expect(text("a\tb")).toBe('"a\tb"')
+    expect(text('a;"=1+1"')).toBe(`"a;""'=1+1"""`)
+    expect(read({ items: [{ text: "a\t@x,-cmd\r＝1" }] })[1]).toEqual(["a\t'@x,'-cmd\r'＝1"])
+    expect(read({ items: [{ list: [1, -5, -0.5] }] })[1]).toEqual(["[1,-5,-0.5]"])
+    expect(text("https://shop.example/a?b=1&c=-2")).toBe("https://shop.example/a?b=1&c=-2")
+  })
+
   it("CSV is available for lists, series and breakdowns only", () => {
     expect(read({ bucket: "day", series: [{ bucket_start: "x" }] })).toEqual([["bucket_start"], ["x"]])
     expect(read({ days: 1, networks: [{ key: "n" }], schemes: [{ key: "s" }], assets: [], statuses: [] })).toEqual([

@@ -211,6 +211,9 @@ describe("a session of the pages", () => {
         expect((yield* post(facilitator, "/catalog/v1/moves", unknown, ours)).status).toBe(404)
         const closed = yield* facilitator.ask("/dashboard/session", { method: "DELETE", headers: ours })
         expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_session=; .*Max-Age=0$/)
+        // A copy of the cookie is worth nothing.
+        expect(yield* as(cookie, "/analytics/v1/transactions")).toBe(401)
+        expect(yield* as(caller.cookie, "/analytics/v1/overview")).toBe(200)
       }).pipe(Effect.scoped),
     240_000
   )

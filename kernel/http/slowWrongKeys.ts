@@ -1,0 +1,27 @@
+// Bearer keys that were never accepted are tried at a bounded rate from one address, on every route alike, as in the
+// pages' sign-in: beyond it a request is answered 429 before its key is compared, listed or not.
+import { Effect } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { Authentication } from "./Authentication.ts"
+import { errorBody, json } from "./httpMiddleware.ts"
+
+/** Wraps the router's handler. */
+export const slowWrongKeys =
+  ({ keyWait }: Authentication["Service"]) =>
+  <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.flatMap(keyWait(request), (wait) =>
+        wait === 0
+          ? handler
+          : Effect.succeed(
+              json(
+                errorBody(
+                  request.url.split("?", 1)[0]!,
+                  "rate_limited",
+                  "too many bearer keys from this address that are not listed"
+                ),
+                { status: 429, headers: { "retry-after": String(wait) } }
+              )
+            )
+      )
+    )
