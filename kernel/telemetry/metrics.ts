@@ -24,7 +24,7 @@ export const traffic = {
   refusals: counter("tollkeeper_payment_refusals_total", {
     unit: "count",
     labels: ["operation", "reason", "principal"],
-    help: "Payments refused, by operation, reason and key label; anonymous: callers without keys, none: no listed key."
+    help: "Payments refused, by operation, reason and key label; anonymous, none (no listed key) and other are many."
   }),
   queueWaiting: gauge("tollkeeper_queue_waiting", {
     unit: "count",

@@ -102,33 +102,43 @@ interface Known {
  * Every answer is counted by its reason and named in the request's log line, however early it was given; a refusal is
  * counted by its key too, and shown to the watchers. Reasons and labels are this service's own, so they may be labels.
  */
-const makeReported = Effect.map(
-  Extensions,
-  (extensions) =>
-    <A>({ factsOf, name, refusalOf, wordOf }: Operation<A>, given: A, known: Known): Effect.Effect<void> =>
-      Effect.withFiber((fiber) => {
-        const facts = factsOf(given)
-        noteUnsafe(fiber, facts)
-        measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
-        const refused = refusalOf(given)
-        if (refused === undefined) return Effect.void
-        const { message, payer, reason } = refused
-        const principal = known.principal?.owner
-        measureUnsafe(fiber, traffic.refusals, 1, { operation: name, reason, principal: labelOf(principal) })
-        return extensions.refused({
-          operation: name,
-          reason,
-          message,
-          principal: Option.fromUndefinedOr(principal),
-          payer,
-          transaction: Option.fromUndefinedOr(facts.transaction ?? refused.transaction),
-          payment: Option.fromUndefinedOr(known.payment)
-        })
+const makeReported = Effect.map(Extensions, (extensions) => {
+  const labelOf = makeLabels()
+  return <A>({ factsOf, name, refusalOf, wordOf }: Operation<A>, given: A, known: Known): Effect.Effect<void> =>
+    Effect.withFiber((fiber) => {
+      const facts = factsOf(given)
+      noteUnsafe(fiber, facts)
+      measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
+      const refused = refusalOf(given)
+      if (refused === undefined) return Effect.void
+      const { message, payer, reason } = refused
+      const principal = known.principal?.owner
+      measureUnsafe(fiber, traffic.refusals, 1, { operation: name, reason, principal: labelOf(principal) })
+      return extensions.refused({
+        operation: name,
+        reason,
+        message,
+        principal: Option.fromUndefinedOr(principal),
+        payer,
+        transaction: Option.fromUndefinedOr(facts.transaction ?? refused.transaction),
+        payment: Option.fromUndefinedOr(known.payment)
       })
-)
+    })
+})
 
-/** A key's label, `anonymous`, or `none`. */
-const labelOf = (owner: string | undefined): string => (owner ?? "none").replace(/^key:/, "")
+/** Keys that are a label of their own. */
+const labelsMax = 50
+
+/** A key's label, `anonymous`, `none`, or `other` for the keys beyond the first fifty. */
+const makeLabels = () => {
+  const labels = new Set<string>(["anonymous", "none"])
+  return (owner: string | undefined): string => {
+    const label = (owner ?? "none").replace(/^key:/, "")
+    if (labels.size >= labelsMax + 2 && !labels.has(label)) return "other"
+    labels.add(label)
+    return label
+  }
+}
 
 /** Writes answers of an operation, with the status that the reason's owner gave it. */
 const makeAnswering = Effect.gen(function* () {
