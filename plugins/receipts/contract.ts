@@ -1,0 +1,157 @@
+// The wire of receipts as types; `README.md` has every format byte for byte. A verifier needs nothing else of this
+// plugin.
+
+/** Key of our own receipt in `extensions`. */
+export const receiptKey = "tollkeeper-receipt"
+/** Key of the draft's attestation in `extensions`. */
+export const attestationKey = "facilitator-attestation"
+
+/** Of a compact JWS; canonical as written here. */
+export interface ReceiptHeader {
+  readonly alg: "EdDSA"
+  /** `did:web:HOST#receipt-KEYID`. */
+  readonly kid: string
+  readonly typ: "tollkeeper-receipt+jws"
+}
+
+/** What a receipt says; amounts are decimal strings of atomic units, the fee one of stroops. */
+export interface ReceiptClaims {
+  readonly v: 1
+  readonly iss: string
+  /** CAIP-2, `stellar:…` in either dialect. */
+  readonly network: string
+  /** 64 hex. */
+  readonly transaction: string
+  readonly ledger: number
+  /** Seconds since 1970. */
+  readonly closedAt: number
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amount: string
+  readonly scheme: string
+  readonly settlement: string
+  readonly attempts: number
+  readonly fee: string
+  readonly resource?: string
+  /** `sha256:HEX`, in place of a long `resource`. */
+  readonly resourceHash?: string
+  /** `sha256:HEX`. */
+  readonly identifierHash?: string
+}
+
+/** The value of `extensions["tollkeeper-receipt"]`. */
+export interface ReceiptExtension {
+  readonly info: { readonly format: "jws"; readonly receipt: string }
+}
+
+/** Payload of the draft's attestation, revision 2. */
+export interface AttestationPayload {
+  readonly version: 1
+  readonly network: string
+  readonly transaction: string
+  readonly payer: string
+  readonly payee: string
+  readonly asset: string
+  readonly amount: string
+  readonly facilitator: string
+  readonly facilitatorFee: string
+  /** Seconds since 1970, decimal. */
+  readonly observedAt: string
+}
+
+export interface Attestation {
+  readonly format: "eip712"
+  readonly payload: AttestationPayload
+  /** `0x` and 65 bytes r‖s‖v. */
+  readonly signature: string
+}
+
+/** First byte of an entry of the log. */
+export const entryKinds = { outcome: 1, key: 2, epoch: 3 } as const
+
+/** What an outcome's leaf commits to. */
+export interface OutcomeRecord {
+  readonly v: 1
+  readonly outcome: "settled" | "failed" | "expired"
+  readonly by?: "operator"
+  readonly settlement: string
+  readonly network?: string
+  readonly transaction: string
+  readonly moved?: string
+  readonly fee: string
+  readonly ledger?: number
+  readonly reason?: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** `sha256:HEX` of the compact JWS. */
+  readonly receipt?: string
+  /** `sha256:HEX` of the attestation's canonical JSON. */
+  readonly attestation?: string
+}
+
+export type KeyUse = "receipt" | "log" | "attestation"
+
+/** A public entry: a key came or went. */
+export interface KeyEntry {
+  readonly event: "announced" | "retired"
+  readonly kid: string
+  /** b64u. */
+  readonly publicKey: string
+  readonly use: KeyUse
+  /** Seconds since 1970. */
+  readonly at: number
+}
+
+/** The first entry of every epoch after the first. */
+export interface EpochEntry {
+  readonly epoch: number
+  readonly origin: string
+  readonly previous: { readonly origin: string; readonly size: number; readonly root: string }
+  readonly reason: string
+  readonly at: number
+}
+
+/** RFC 6962 inclusion of a leaf in the tree of a checkpoint. */
+export interface InclusionProof {
+  readonly epoch: number
+  readonly origin: string
+  readonly index: number
+  readonly size: number
+  /** Hex, as are `hashes`, from the leaf upwards. */
+  readonly leafHash: string
+  readonly hashes: ReadonlyArray<string>
+  /** The signed note. */
+  readonly checkpoint: string
+}
+
+/** The answer of `GET /receipts/:hash`. */
+export interface ReceiptAnswer {
+  readonly network: string
+  readonly transaction: string
+  readonly receipt: string | null
+  readonly attestation: Attestation | null
+  readonly outcomes: ReadonlyArray<{
+    /** Canonical JSON of an `OutcomeRecord`. */
+    readonly record: string
+    /** b64u of 32 bytes. */
+    readonly salt: string
+    /** Only with `?proof=1`; null until a checkpoint covers it. */
+    readonly proof?: InclusionProof | null
+  }>
+}
+
+/** One entry of `GET /log/epochs`. */
+export interface LogEpoch {
+  readonly epoch: number
+  readonly origin: string
+  readonly size: number
+  /** b64. */
+  readonly root: string
+  readonly begunAt: number
+  readonly reason: string | null
+  /** A signed note that names the epoch before. */
+  readonly statement: string | null
+  /** Verifier keys, `NAME+hex+b64`. */
+  readonly keys: ReadonlyArray<string>
+}
