@@ -1,6 +1,7 @@
 // What verify and settle say, as values. They are made in `answers.ts`, spelled in `Wire.ts`, and never fail on a
 // payment's account.
 import type { Option } from "effect"
+import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { Refusal } from "./Refusal.ts"
 
 export type VerifyAnswer = { readonly _tag: "Valid"; readonly payer: string } | Refusal
@@ -13,6 +14,8 @@ export type SettleAnswer =
       readonly transaction: string
       /** What moved, atomic units. */
       readonly amount: bigint
+      /** The recorded outcome it was made from. */
+      readonly record?: SettlementRecord
     }
   | {
       /** The outcome is not known yet: `settle_ledger_transaction_status_unknown`. Never presented as failure. */

@@ -1,7 +1,9 @@
 // Response extensions: observers that a plugin adds to the payment's answer. They run after the decision, are bounded
 // in time (50 ms by default; after that the header says `processing`), and can neither fail nor alter it. Their answers
-// go into the `EXTENSION-RESPONSES` header under the key that was sent (rules 4, S254–S257).
+// go into the `EXTENSION-RESPONSES` header under the key that was sent (rules 4, S254–S257). A hook of a success adds to
+// the body's `extensions` (`settledExtensions.ts`), bounded alike.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
+import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { Payment } from "./Payment.ts"
 
 export interface ExtensionOutcome {
@@ -53,6 +55,21 @@ export interface RefusedPayment {
   readonly payment: Option.Option<Payment>
 }
 
+/** A success that is about to be answered. */
+export interface SettledAnswer {
+  readonly payment: Payment
+  /** The recorded outcome; it has ended as `settled`. */
+  readonly record: SettlementRecord
+}
+
+/** Adds a member to `extensions` in the body of a success; see `settledExtensions.ts` for its bounds. */
+export interface SettledHook {
+  /** Key on the wire; never one that sellers write themselves, such as `offer-receipt`. */
+  readonly key: string
+  /** A JSON value, or None to add nothing. A failure or a defect adds nothing and is logged. */
+  readonly add: (answer: SettledAnswer) => Effect.Effect<Option.Option<unknown>>
+}
+
 export class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", {
   key: Schema.String
 }) {}
@@ -63,6 +80,13 @@ export class Extensions extends Context.Service<
     readonly register: (extension: Extension) => Effect.Effect<void, ExtensionRefused, Scope.Scope>
     /** Declares a key for `/supported` that needs no observer, such as `payment-identifier`. */
     readonly declare: (key: string) => Effect.Effect<void, never, Scope.Scope>
+    /**
+     * Lets a plugin add to the `extensions` of a success's body, as the only place that reaches the buyer through
+     * official sellers. A key has one hook.
+     */
+    readonly onSettledAnswer: (hook: SettledHook) => Effect.Effect<void, ExtensionRefused, Scope.Scope>
+    /** In the order of their registration. */
+    readonly settledHooks: () => ReadonlyArray<SettledHook>
     readonly find: (key: string) => Option.Option<Extension>
     /** Whether an extension observes or declares the neutral key. */
     readonly isKnown: (key: string) => boolean
@@ -85,6 +109,8 @@ export class Extensions extends Context.Service<
     const declared = new Set<string>()
     const verifications = makeWatchers<boolean>("a watcher of verifications failed")
     const refusals = makeWatchers<RefusedPayment>("a watcher of refusals failed")
+    const hooks = new Map<string, SettledHook>()
+    let hooksInOrder: ReadonlyArray<SettledHook> = []
     const register = Effect.fnUntraced(function* (extension: Extension) {
       if (extensions.has(extension.key)) return yield* new ExtensionRefused({ key: extension.key })
       yield* Effect.acquireRelease(
@@ -92,8 +118,21 @@ export class Extensions extends Context.Service<
         () => Effect.sync(() => extensions.delete(extension.key))
       )
     })
+    const keepHooks = (change: () => void) => {
+      change()
+      hooksInOrder = [...hooks.values()]
+    }
+    const onSettledAnswer = Effect.fnUntraced(function* (hook: SettledHook) {
+      if (hooks.has(hook.key)) return yield* new ExtensionRefused({ key: hook.key })
+      yield* Effect.acquireRelease(
+        Effect.sync(() => keepHooks(() => hooks.set(hook.key, hook))),
+        () => Effect.sync(() => keepHooks(() => hooks.delete(hook.key)))
+      )
+    })
     return Extensions.of({
       register,
+      onSettledAnswer,
+      settledHooks: () => hooksInOrder,
       declare: (key) =>
         Effect.asVoid(
           Effect.acquireRelease(

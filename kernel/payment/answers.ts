@@ -151,7 +151,8 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
             _tag: "Settled",
             payer,
             transaction,
-            amount: Option.getOrElse(record.amountTransferred, () => record.amount)
+            amount: Option.getOrElse(record.amountTransferred, () => record.amount),
+            record
           }
         : refuse(
             refusal(

@@ -15,6 +15,7 @@ import type { Principal } from "../../http/Principal.ts"
 import { makeRateLimit } from "../../http/RateLimit.ts"
 import { readBody } from "../../http/readBody.ts"
 import { Crypto } from "../../platform/Crypto.ts"
+import type { SettlementRecord } from "../../settlement/store/Settlements.ts"
 import { ChannelCount } from "../../settlement/channels/ChannelCount.ts"
 import { measureUnsafe } from "../../telemetry/Measure.ts"
 import { traffic } from "../../telemetry/metrics.ts"
@@ -24,6 +25,7 @@ import { checkEnvelope } from "../checkEnvelope.ts"
 import { Extensions } from "../Extension.ts"
 import { Facilitator } from "../Facilitator.ts"
 import { observePayment } from "../observePayment.ts"
+import { makeSettledExtensions } from "../settledExtensions.ts"
 import type { Payment } from "../Payment.ts"
 import { isRefusal, type Refusal, refusal } from "../Refusal.ts"
 import { Schemes } from "../Scheme.ts"
@@ -44,6 +46,8 @@ interface Operation<A> {
   readonly wordOf: (answer: A) => string
   /** What the request's line in the log names of it. */
   readonly factsOf: (answer: A) => RequestFacts
+  /** The recorded outcome of a success that hooks may add to. */
+  readonly settledBy: (answer: A) => SettlementRecord | undefined
   /** The payer when the decision lets extensions observe the payment. */
   readonly observable: (
     answer: A
@@ -68,6 +72,7 @@ const verifying = (run: Facilitator["Service"]["verify"]): Operation<VerifyAnswe
   refusalOf: (given) => (isRefusal(given) ? given : undefined),
   wordOf: (given) => (isRefusal(given) ? given.reason : "ok"),
   factsOf: (given) => (isRefusal(given) ? factsOfRefusal(given) : { payer: given.payer }),
+  settledBy: () => undefined,
   observable: (given) => (isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() })
 })
 
@@ -86,6 +91,7 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
           transaction: given.transaction,
           ...(given._tag === "Pending" ? { reason: "pending" } : {})
         },
+  settledBy: (given) => (given._tag === "Settled" ? given.record : undefined),
   observable: (given) =>
     given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
 })
@@ -97,6 +103,14 @@ interface Known {
   readonly principal?: Principal
   readonly payment?: Payment
 }
+
+/** What extensions add to an answer. */
+interface Added {
+  readonly headers?: Headers
+  /** Of the body. */
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined
+}
+const nothingAdded: Added = {}
 
 /**
  * Every answer is counted by its reason and named in the request's log line, however early it was given; a refusal is
@@ -147,12 +161,13 @@ const makeAnswering = Effect.gen(function* () {
   const reported = yield* makeReported
   const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
 
-  const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, headers: Headers = {}): Response => {
+  const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, added: Added = nothingAdded): Response => {
     const refused = operation.refusalOf(given)
     const busy = refused !== undefined && schemes.statusOf(refused.reason) === 503
-    return json(operation.encode(given, into), {
+    const body = operation.encode(given, into)
+    return json(added.extensions === undefined ? body : { ...body, extensions: added.extensions }, {
       status: refused === undefined ? 200 : schemes.statusOf(refused.reason),
-      headers: { ...(busy ? { "retry-after": "1" } : {}), ...headers }
+      headers: { ...(busy ? { "retry-after": "1" } : {}), ...added.headers }
     })
   }
 
@@ -162,7 +177,10 @@ const makeAnswering = Effect.gen(function* () {
     /** Before anything is known of the payment. */
     refuseEarly: <A>(operation: Operation<A>, principal: Principal, refused: Refusal, headers?: Headers) => {
       const given = operation.refuse(refused)
-      return Effect.as(reported(operation, given, { principal }), answer(operation, given, unread, headers))
+      return Effect.as(
+        reported(operation, given, { principal }),
+        answer(operation, given, unread, headers && { headers })
+      )
     },
     unauthorized: <A>(operation: Operation<A>) => {
       const given = operation.refuse(refusal("unauthorized", "a listed bearer key is required"))
@@ -172,11 +190,12 @@ const makeAnswering = Effect.gen(function* () {
   }
 })
 
-/** Runs the extensions and counts; returns the header with their answers, if any. */
+/** Runs the extensions and counts; returns what they add, if anything. */
 const makeObserving = Effect.gen(function* () {
   const schemes = yield* Schemes
   const extensions = yield* Extensions
   const scope = yield* Effect.scope
+  const settledExtensions = yield* makeSettledExtensions
 
   /** A payment that could not be checked, without a ledger or a database, is not counted as a verification. */
   const countVerified = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
@@ -196,11 +215,16 @@ const makeObserving = Effect.gen(function* () {
 
   const answered = Effect.fnUntraced(function* <A>(operation: Operation<A>, payment: Payment, given: A) {
     const observable = operation.observable(given)
-    if (observable === undefined) return {}
+    if (observable === undefined) return nothingAdded
+    const record = operation.settledBy(given)
+    const added = record === undefined ? undefined : yield* settledExtensions({ payment, record })
     const stage = operation.name === "verify" ? "verified" : "settled"
     const observation = { payment, stage, authorization: authorization(payment), ...observable } as const
     const header = yield* observePayment(extensions, observation, scope)
-    return Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
+    return {
+      extensions: added,
+      headers: Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
+    }
   })
 
   return { countVerified, answered }

@@ -45,7 +45,8 @@ export const SettleBody = Schema.Struct({
     Schema.Int.annotate({
       description: "With 503: an estimate of when the same payment may succeed, in milliseconds."
     })
-  )
+  ),
+  extensions: Schema.optionalKey(anything("With success: what plugins attest of the payment, by their keys."))
 }).annotate({ identifier: "SettleAnswer" })
 
 export const SupportedBody = Schema.Struct({

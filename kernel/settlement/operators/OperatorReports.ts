@@ -194,9 +194,8 @@ const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
     return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
   })
 
-const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, resource_url, recorded_ledger, closed_at,
-  delivered_at, budget_stroops,
-  budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal, channel_sequence`
+const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, recorded_ledger, delivered_at,
+  budget_stroops, budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal, channel_sequence`
 
 const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<SettlementHistory> =>
   Effect.map(

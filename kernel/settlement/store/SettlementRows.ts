@@ -19,7 +19,8 @@ export const recordColumns = `id::text as id, network, scheme, authorization_key
   case when state = 'settled' then coalesce(ended_by, inner_hash)
     when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
   channel, state, recorded_at, deadline_at, resolved_at, ledger,
-  moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered, traceparent`
+  moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered, traceparent,
+  closed_at, attempt_count, resource_url`
 
 export interface SettlementRow {
   readonly id: string
@@ -48,6 +49,9 @@ export interface SettlementRow {
   readonly reason_message: string | null
   readonly delivered: boolean
   readonly traceparent: string | null
+  readonly closed_at: Date | null
+  readonly attempt_count: number
+  readonly resource_url: string | null
 }
 
 export const toRecord = (row: SettlementRow): SettlementRecord => ({
@@ -76,7 +80,10 @@ export const toRecord = (row: SettlementRow): SettlementRecord => ({
   reason: Option.fromNullOr(row.reason),
   reasonMessage: Option.fromNullOr(row.reason_message),
   delivered: row.delivered,
-  traceparent: row.traceparent ?? undefined
+  traceparent: row.traceparent ?? undefined,
+  closedAt: row.closed_at ?? undefined,
+  attemptCount: row.attempt_count,
+  resourceUrl: row.resource_url ?? undefined
 })
 
 export interface OpenRow extends SettlementRow {
@@ -84,7 +91,6 @@ export interface OpenRow extends SettlementRow {
   readonly recorded_ledger: bigint
   readonly sponsor: string
   readonly resource_fee_stroops: bigint
-  readonly attempt_count: number
   readonly channel_held: boolean
 }
 

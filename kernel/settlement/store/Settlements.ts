@@ -55,6 +55,11 @@ export interface SettlementRecord {
   readonly delivered: boolean
   /** Where in which trace it was recorded, as W3C's `traceparent`. */
   readonly traceparent?: string | undefined
+  /** Close time of `ledger`, once ended by a transaction. */
+  readonly closedAt?: Date | undefined
+  /** Attempts recorded so far, void ones included. */
+  readonly attemptCount?: number | undefined
+  readonly resourceUrl?: string | undefined
 }
 
 /** What a settlement is recorded with, whether it is new or adopted. */

@@ -161,7 +161,6 @@ const open = Effect.fnUntraced(function* (limit: number) {
   const columns = sql.literal(recordColumns)
   const network = yield* Network
   const rows = yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops,
-      attempt_count,
       exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
     from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
     order by recorded_at limit ${limit}`

@@ -1,0 +1,70 @@
+// Runs the hooks that add to `extensions` in the body of a success, after the outcome is recorded and the answer
+// decided. Each has 25 ms, and all together a bounded size, since the body travels in a header of the seller's; what
+// fails, is late, too large or no JSON is left out, and the answer is given without it. A hook that was late is not
+// asked again for a second: a slow one costs one answer its time, and not each.
+import { Effect, Option } from "effect"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+import { withDeadline } from "../effect/withDeadline.ts"
+import { Extensions, type SettledAnswer, type SettledHook } from "./Extension.ts"
+
+/** How long a success waits for one hook. */
+export const hookMillisMax = 25
+/** How long a hook that was late is left out. */
+const restMillis = 1_000
+/**
+ * Characters of `extensions` as JSON: with the rest of the body it stays below 4 KiB in base64, what proxies let pass
+ * in a header.
+ */
+export const extensionsLengthMax = 2_400
+
+/** Members that fit, in order. */
+type Members = Record<string, unknown>
+
+/** None as well for what is no JSON: it is written here once, so that a surprise of it cannot break the answer. */
+const writtenBy = (hook: SettledHook, answer: SettledAnswer): Effect.Effect<Option.Option<string>> =>
+  Effect.suspend(() => hook.add(answer)).pipe(
+    Effect.map((added) => Option.flatMap(added, (value) => Option.fromUndefinedOr(JSON.stringify(value)))),
+    Effect.catchCause((cause) =>
+      Effect.as(Effect.logError(`the hook ${hook.key} of a settled answer failed`, cause), Option.none<string>())
+    )
+  )
+
+/** The members of `extensions` for a success; undefined when there are none. Never fails. */
+export const makeSettledExtensions = Effect.gen(function* () {
+  const extensions = yield* Extensions
+  const scope = yield* Effect.scope
+  const restsUntil = new WeakMap<SettledHook, number>()
+
+  const late = (hook: SettledHook) =>
+    Effect.flatMap(monotonicMillis, (now) => {
+      restsUntil.set(hook, now + restMillis)
+      return Effect.as(Effect.logWarning(`the hook ${hook.key} of a settled answer was late`), Option.none<string>())
+    })
+
+  const run = Effect.fnUntraced(function* (hooks: ReadonlyArray<SettledHook>, answer: SettledAnswer) {
+    const members: Members = {}
+    let length = 2
+    for (const hook of hooks) {
+      const rest = restsUntil.get(hook)
+      if (rest !== undefined && (yield* monotonicMillis) < rest) continue
+      const written = yield* withDeadline(writtenBy(hook, answer), {
+        timeout: hookMillisMax,
+        scope,
+        onTimeout: late(hook)
+      })
+      if (Option.isNone(written)) continue
+      const longer = length + hook.key.length + 4 + written.value.length
+      if (longer > extensionsLengthMax) continue
+      length = longer
+      members[hook.key] = JSON.parse(written.value)
+    }
+    return members
+  })
+
+  return (answer: SettledAnswer): Effect.Effect<Readonly<Members> | undefined> => {
+    const hooks = extensions.settledHooks()
+    return hooks.length === 0
+      ? Effect.undefined
+      : Effect.map(run(hooks, answer), (members) => (Object.keys(members).length === 0 ? undefined : members))
+  }
+})
