@@ -14,6 +14,7 @@ import { plugin as demo } from "../plugins/demo/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as mcpToolsPay } from "../plugins/mcp-tools-pay/plugin.ts"
+import { plugin as receipts } from "../plugins/receipts/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
@@ -38,6 +39,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     searchSemantic,
     analytics,
     webhooks,
+    receipts,
     dashboard,
     demo,
     mcpTools,

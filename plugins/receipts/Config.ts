@@ -1,0 +1,81 @@
+// Settings of receipts. Secrets are in environment variables, or the files that their `_FILE` twins name, never in the
+// profile; `keys/readSecrets.ts` reads them.
+import { Context, Effect, Layer } from "effect"
+import { entry, flag, list, section, text } from "../../kernel/config/Setting.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { Server } from "../../kernel/config/Server.ts"
+import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
+
+const receipts = section("receipts", "Signed receipts of settled payments, and the log of every outcome.", {
+  host: text({
+    default: "",
+    doc: "Public host name, with a port other than 443, that receipts and log are named by. Empty on a development network: localhost."
+  }),
+  secret_env: text({
+    default: "RECEIPTS_SECRET",
+    doc: "Environment variable with the seed (S…) that signs receipts; former ones after it, separated by commas. Never the sponsor's."
+  }),
+  log_secret_env: text({
+    default: "RECEIPTS_LOG_SECRET",
+    doc: "Environment variable with the seed (S…) that signs checkpoints; unset, it is derived from the receipts' seed."
+  }),
+  attestation: flag({
+    default: false,
+    doc: "Add the draft extension facilitator-attestation, which does not define Stellar's payer yet."
+  }),
+  attestation_secret_env: text({
+    default: "RECEIPTS_ATTESTATION_SECRET",
+    doc: "Environment variable with the secp256k1 key of attestations, 64 hex digits."
+  }),
+  witnesses: list(
+    entry({
+      url: text({ default: "", doc: "Prefix of the witness; add-checkpoint is appended to it." }),
+      key: text({ default: "", doc: "The witness's verifier key, NAME+hex+base64." })
+    }),
+    { default: [], doc: "Witnesses that cosign checkpoints." }
+  )
+})
+
+export const declared = [receipts]
+
+export interface ConfigValues {
+  /** As in a URL; undefined where none is configured: there are no receipts then. */
+  readonly host: string | undefined
+  /** Whether a key may be made and kept in the state folder. */
+  readonly isDevelopment: boolean
+  readonly secretEnv: string
+  readonly logSecretEnv: string
+  /** Undefined: no attestations. */
+  readonly attestationSecretEnv: string | undefined
+  readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
+}
+
+const hostForm = /^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$/
+
+export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/receipts/Config") {
+  static readonly layer = Layer.effect(
+    Config,
+    Effect.gen(function* () {
+      const values = yield* (yield* Settings).section(receipts)
+      const { developmentAutoFund } = yield* Network
+      const { port } = yield* Server
+      if (values.host !== "" && !hostForm.test(values.host))
+        return yield* new SettingsRefused({
+          path: "receipts.host",
+          message: "it must be a host name in lower case, with a port at most, without a scheme or path"
+        })
+      const local = port === 0 ? "localhost" : `localhost:${port}`
+      return Config.of({
+        host: values.host !== "" ? values.host : developmentAutoFund ? local : undefined,
+        isDevelopment: developmentAutoFund,
+        secretEnv: values.secret_env,
+        logSecretEnv: values.log_secret_env,
+        attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined,
+        witnesses: values.witnesses
+      })
+    })
+  )
+}
+
+/** `did:web:…` of a host; a port's colon is escaped. */
+export const didOf = (host: string): string => `did:web:${host.replace(":", "%3A")}`

@@ -1,0 +1,130 @@
+// The public routes of the log (C2SP tlog-tiles): checkpoints, tiles, entries, epochs. A tile's content never changes
+// below its URL, so it may be cached for ever; whatever is not there yet is not found.
+import { Effect, Option } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Authentication } from "../../kernel/http/Authentication.ts"
+import { json } from "../../kernel/http/httpMiddleware.ts"
+import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
+import { Checkpoints } from "./log/Checkpoints.ts"
+import { concat, tileWidth } from "./log/merkle.ts"
+import { Tree } from "./log/Tree.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Reads of the log for each second and caller: an auditor reads a hundred thousand leaves in seconds. */
+const readsPerSecond = 100
+
+const unknown = json({ error: "not_found", message: "the log has no such part" }, { status: 404 })
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+
+/** Anybody's page may check a receipt. */
+const open = { "access-control-allow-origin": "*", "x-content-type-options": "nosniff" }
+const forever = { ...open, "cache-control": "public, max-age=31536000, immutable" }
+const never = { ...open, "cache-control": "no-cache" }
+
+/** Which hashes or entries a path names. */
+export interface TilePath {
+  /** Level of the tile; `entries` for the leaves themselves. */
+  readonly level: number | "entries"
+  readonly from: number
+  readonly to: number
+}
+
+const pathForm = /^(entries|[0-9]|[1-5][0-9]|6[0-3])\/((?:x[0-9]{3}\/)*[0-9]{3})(?:\.p\/([1-9][0-9]{0,2}))?$/
+
+/** `LEVEL/x001/x234/067.p/17`; undefined where it is no tile's path. */
+export const readTilePath = (path: string): TilePath | undefined => {
+  const [, level, groups, partial] = pathForm.exec(path) ?? []
+  if (level === undefined || groups === undefined) return undefined
+  // One spelling for each tile.
+  if (groups.startsWith("x000/")) return undefined
+  const index = Number(groups.replace(/[x/]/g, ""))
+  const width = partial === undefined ? tileWidth : Number(partial)
+  if (width >= tileWidth && partial !== undefined) return undefined
+  const from = index * tileWidth
+  if (!Number.isSafeInteger(from + width)) return undefined
+  return { level: level === "entries" ? level : Number(level), from, to: from + width }
+}
+
+/** Entries as a bundle has them, each after its length. */
+const bundleOf = (entries: ReadonlyArray<Uint8Array>): Uint8Array =>
+  concat(...entries.flatMap((entry) => [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry]))
+
+/** An epoch of a path, from 1. */
+const epochOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : undefined
+
+export const addLogRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const callers = yield* Authentication
+  const checkpoints = yield* Checkpoints
+  const tree = yield* Tree
+  const takeToken = makeRateLimit(readsPerSecond)
+
+  const reading =
+    <E>(read: (params: Readonly<Record<string, string | undefined>>) => Effect.Effect<Response, E>) =>
+    (request: Request) =>
+      Effect.gen(function* () {
+        const wait = yield* takeToken(callers.sourceOf(request))
+        if (wait > 0) return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
+        const params = yield* HttpRouter.params
+        return yield* Effect.catch(read(params), (error) =>
+          Effect.as(Effect.logWarning("the log could not be read", error), away)
+        )
+      })
+
+  const checkpoint = (epoch?: number) =>
+    Effect.map(
+      checkpoints.newest(epoch),
+      Option.match({
+        onNone: () => unknown,
+        onSome: ({ note }) => HttpServerResponse.text(note, { headers: never })
+      })
+    )
+
+  const tile = Effect.fnUntraced(function* (epoch: number, path: string | undefined) {
+    const asked = readTilePath(path ?? "")
+    if (asked === undefined) return unknown
+    const { from, level, to } = asked
+    const found =
+      level === "entries" ? yield* tree.entries(epoch, from, to) : yield* tree.hashes(epoch, level, from, to)
+    if (found.length < to - from) return unknown
+    const bytes = level === "entries" ? bundleOf(found) : concat(...found)
+    return HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream", headers: forever })
+  })
+
+  const inEpoch = <E>(
+    params: Readonly<Record<string, string | undefined>>,
+    read: (epoch: number) => Effect.Effect<Response, E>
+  ) => {
+    const epoch = epochOf(params["epoch"])
+    return epoch === undefined ? Effect.succeed(unknown) : read(epoch)
+  }
+
+  yield* router.add(
+    "GET",
+    "/log/checkpoint",
+    reading(() => checkpoint())
+  )
+  yield* router.add(
+    "GET",
+    "/log/:epoch/checkpoint",
+    reading((params) => inEpoch(params, checkpoint))
+  )
+  yield* router.add(
+    "GET",
+    "/log/tile/*",
+    reading((params) => tile(1, params["*"]))
+  )
+  yield* router.add(
+    "GET",
+    "/log/:epoch/tile/*",
+    reading((params) => inEpoch(params, (epoch) => tile(epoch, params["*"])))
+  )
+  yield* router.add(
+    "GET",
+    "/log/epochs",
+    reading(() => Effect.map(checkpoints.epochs, (epochs) => json({ epochs }, { headers: never })))
+  )
+})

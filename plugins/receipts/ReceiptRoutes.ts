@@ -1,0 +1,199 @@
+// GET /receipts/:hash: the receipt of a transaction, its outcomes in the log and, with ?proof=1, their proofs. To the
+// principal that settled it, and to payer and payTo by a signed challenge (SEP-53); to anybody else a hash that is
+// theirs and one that is unknown look alike. /.well-known/did.json has the keys, with their times.
+import { Effect, Option, Schema } from "effect"
+import { Base64Url } from "effect/encoding"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
+import { hostOf } from "../../kernel/accounts/AccountSessions.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { encodeNetwork } from "../../kernel/Dialect.ts"
+import { Authentication } from "../../kernel/http/Authentication.ts"
+import { parseJson } from "../../kernel/http/BoundedJson.ts"
+import { json } from "../../kernel/http/httpMiddleware.ts"
+import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
+import { readBody } from "../../kernel/http/readBody.ts"
+import { Config, didOf } from "./Config.ts"
+import type { Attestation, ReceiptAnswer } from "./contract.ts"
+import { ChallengeAnswered, ChallengeAsked } from "./ReceiptWire.ts"
+import { type KeyOfHistory, ReceiptKeys } from "./keys/ReceiptKeys.ts"
+import { Checkpoints } from "./log/Checkpoints.ts"
+import { Receipts } from "./Receipts.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+const bodyBytesMax = 4_096
+/** Reads, and challenges, of one caller for each second. */
+const readsPerSecond = 20
+const challengesPerSecond = 2
+/** Outcomes of one transaction that are answered; there are rarely two. */
+const outcomesMax = 20
+
+const unknown = json(
+  { error: "not_found", message: "no receipt of such a transaction is yours to read" },
+  { status: 404 }
+)
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
+const invalid = (message: string) => json({ error: "invalid_request", message }, { status: 400 })
+const forbidden = (message: string) => json({ error: "forbidden", message }, { status: 403 })
+const limited = (wait: number) =>
+  json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
+
+interface LeafRow {
+  readonly epoch: number
+  readonly index: bigint
+  readonly entry: Uint8Array
+  readonly salt: Uint8Array
+  readonly record: string
+  readonly principal: string | null
+  readonly payer: string | null
+  readonly pay_to: string | null
+}
+
+/** Whose request it is. */
+type Reader = { readonly principal: string } | { readonly account: string }
+
+const mayRead = ({ pay_to, payer, principal }: LeafRow, reader: Reader): boolean =>
+  "principal" in reader ? principal === reader.principal : payer === reader.account || pay_to === reader.account
+
+const makeReading = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const checkpoints = yield* Checkpoints
+  const receipts = yield* Receipts
+  const network = encodeNetwork((yield* Network).id, "stellar")
+
+  return Effect.fnUntraced(function* (transaction: string, withProof: boolean, reader: Reader) {
+    const rows = yield* sql<LeafRow>`select epoch, index, entry, salt, record, principal, payer, pay_to
+      from receipts_leaves where transaction = decode(${transaction}, 'hex')
+      order by epoch, index limit ${outcomesMax}`
+    const own = rows.filter((row) => mayRead(row, reader))
+    if (own.length === 0) return unknown
+    const receipt = Option.getOrUndefined(yield* receipts.stored({ network, transaction }))
+    const outcomes = yield* Effect.forEach(own, ({ entry, epoch, index, record, salt }) =>
+      Effect.map(
+        withProof ? checkpoints.proofOf(epoch, Number(index), entry) : Effect.succeedNone,
+        (proof): ReceiptAnswer["outcomes"][number] => ({
+          record,
+          salt: Base64Url.encode(salt),
+          ...(withProof ? { proof: Option.getOrNull(proof) } : {})
+        })
+      )
+    )
+    return json({
+      network,
+      transaction,
+      receipt: receipt?.jws ?? null,
+      attestation: receipt?.attestation === undefined ? null : (JSON.parse(receipt.attestation) as Attestation),
+      outcomes
+    } satisfies ReceiptAnswer)
+  })
+})
+
+const hashForm = /^[0-9a-f]{64}$/
+
+const askedOf = (request: Request) =>
+  Effect.map(HttpRouter.params, ({ hash = "" }) => ({
+    transaction: hashForm.test(hash.toLowerCase()) ? hash.toLowerCase() : undefined,
+    withProof: new URL(request.url, "http://localhost").searchParams.get("proof") === "1"
+  }))
+
+const answered = <E, R>(answer: Effect.Effect<Response, E, R>): Effect.Effect<Response, never, R> =>
+  Effect.catch(answer, (error) => Effect.as(Effect.logWarning("a receipt could not be read", error), away))
+
+export const addReceiptRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const callers = yield* Authentication
+  const challenges = yield* AccountChallenges
+  const read = yield* makeReading
+  const takeRead = makeRateLimit(readsPerSecond)
+  const takeChallenge = makeRateLimit(challengesPerSecond)
+
+  const decoded = <A>(request: Request, schema: Schema.Codec<A, unknown>) =>
+    Effect.map(
+      Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson)),
+      Option.flatMap(Schema.decodeUnknownOption(schema))
+    )
+
+  const byPrincipal = Effect.fnUntraced(function* (request: Request) {
+    const caller = callers.authenticate(request)
+    if (Option.isNone(caller)) return unauthorized
+    const wait = yield* takeRead(caller.value.source)
+    if (wait > 0) return limited(wait)
+    const { transaction, withProof } = yield* askedOf(request)
+    if (transaction === undefined) return invalid("a transaction is 64 hex digits")
+    // All keyless callers are one principal: one of them would read the payments of all.
+    if (!caller.value.keyed && !callers.isLocal(request)) return unknown
+    return yield* read(transaction, withProof, { principal: caller.value.owner })
+  })
+
+  const challenge = Effect.fnUntraced(function* (request: Request) {
+    const wait = yield* takeChallenge(callers.sourceOf(request))
+    if (wait > 0) return limited(wait)
+    const asked = yield* decoded(request, ChallengeAsked)
+    if (Option.isNone(asked)) return invalid("account: the account (G…) of payer or payTo")
+    const made = yield* challenges.make(hostOf(request), asked.value.account)
+    return typeof made === "string"
+      ? invalid(made)
+      : json({ challenge: made.challenge, expiresAt: made.expiresAt.toISOString() })
+  })
+
+  const byAccount = Effect.fnUntraced(function* (request: Request) {
+    const wait = yield* takeChallenge(callers.sourceOf(request))
+    if (wait > 0) return limited(wait)
+    const { transaction, withProof } = yield* askedOf(request)
+    if (transaction === undefined) return invalid("a transaction is 64 hex digits")
+    const asked = yield* decoded(request, ChallengeAnswered)
+    if (Option.isNone(asked)) return invalid("account, challenge and signature: strings")
+    const error = yield* challenges.errorOf({ ...asked.value, host: hostOf(request) })
+    return error === undefined
+      ? yield* read(transaction, withProof, { account: asked.value.account })
+      : forbidden(error)
+  })
+
+  yield* router.add("POST", "/receipts/challenge", (request: Request) => answered(challenge(request)))
+  yield* router.add("GET", "/receipts/:hash", (request: Request) => answered(byPrincipal(request)))
+  yield* router.add("POST", "/receipts/:hash", (request: Request) => answered(byAccount(request)))
+})
+
+const jwkOf = ({ kid, publicKey, use }: KeyOfHistory) =>
+  use === "attestation"
+    ? {
+        kty: "EC",
+        crv: "secp256k1",
+        x: Base64Url.encode(publicKey.slice(1, 33)),
+        y: Base64Url.encode(publicKey.slice(33)),
+        kid
+      }
+    : { kty: "OKP", crv: "Ed25519", x: Base64Url.encode(publicKey), kid, alg: "EdDSA" }
+
+/** The DID document of a host: every key that ever signed, with its times in seconds. */
+export const didDocument = (host: string, history: ReadonlyArray<KeyOfHistory>) => {
+  const did = didOf(host)
+  return {
+    "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
+    id: did,
+    verificationMethod: history.map((key) => ({
+      id: `${did}#${key.kid}`,
+      type: "JsonWebKey2020",
+      controller: did,
+      publicKeyJwk: jwkOf(key),
+      validFrom: Math.floor(key.validFrom / 1_000),
+      ...(key.validUntil === undefined ? {} : { validUntil: Math.floor(key.validUntil / 1_000) })
+    })),
+    assertionMethod: history.filter(({ use }) => use !== "log").map(({ kid }) => `${did}#${kid}`),
+    service: [{ id: `${did}#log`, type: "TransparencyLog", serviceEndpoint: `https://${host}/log` }]
+  }
+}
+
+export const addDidRoute = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const { history } = yield* ReceiptKeys
+  const host = (yield* Config).host ?? ""
+  const headers = { "access-control-allow-origin": "*", "cache-control": "public, max-age=60" }
+  yield* router.add("GET", "/.well-known/did.json", () =>
+    Effect.sync(() => json(didDocument(host, history()), { headers }))
+  )
+})

@@ -1,0 +1,85 @@
+// The draft extension `facilitator-attestation`, revision 2: a payload of EIP-712 in the draft's own domain, signed with
+// secp256k1. The draft's types are never on the wire. It does not define Stellar's payer yet; here it is the account
+// whose funds moved, as in our own receipt.
+import { Hex } from "effect/encoding"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import type { Attestation, AttestationPayload, ReceiptClaims } from "./contract.ts"
+import { concat } from "./log/merkle.ts"
+
+type Keccak = Pick<Crypto["Service"], "keccak256">
+
+const text = new TextEncoder()
+
+/** Members of the draft's type, in its order. */
+const members = [
+  ["uint256", "version"],
+  ["string", "network"],
+  ["string", "transaction"],
+  ["string", "payer"],
+  ["string", "payee"],
+  ["string", "asset"],
+  ["uint256", "amount"],
+  ["string", "facilitator"],
+  ["uint256", "facilitatorFee"],
+  ["uint256", "observedAt"]
+] as const
+
+const typeText = `SettlementAttestation(${members.map(([type, name]) => `${type} ${name}`).join(",")})`
+const domainText = "EIP712Domain(string name,string version,uint256 chainId)"
+
+/** A word of 32 bytes, big-endian. */
+const uint256 = (value: bigint): Uint8Array => {
+  const decoded = Hex.decode(value.toString(16).padStart(64, "0"))
+  if (decoded._tag === "Failure" || decoded.success.length !== 32) throw new RangeError("beyond uint256")
+  return decoded.success
+}
+
+/** What is signed: keccak256 of 0x1901, the domain's and the payload's hash. */
+export const attestationDigest = ({ keccak256 }: Keccak, payload: AttestationPayload): Uint8Array => {
+  const string = (value: string) => keccak256(text.encode(value))
+  const domain = keccak256(concat(string(domainText), string("x402 receipt"), string("1"), uint256(1n)))
+  const words = members.map(([type, name]) =>
+    type === "string" ? string(String(payload[name])) : uint256(BigInt(payload[name]))
+  )
+  return keccak256(concat(Uint8Array.of(0x19, 0x01), domain, keccak256(concat(string(typeText), ...words))))
+}
+
+/** The address of an uncompressed public key, with the checksum of EIP-55. */
+export const addressOf = ({ keccak256 }: Keccak, publicKey: Uint8Array): string => {
+  const address = Hex.encode(keccak256(publicKey.slice(1)).slice(12))
+  const checksum = Hex.encode(keccak256(text.encode(address)))
+  return `0x${[...address].map((digit, at) => (Number.parseInt(checksum[at]!, 16) >= 8 ? digit.toUpperCase() : digit)).join("")}`
+}
+
+export const makeAttestation = (
+  crypto: Keccak,
+  claims: ReceiptClaims,
+  key: { readonly publicKey: Uint8Array; readonly sign: (digest: Uint8Array) => Uint8Array }
+): Attestation => {
+  const payload: AttestationPayload = {
+    version: 1,
+    network: claims.network,
+    transaction: claims.transaction,
+    payer: claims.payer,
+    payee: claims.payTo,
+    asset: claims.asset,
+    amount: claims.amount,
+    facilitator: addressOf(crypto, key.publicKey),
+    facilitatorFee: "0",
+    observedAt: String(claims.closedAt)
+  }
+  return { format: "eip712", payload, signature: `0x${Hex.encode(key.sign(attestationDigest(crypto, payload)))}` }
+}
+
+/** The extension's `schema`, short: the draft describes the members in words. */
+export const attestationSchema = {
+  type: "object",
+  properties: {
+    attestation: {
+      type: "object",
+      properties: { format: { const: "eip712" }, payload: { type: "object" }, signature: { type: "string" } },
+      required: ["format", "payload", "signature"]
+    }
+  },
+  required: ["attestation"]
+}

@@ -1,0 +1,121 @@
+// The keys that this process signs with, from their variables or the files behind them; on a development network from a
+// seed that is made once and kept in the state folder. The first of several signs what is new; former ones still sign
+// what was recorded in their time. A refusal names the variable, never its content.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
+import { Hex } from "effect/encoding"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Host } from "../../../kernel/platform/Host.ts"
+import { splitSecrets } from "../../../kernel/signer/readSeeds.ts"
+import type { KeyUse } from "../contract.ts"
+import { Config } from "../Config.ts"
+
+/** A secret of receipts cannot be used. The message names its variable. */
+export class KeyRefused extends Schema.TaggedError<KeyRefused>()("KeyRefused", { message: Schema.String }) {}
+
+export interface SigningKey {
+  /** Fragment of the DID. */
+  readonly kid: string
+  readonly use: KeyUse
+  /** 32 bytes of ed25519, or 65 of secp256k1. */
+  readonly publicKey: Uint8Array
+  /** 64 bytes over a message by ed25519; 65 over a digest by secp256k1. */
+  readonly sign: (bytes: Uint8Array) => Uint8Array
+}
+
+type Seed = Redacted.Redacted<Uint8Array>
+
+/** Digits of a key's hash in its name. */
+const nameLength = 16
+
+const kidOf = (crypto: Crypto["Service"], use: KeyUse, publicKey: Uint8Array): string =>
+  `${use}-${Hex.encode(crypto.sha256(publicKey)).slice(0, nameLength)}`
+
+const edKey = (crypto: Crypto["Service"], use: KeyUse, seed: Seed): SigningKey => {
+  const publicKey = crypto.ed25519PublicKey(Redacted.value(seed))
+  let signer: ((message: Uint8Array) => Uint8Array) | undefined
+  const sign = (message: Uint8Array) => (signer ??= crypto.ed25519Signer(Redacted.value(seed)))(message)
+  return { kid: kidOf(crypto, use, publicKey), use, publicKey, sign }
+}
+
+const secretOf = (settings: Settings["Service"], variable: string) =>
+  Effect.try({
+    try: () => settings.secret(variable),
+    catch: (error) => new KeyRefused({ message: error instanceof Error ? error.message : `${variable} cannot be read` })
+  })
+
+const seedsOf = Effect.fnUntraced(function* (settings: Settings["Service"], variable: string) {
+  const given = yield* secretOf(settings, variable)
+  const secrets = Option.match(given, { onNone: () => [], onSome: (list) => splitSecrets(Redacted.value(list)) })
+  return yield* Effect.forEach(secrets, (secret) =>
+    StrKey.isValidEd25519SecretSeed(Redacted.value(secret))
+      ? Effect.sync(() => Redacted.make(StrKey.decodeEd25519SecretSeed(Redacted.value(secret))))
+      : Effect.fail(new KeyRefused({ message: `${variable} is no list of secret seeds (S…, separated by commas)` }))
+  )
+})
+
+/** Development only: made once, readable by this user alone. */
+const developmentSeed = Effect.gen(function* () {
+  const files = yield* FileSystem.FileSystem
+  const crypto = yield* Crypto
+  const file = (yield* Path.Path).join((yield* Host).stateFolder, "receipts.seed")
+  const unusable = () => new KeyRefused({ message: `the development seed ${file} cannot be read or written` })
+  if (!(yield* Effect.mapError(files.exists(file), unusable)))
+    yield* files
+      .writeFileString(file, `${StrKey.encodeEd25519SecretSeed(crypto.randomBytes(32))}\n`, { mode: 0o600 })
+      .pipe(Effect.mapError(unusable))
+  const text = (yield* Effect.mapError(files.readFileString(file), unusable)).trim()
+  if (!StrKey.isValidEd25519SecretSeed(text)) return yield* unusable()
+  return Redacted.make(StrKey.decodeEd25519SecretSeed(text))
+})
+
+/** The log's seed where none is given: another key than the receipts', and the same on every replica. */
+const logSeedOf = (crypto: Crypto["Service"], seed: Seed): Seed =>
+  Redacted.make(crypto.hmacSha256(Redacted.value(seed), new TextEncoder().encode("tollkeeper/receipts/log")))
+
+const attestationKey = Effect.fnUntraced(function* (settings: Settings["Service"], variable: string) {
+  const crypto = yield* Crypto
+  const given = yield* secretOf(settings, variable)
+  const bytes = Option.flatMap(given, (secret) => {
+    const decoded = Hex.decode(Redacted.value(secret).trim().replace(/^0x/, ""))
+    return decoded._tag === "Success" && decoded.success.length === 32 ? Option.some(decoded.success) : Option.none()
+  })
+  const refused = new KeyRefused({
+    message: `receipts.attestation is on, and ${variable} is no secp256k1 key of 64 hex digits`
+  })
+  if (Option.isNone(bytes)) return yield* refused
+  const { secp256k1 } = yield* Effect.promise(() => import("@noble/curves/secp256k1.js"))
+  const secret = Redacted.make(bytes.value)
+  if (!secp256k1.utils.isValidSecretKey(bytes.value)) return yield* refused
+  const publicKey = secp256k1.getPublicKey(bytes.value, false)
+  const sign = (digest: Uint8Array): Uint8Array => {
+    const signed = secp256k1.sign(digest, Redacted.value(secret), { prehash: false, format: "recovered" })
+    const [recovery] = signed
+    const signature = new Uint8Array(65)
+    signature.set(signed.subarray(1))
+    signature[64] = 27 + recovery!
+    return signature
+  }
+  return { kid: kidOf(crypto, "attestation", publicKey), use: "attestation", publicKey, sign } satisfies SigningKey
+})
+
+/** Every key this process holds, by use, the current one first. Empty: there are no receipts here. */
+export const readKeys = Effect.fn("receipts.readKeys")(function* () {
+  const config = yield* Config
+  const settings = yield* Settings
+  const crypto = yield* Crypto
+  if (config.host === undefined) return []
+  const given = yield* seedsOf(settings, config.secretEnv)
+  const seeds = given.length > 0 || !config.isDevelopment ? given : [yield* developmentSeed]
+  if (seeds.length === 0) return []
+  const own = yield* seedsOf(settings, config.logSecretEnv)
+  const logSeeds = own.length > 0 ? own : seeds.map((seed) => logSeedOf(crypto, seed))
+  const attestation =
+    config.attestationSecretEnv === undefined ? [] : [yield* attestationKey(settings, config.attestationSecretEnv)]
+  return [
+    ...seeds.map((seed) => edKey(crypto, "receipt", seed)),
+    ...logSeeds.map((seed) => edKey(crypto, "log", seed)),
+    ...attestation
+  ]
+})

@@ -1,0 +1,192 @@
+// The checkpoints of the log: signed after the transaction that added leaves, at most a few in a second, one for each
+// size of an epoch whatever the number of replicas. A proof is always of the newest.
+import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Base64, Hex } from "effect/encoding"
+import { SqlClient, type SqlError } from "effect/sql"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { Config } from "../Config.ts"
+import type { InclusionProof, LogEpoch } from "../contract.ts"
+import { ReceiptKeys } from "../keys/ReceiptKeys.ts"
+import { Epochs, originOf } from "./Epochs.ts"
+import { inclusionPath, leafHash, rootOfRange } from "./merkle.ts"
+import { checkpointText, signNote, verifierKey } from "./note.ts"
+import { Tree } from "./Tree.ts"
+
+/** How long leaves are gathered into one checkpoint. */
+const gather = Duration.millis(200)
+/** A turn without a wake: leaves of a replica that ended before it signed. */
+const every = Duration.minutes(1)
+/** How long a checkpoint that is not the newest is kept, and how often older ones are deleted. */
+const keptMillis = 3_600_000
+const sweptEveryMillis = 60_000
+
+export interface Checkpoint {
+  readonly epoch: number
+  readonly size: number
+  readonly root: Uint8Array
+  readonly note: string
+}
+
+interface CheckpointRow {
+  readonly epoch: number
+  readonly size: bigint
+  readonly root: Uint8Array
+  readonly note: string
+}
+
+interface EpochRow {
+  readonly epoch: number
+  readonly size: bigint
+  readonly begun: Date
+  readonly reason: string | null
+  readonly statement: string | null
+  readonly previous_size: bigint | null
+  readonly previous_root: Uint8Array | null
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+/** What a new epoch says of the one before. */
+const statementText = (host: string, { epoch, previous_root, previous_size }: EpochRow): string =>
+  `tollkeeper-log-epoch\n${originOf(host, epoch)}\n${originOf(host, epoch - 1)}\n${previous_size}\n` +
+  `${Base64.encode(previous_root!)}\n`
+
+/** Signs what the log has, and reads it. */
+const makeSigning = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const crypto = yield* Crypto
+  const tree = yield* Tree
+  const epochs = yield* Epochs
+  const keys = yield* ReceiptKeys
+  const host = (yield* Config).host ?? ""
+  let sweptAt = -Infinity
+
+  /** The log's key in force by the database's clock, which every key's time is of. */
+  const keyNow = Effect.map(sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) =>
+    keys.inForce("log", row!.now.getTime())
+  )
+
+  const signStatements = Effect.fnUntraced(function* (key: NonNullable<ReturnType<typeof keys.inForce>>) {
+    const silent = yield* sql<EpochRow>`select epoch, size, begun_at as begun, reason, statement, previous_size,
+      previous_root from receipts_epochs where reason is not null and statement is null`
+    for (const row of silent) {
+      const signer = { name: originOf(host, row.epoch), publicKey: key.publicKey, sign: key.sign! }
+      yield* sql`update receipts_epochs set statement = ${signNote(crypto, statementText(host, row), signer)}
+        where epoch = ${row.epoch} and statement is null`
+    }
+  })
+
+  const sweep = Effect.gen(function* () {
+    const now = yield* monotonicMillis
+    if (now - sweptAt < sweptEveryMillis) return
+    sweptAt = now
+    yield* sql`delete from receipts_checkpoints c where signed_at < clock_timestamp() -
+        ${keptMillis} * interval '1 millisecond'
+      and size < (select max(size) from receipts_checkpoints n where n.epoch = c.epoch)`
+  })
+
+  /** One turn: a checkpoint of the current size, unless there is one. */
+  const sign = Effect.gen(function* () {
+    const [due] = yield* sql<{ due: boolean }>`select not exists (select 1 from receipts_checkpoints c
+        where c.epoch = e.epoch and c.size = e.size) as due
+      from receipts_epochs e order by epoch desc limit 1`
+    if (due?.due !== true) return
+    const key = yield* keyNow
+    if (key?.sign === undefined) return
+    const { epoch, size } = yield* inTransaction(epochs.lock)
+    if (size === 0) return
+    const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
+    // Known here before anybody else can know of it.
+    yield* epochs.setMark({ epoch, size, root: Hex.encode(root) })
+    const name = originOf(host, epoch)
+    const signer = { name, publicKey: key.publicKey, sign: key.sign }
+    const note = signNote(crypto, checkpointText(name, size, root), signer)
+    yield* sql`insert into receipts_checkpoints ${sql.insert({ epoch, size, root, note })} on conflict do nothing`
+    yield* signStatements(key)
+    yield* sweep
+  })
+  return Effect.provideService(sign, SqlClient.SqlClient, sql)
+})
+
+const toCheckpoint = ({ epoch, note, root, size }: CheckpointRow): Checkpoint => ({
+  epoch,
+  note,
+  root,
+  size: Number(size)
+})
+
+export class Checkpoints extends Context.Service<
+  Checkpoints,
+  {
+    /** Leaves were added. */
+    readonly wake: Effect.Effect<void>
+    /** The newest of an epoch; absent: of the current one. */
+    readonly newest: (epoch?: number) => Sql<Option.Option<Checkpoint>>
+    /** The proof of a leaf in the newest checkpoint; None until one covers it. */
+    readonly proofOf: (epoch: number, index: number, entry: Uint8Array) => Sql<Option.Option<InclusionProof>>
+    readonly epochs: Sql<ReadonlyArray<LogEpoch>>
+  }
+>()("tollkeeper/receipts/Checkpoints") {
+  static readonly layer = Layer.effect(
+    Checkpoints,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const crypto = yield* Crypto
+      const tree = yield* Tree
+      const keys = yield* ReceiptKeys
+      const host = (yield* Config).host ?? ""
+
+      const newest = (epoch?: number) =>
+        Effect.map(
+          sql<CheckpointRow>`select epoch, size, root, note from receipts_checkpoints
+            where epoch = ${epoch === undefined ? sql`(select max(epoch) from receipts_epochs)` : sql`${epoch}`}
+            order by size desc limit 1`,
+          ([row]) => Option.map(Option.fromUndefinedOr(row), toCheckpoint)
+        )
+
+      const proofOf = Effect.fnUntraced(function* (epoch: number, index: number, entry: Uint8Array) {
+        const checkpoint = yield* newest(epoch)
+        if (Option.isNone(checkpoint) || checkpoint.value.size <= index) return Option.none<InclusionProof>()
+        const { note, size } = checkpoint.value
+        const path = yield* tree.compute(epoch, (sha256, read) => inclusionPath(sha256, read, index, size))
+        return Option.some<InclusionProof>({
+          epoch,
+          origin: originOf(host, epoch),
+          index,
+          size,
+          leafHash: Hex.encode(leafHash(crypto.sha256, entry)),
+          hashes: path.map((hash) => Hex.encode(hash)),
+          checkpoint: note
+        })
+      })
+
+      const epochs = Effect.gen(function* () {
+        const rows = yield* sql<EpochRow>`select epoch, size, begun_at as begun, reason, statement, previous_size,
+          previous_root from receipts_epochs order by epoch`
+        const logKeys = keys.history().filter(({ use }) => use === "log")
+        return yield* Effect.forEach(rows, ({ begun, epoch, reason, size: written, statement }) => {
+          const [origin, size] = [originOf(host, epoch), Number(written)]
+          const root = tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
+          return Effect.map(root, (root): LogEpoch => ({
+            epoch,
+            origin,
+            size,
+            root: Base64.encode(root),
+            begunAt: Math.floor(begun.getTime() / 1_000),
+            reason,
+            statement,
+            keys: logKeys.map(({ publicKey }) => verifierKey(crypto, origin, publicKey))
+          }))
+        })
+      })
+
+      const { wake } = keys.isEnabled
+        ? yield* reconciler({ id: "receipts-checkpoints", every, gather, turn: yield* makeSigning })
+        : { wake: Effect.void }
+      return Checkpoints.of({ wake, newest, proofOf, epochs })
+    })
+  )
+}

@@ -1,0 +1,190 @@
+// The epochs of the log: one unbroken life each. Every change of the log is made under one lock, and begins a new epoch
+// where the current one would go back: the database is another, or on another timeline, or it has fewer leaves, or
+// others, than a checkpoint that this process signed or found in its state folder. The first entry of a new epoch names
+// the last checkpoint known of the one before; nothing is added to that any more.
+import { Clock, Context, Effect, FileSystem, Layer, Path } from "effect"
+import { Base64, Base64Url, Hex } from "effect/encoding"
+import { SqlClient, type SqlError } from "effect/sql"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
+import { Host } from "../../../kernel/platform/Host.ts"
+import { Config, didOf } from "../Config.ts"
+import { type EpochEntry, entryKinds, type KeyEntry, type KeyUse } from "../contract.ts"
+import { concat, rootOfRange } from "./merkle.ts"
+import { type NewLeaf, Tree } from "./Tree.ts"
+
+export interface Epoch {
+  readonly epoch: number
+  readonly size: number
+}
+
+/** A checkpoint that was published, as far as this process knows. */
+export interface Mark extends Epoch {
+  /** Hex. */
+  readonly root: string
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+/** SQL: what serves the database, across restarts of the same server. */
+const server = "split_part(kernel_server_identity(), ' ', 1) || ' ' || split_part(kernel_server_identity(), ' ', 3)"
+
+/** Name of an epoch's log, and the prefix of its URLs. */
+export const originOf = (host: string, epoch: number): string => (epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`)
+
+const text = new TextEncoder()
+
+/** A public entry. */
+const publicLeaf = (kind: number, value: KeyEntry | EpochEntry): NewLeaf => ({
+  entry: concat(Uint8Array.of(kind), text.encode(canonicalJson(value)))
+})
+
+/** The newest mark of this state folder, kept across restarts; unreadable or damaged counts as none. */
+const makeMark = Effect.gen(function* () {
+  const files = yield* FileSystem.FileSystem
+  const file = (yield* Path.Path).join((yield* Host).stateFolder, "receipts.checkpoint")
+  const stored = yield* Effect.option(files.readFileString(file))
+  let mark: Mark | undefined
+  try {
+    const read = stored._tag === "Some" ? JSON.parse(stored.value) : undefined
+    if (Number.isSafeInteger(read?.epoch) && Number.isSafeInteger(read?.size) && /^[0-9a-f]{64}$/.test(read?.root))
+      mark = { epoch: read.epoch, size: read.size, root: read.root }
+  } catch {
+    yield* Effect.logWarning(`${file} cannot be read; whether the log went back is not known from it`)
+  }
+  return {
+    get: () => mark,
+    set: (next: Mark) =>
+      Effect.suspend(() => {
+        mark = next
+        return Effect.catch(files.writeFileString(file, `${JSON.stringify(next)}\n`), (error) =>
+          Effect.logWarning(`${file} cannot be written`, error)
+        )
+      })
+  }
+})
+
+interface EpochRow {
+  readonly epoch: number
+  readonly size: bigint
+  /** Whether the same database of the same line serves it as when it began. */
+  readonly isSame: boolean
+  /** Of the server process. */
+  readonly identity: string
+}
+
+export class Epochs extends Context.Service<
+  Epochs,
+  {
+    /** In the caller's transaction: the current epoch, under the log's lock. */
+    readonly lock: Sql<Epoch>
+    /** In the caller's transaction: adds leaves to the current epoch. */
+    readonly append: (leaves: ReadonlyArray<NewLeaf>) => Sql<void>
+    readonly appendKeys: (entries: ReadonlyArray<KeyEntry>) => Sql<void>
+    /** A checkpoint is about to be published. */
+    readonly setMark: (mark: Mark) => Effect.Effect<void>
+  }
+>()("tollkeeper/receipts/Epochs") {
+  static readonly layer = Layer.effect(
+    Epochs,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tree = yield* Tree
+      const { host } = yield* Config
+      const mark = yield* makeMark
+      const name = host ?? ""
+      /** The server whose leaves up to the mark are those that were published; they only grow there. */
+      let checkedAt: string | undefined
+
+      const rootAt = (epoch: number, size: number) =>
+        tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
+
+      /** Why nothing may be added to this epoch; undefined when it continues what is known of it. */
+      const wentBack = Effect.fnUntraced(function* ({ epoch, identity, isSame, size }: EpochRow) {
+        if (!isSame) return "the database is served anew, from a copy or another timeline"
+        const known = mark.get()
+        if (known === undefined || known.epoch < epoch) return undefined
+        if (known.epoch > epoch || known.size > Number(size)) return "the database lost entries that were published"
+        if (checkedAt === identity) return undefined
+        const root = yield* rootAt(epoch, known.size)
+        if (Hex.encode(root) !== known.root) return "the database has other entries than were published"
+        checkedAt = identity
+        return undefined
+      })
+
+      const currentKeys = Effect.map(
+        sql<{ kid: string; purpose: KeyUse; public_key: Uint8Array; valid_from: Date }>`select kid, purpose,
+          public_key, valid_from from receipts_keys where valid_until is null order by purpose`,
+        (rows) =>
+          rows.map((row): KeyEntry => ({
+            event: "announced",
+            kid: `${didOf(name)}#${row.kid}`,
+            publicKey: Base64Url.encode(row.public_key),
+            use: row.purpose,
+            at: Math.floor(row.valid_from.getTime() / 1_000)
+          }))
+      )
+
+      const begin = Effect.fnUntraced(function* (former: EpochRow, reason: string) {
+        const known = mark.get()
+        const isAhead =
+          known !== undefined &&
+          (known.epoch > former.epoch || (known.epoch === former.epoch && known.size > Number(former.size)))
+        const previous = isAhead
+          ? { epoch: known.epoch, size: known.size, root: Hex.decode(known.root) }
+          : { epoch: former.epoch, size: Number(former.size), root: undefined }
+        const root =
+          previous.root?._tag === "Success" ? previous.root.success : yield* rootAt(former.epoch, Number(former.size))
+        const epoch = previous.epoch + 1
+        const entry: EpochEntry = {
+          epoch,
+          origin: originOf(name, epoch),
+          previous: { origin: originOf(name, previous.epoch), size: previous.size, root: Base64.encode(root) },
+          reason,
+          at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
+        }
+        yield* sql`insert into receipts_epochs (epoch, server, reason, previous_size, previous_root)
+          values (${epoch}, ${sql.literal(server)}, ${reason}, ${previous.size}, ${root})`
+        const keys = yield* currentKeys
+        const leaves = [publicLeaf(entryKinds.epoch, entry), ...keys.map((key) => publicLeaf(entryKinds.key, key))]
+        yield* tree.append(epoch, 0, leaves)
+        yield* Effect.logWarning(`the log of receipts begins epoch ${epoch}: ${reason}`).pipe(
+          Effect.annotateLogs({ previousSize: previous.size, keptSize: Number(former.size) })
+        )
+        return { epoch, size: leaves.length }
+      })
+
+      const lock = Effect.gen(function* () {
+        yield* sql`select pg_advisory_xact_lock(724402407)`
+        yield* sql`insert into receipts_epochs (epoch, server) select 1, ${sql.literal(server)}
+          where not exists (select 1 from receipts_epochs)`
+        const [row] = yield* sql<EpochRow>`select epoch, size, server = ${sql.literal(server)} as "isSame",
+            kernel_server_identity() as identity
+          from receipts_epochs order by epoch desc limit 1`
+        const reason = yield* wentBack(row!)
+        return reason === undefined ? { epoch: row!.epoch, size: Number(row!.size) } : yield* begin(row!, reason)
+      })
+
+      const append = Effect.fnUntraced(function* (leaves: ReadonlyArray<NewLeaf>) {
+        const { epoch, size } = yield* lock
+        yield* tree.append(epoch, size, leaves)
+      })
+
+      // Before anything is added or signed: what this state folder knows is compared with what the database has.
+      if (host !== undefined) yield* inTransaction(lock).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+
+      return Epochs.of({
+        lock,
+        append,
+        appendKeys: (entries) => append(entries.map((entry) => publicLeaf(entryKinds.key, entry))),
+        setMark: (next) =>
+          Effect.suspend(() => {
+            const known = mark.get()
+            const isNewer =
+              known === undefined || next.epoch > known.epoch || (next.epoch === known.epoch && next.size > known.size)
+            return isNewer ? mark.set(next) : Effect.void
+          })
+      })
+    })
+  )
+}

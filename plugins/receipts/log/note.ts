@@ -1,0 +1,82 @@
+// Signed notes and checkpoints (C2SP signed-note, tlog-checkpoint, tlog-cosignature).
+import { Result } from "effect"
+import { Base64, Hex } from "effect/encoding"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { concat } from "./merkle.ts"
+
+type Hashing = Pick<Crypto["Service"], "sha256">
+
+/** Kinds of keys, as the first byte after the name. */
+const ed25519 = 1
+const cosignature = 4
+
+const text = new TextEncoder()
+
+const keyHashOf = (crypto: Hashing, name: string, kind: number, publicKey: Uint8Array): Uint8Array =>
+  crypto.sha256(concat(text.encode(`${name}\n`), Uint8Array.of(kind), publicKey)).slice(0, 4)
+
+/** `NAME+hex+b64`, what a reader checks signatures with. */
+export const verifierKey = (crypto: Hashing, name: string, publicKey: Uint8Array): string => {
+  const key = Base64.encode(concat(Uint8Array.of(ed25519), publicKey))
+  return `${name}+${Hex.encode(keyHashOf(crypto, name, ed25519, publicKey))}+${key}`
+}
+
+/** The three lines of a checkpoint. */
+export const checkpointText = (origin: string, size: number, root: Uint8Array): string =>
+  `${origin}\n${size}\n${Base64.encode(root)}\n`
+
+/** A note with one signature; `body` ends with a newline. */
+export const signNote = (
+  crypto: Hashing,
+  body: string,
+  signer: {
+    readonly name: string
+    readonly publicKey: Uint8Array
+    readonly sign: (message: Uint8Array) => Uint8Array
+  }
+): string => {
+  const { name, publicKey, sign } = signer
+  const signature = concat(keyHashOf(crypto, name, ed25519, publicKey), sign(text.encode(body)))
+  return `${body}\n— ${name} ${Base64.encode(signature)}\n`
+}
+
+/** A verifier key in its parts; undefined when it is none. */
+export const readVerifierKey = (crypto: Hashing, written: string) => {
+  const [name, hash, key, ...rest] = written.split("+")
+  // Base64 has plus signs too.
+  const bytes = Result.getOrElse(Base64.decode([key, ...rest].join("+")), () => new Uint8Array())
+  const kind = bytes[0]
+  const publicKey = bytes.slice(1)
+  if (name === undefined || name === "" || /\s/.test(name) || publicKey.length !== 32) return undefined
+  if (kind !== ed25519 && kind !== cosignature) return undefined
+  return Hex.encode(keyHashOf(crypto, name, kind, publicKey)) === hash ? { name, kind, publicKey } : undefined
+}
+
+type VerifierKey = NonNullable<ReturnType<typeof readVerifierKey>>
+
+const eightBytes = 8
+
+/**
+ * The signature line of a note's that is this key's and verifies over `body`, a witness's cosignature alike; undefined
+ * when there is none.
+ */
+export const signatureBy = (
+  crypto: Pick<Crypto["Service"], "sha256" | "ed25519VerifyNative">,
+  key: VerifierKey,
+  body: string,
+  lines: ReadonlyArray<string>
+): string | undefined => {
+  const hash = keyHashOf(crypto, key.name, key.kind, key.publicKey)
+  return lines.find((line) => {
+    const prefix = `— ${key.name} `
+    if (!line.startsWith(prefix)) return false
+    const bytes = Result.getOrElse(Base64.decode(line.slice(prefix.length)), () => new Uint8Array())
+    if (hash.some((byte, i) => bytes[i] !== byte)) return false
+    if (key.kind === ed25519)
+      return bytes.length === 68 && crypto.ed25519VerifyNative(key.publicKey, text.encode(body), bytes.slice(4))
+    if (bytes.length !== 68 + eightBytes) return false
+    const time = new DataView(bytes.slice(4, 4 + eightBytes).buffer).getBigUint64(0)
+    const message = text.encode(`cosignature/v1\ntime ${time}\n${body}`)
+    return crypto.ed25519VerifyNative(key.publicKey, message, bytes.slice(4 + eightBytes))
+  })
+}

@@ -1,0 +1,115 @@
+// Puts every outcome into the log, from the journal of facts, in the transaction that moves the cursor: one leaf for
+// each fact that ends a settlement, also after a crash and with several replicas. The receipt of a settled payment is
+// stored in the same transaction, and its hash is in the leaf.
+import { Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { encodeNetwork } from "../../../kernel/Dialect.ts"
+import { type Fact, Facts } from "../../../kernel/facts/Facts.ts"
+import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { readSettlementFact, type SettlementFact } from "../../../kernel/settlement/store/facts.ts"
+import { type SettlementRecord, Settlements } from "../../../kernel/settlement/store/Settlements.ts"
+import { hashText, recordedAtOf } from "../claims.ts"
+import { entryKinds, type OutcomeRecord } from "../contract.ts"
+import { type Receipt, Receipts } from "../Receipts.ts"
+import { Checkpoints } from "./Checkpoints.ts"
+import { Epochs } from "./Epochs.ts"
+import { concat } from "./merkle.ts"
+import type { NewLeaf } from "./Tree.ts"
+
+/** Facts in one transaction. */
+const batchMax = 200
+const saltBytes = 32
+
+const text = new TextEncoder()
+
+interface Ending {
+  readonly fact: Extract<SettlementFact, { readonly _tag: "Ended" }>
+  readonly principal: string | null
+  /** As it is now; undefined where it has been swept. */
+  readonly record: SettlementRecord | undefined
+}
+
+/** An outcome of a batch; an unresolved settlement has none yet. */
+const endingOf = (fact: Fact): Omit<Ending, "record"> | undefined => {
+  const read = Option.getOrUndefined(readSettlementFact(fact))
+  return read?._tag === "Ended" && read.state !== "unresolved" ? { fact: read, principal: fact.principal } : undefined
+}
+
+/** The entry of an outcome that a record commits to with its salt. */
+export const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Uint8Array, record: string) =>
+  concat(Uint8Array.of(entryKinds.outcome), crypto.sha256(concat(salt, text.encode(record))))
+
+export const sequenceOutcomes = Effect.gen(function* () {
+  const facts = yield* Facts
+  const settlements = yield* Settlements
+  const crypto = yield* Crypto
+  const epochs = yield* Epochs
+  const receipts = yield* Receipts
+  const checkpoints = yield* Checkpoints
+  const sql = yield* SqlClient.SqlClient
+
+  const recordOf = ({ fact, record }: Ending, receipt: Receipt | undefined): OutcomeRecord => {
+    const { by, feeChargedStroops, ledger, moved, reason, transaction } = fact.data
+    return {
+      v: 1,
+      outcome: fact.state as OutcomeRecord["outcome"],
+      ...(by === undefined ? {} : { by }),
+      settlement: fact.id,
+      ...(record === undefined ? {} : { network: encodeNetwork(record.network, "stellar") }),
+      transaction,
+      ...(moved === null ? {} : { moved: moved.toString() }),
+      fee: feeChargedStroops.toString(),
+      ...(ledger === null ? {} : { ledger }),
+      ...(reason === null ? {} : { reason }),
+      at: record === undefined ? fact.at.getTime() : recordedAtOf(record),
+      ...(receipt === undefined ? {} : { receipt: hashText(crypto, receipt.jws) }),
+      ...(receipt?.attestation === undefined ? {} : { attestation: hashText(crypto, receipt.attestation) })
+    }
+  }
+
+  const leafOf = (ending: Ending, receipt: Receipt | undefined): NewLeaf => {
+    const salt = crypto.randomBytes(saltBytes)
+    const record = canonicalJson(recordOf(ending, receipt))
+    return {
+      entry: outcomeEntry(crypto, salt, record),
+      outcome: {
+        salt,
+        record,
+        transaction: ending.fact.data.transaction,
+        principal: ending.principal ?? ending.record?.principal ?? null,
+        payer: ending.record?.payer ?? null,
+        payTo: ending.record?.payTo ?? null
+      }
+    }
+  }
+
+  /** The stored receipts of a batch's settled payments, by settlement. */
+  const receiptsOf = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
+    const made = endings.flatMap(({ fact, record }) => {
+      const receipt = fact.state === "settled" && record !== undefined ? receipts.make(record) : undefined
+      if (receipt === undefined || record === undefined) return []
+      const network = encodeNetwork(record.network, "stellar")
+      return [{ id: fact.id, network, transaction: fact.data.transaction, receipt }]
+    })
+    const stored = yield* receipts.store(made)
+    return new Map(made.map(({ id }, at) => [id, stored[at]]))
+  })
+
+  yield* facts.consume({
+    consumer: "receipts",
+    batchMax,
+    handle: Effect.fnUntraced(function* (batch) {
+      const endings = batch.flatMap((fact) => endingOf(fact) ?? [])
+      if (endings.length === 0) return
+      const records = yield* settlements.byIds([...new Set(endings.map(({ fact }) => fact.id))])
+      const byId = new Map(records.map((record) => [record.id, record]))
+      const whole = endings.map((ending): Ending => ({ ...ending, record: byId.get(ending.fact.id) }))
+      const stored = yield* receiptsOf(whole)
+      yield* epochs.append(
+        whole.map((ending) => leafOf(ending, ending.fact.state === "settled" ? stored.get(ending.fact.id) : undefined))
+      )
+      yield* sql.afterCommit(checkpoints.wake)
+    })
+  })
+})

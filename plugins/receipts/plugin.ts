@@ -1,0 +1,99 @@
+// Receipts: signed by the facilitator, in the answer to each settled payment and in an append-only log of every
+// outcome. Nothing of it decides a payment: a receipt is made from the recorded outcome within the bounds of the
+// kernel's hook, and the log follows the journal of facts. Without a host and a secret nothing is signed.
+import { Effect, Layer, Option } from "effect"
+import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
+import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
+import { settingsContract } from "../../kernel/config/Settings.ts"
+import { databaseContract } from "../../kernel/database/Database.ts"
+import {
+  configContract,
+  httpContract,
+  networkContract,
+  paymentContract,
+  settlementContract
+} from "../../kernel/drivers.ts"
+import { factsContract } from "../../kernel/facts/Facts.ts"
+import { Health, healthContract } from "../../kernel/health/Health.ts"
+import { describe } from "../../kernel/http/OpenApi.ts"
+import { Extensions } from "../../kernel/payment/Extension.ts"
+import { define } from "../../kernel/plugin/Plugin.ts"
+import { Config, declared } from "./Config.ts"
+import { attestationKey, receiptKey } from "./contract.ts"
+import { described } from "./description.ts"
+import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
+import { Checkpoints } from "./log/Checkpoints.ts"
+import { Epochs } from "./log/Epochs.ts"
+import { sequenceOutcomes } from "./log/sequenceOutcomes.ts"
+import { Tree } from "./log/Tree.ts"
+import { addLogRoutes } from "./LogRoutes.ts"
+import { addDidRoute, addReceiptRoutes } from "./ReceiptRoutes.ts"
+import { attestationExtension, receiptExtension, Receipts } from "./Receipts.ts"
+
+/** Puts receipts into the answers of settled payments. What fails is left out by the kernel's hook. */
+const addToAnswers = Effect.gen(function* () {
+  const extensions = yield* Extensions
+  const receipts = yield* Receipts
+  const { attestationSecretEnv } = yield* Config
+  yield* extensions.onSettledAnswer({
+    key: receiptKey,
+    add: ({ record }) => Effect.orDie(Effect.map(receipts.answer(record), Option.map(receiptExtension)))
+  })
+  if (attestationSecretEnv === undefined) return
+  yield* extensions.onSettledAnswer({
+    key: attestationKey,
+    add: ({ record }) => Effect.orDie(Effect.map(receipts.answer(record), Option.flatMap(attestationExtension)))
+  })
+})
+
+const started = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { isEnabled } = yield* ReceiptKeys
+    const { host, secretEnv } = yield* Config
+    const health = yield* Health
+    const detail = host === undefined ? "receipts.host is not set" : `${secretEnv} is not set`
+    yield* health.register(
+      "receipts",
+      Effect.succeed(isEnabled ? { state: "ready" as const } : { state: "disabled" as const, detail })
+    )
+    if (!isEnabled) return
+    yield* sequenceOutcomes
+    yield* addToAnswers
+    yield* addLogRoutes
+    yield* addReceiptRoutes
+    yield* addDidRoute
+  })
+)
+
+/** Without a key there are no routes. */
+const describing = Layer.unwrap(
+  Effect.map(ReceiptKeys, ({ isEnabled }) => (isEnabled ? describe(described) : Layer.empty))
+)
+
+export const plugin = define({
+  id: "receipts",
+  summary: "Signed receipts of settled payments, and an append-only log of every outcome.",
+  boot: "optional",
+  needs: [
+    settingsContract,
+    supervisorContract,
+    healthContract,
+    configContract,
+    networkContract,
+    httpContract,
+    databaseContract,
+    factsContract,
+    accountsContract,
+    settlementContract,
+    paymentContract
+  ],
+  migrations: "folder",
+  settings: declared,
+  layer: Layer.merge(started, describing).pipe(
+    Layer.provide(Layer.mergeAll(Checkpoints.layer, Receipts.layer)),
+    Layer.provide(ReceiptKeys.layer),
+    Layer.provide(Epochs.layer),
+    Layer.provide(Tree.layer),
+    Layer.provide(Config.layer)
+  )
+})

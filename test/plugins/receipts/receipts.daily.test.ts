@@ -1,0 +1,136 @@
+// A payment's receipt: in its settle answer, in the log with a proof, the same bytes for ever and after a restart, and
+// nobody else's to read.
+import { NodeServices } from "@effect/platform-node"
+import { expect, it } from "@effect/vitest"
+import type { Keypair } from "@stellar/stellar-sdk"
+import { Context, Effect, Layer } from "effect"
+import { Buffer } from "node:buffer"
+import { describe } from "vitest"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { hashText, outcomeLeaf, readCheckpoint, readReceipt, rootOf } from "./checkReceipt.ts"
+import { receiptSecrets } from "./secrets.ts"
+
+const environment = {
+  ...receiptSecrets,
+  FACILITATOR_API_KEYS: "shop:shop-secret-0123456789,other:other-secret-01234567"
+}
+const shop = { authorization: "Bearer shop-secret-0123456789" }
+const other = { authorization: "Bearer other-secret-01234567" }
+
+const lasting = (kind: DatabaseKind) =>
+  Effect.gen(function* () {
+    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+  })
+
+const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
+
+const proven = (facilitator: Facilitator, hash: string, headers: Record<string, string> = shop) =>
+  eventually(
+    facilitator.ask(`/receipts/${hash}?proof=1`, { headers }),
+    ({ json, status }) => status === 200 && json.outcomes[0].proof !== null
+  )
+
+const keyOf = (facilitator: Facilitator, origin: string) =>
+  Effect.map(
+    facilitator.ask("/log/epochs"),
+    ({ json }) => json.epochs.find((one: any) => one.origin === origin).keys[0]
+  )
+
+const signedBy = (pair: Keypair, facilitator: Facilitator, hash: string) =>
+  Effect.gen(function* () {
+    const post = (path: string, body: unknown) =>
+      facilitator.ask(path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
+    const account = pair.publicKey()
+    const { challenge } = (yield* post("/receipts/challenge", { account })).json
+    const signature = pair.signMessage(challenge).toString("base64")
+    return yield* post(`/receipts/${hash}`, { account, challenge, signature })
+  })
+
+describe.each(databaseKinds)("receipts on %s", (kind) => {
+  it.live(
+    "an exact payment is answered with a receipt that is logged once and proven, also across a restart",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* startLedger
+        const payer = yield* ledger.account()
+        const payee = yield* ledger.account()
+        const database = yield* lasting(kind)
+        const start = startFacilitator({
+          ledgerUrl: ledger.ledgerUrl,
+          database,
+          environment,
+          set: ["plugins=[x402-exact,receipts]", "receipts.host=pay.example:8443"]
+        })
+        const first = yield* start
+        const { body } = yield* ledger.payment({ payer, payTo: payee.publicKey(), amount: 12_345n })
+        const settled = yield* first.settle(body, shop)
+        expect(settled.json).toMatchObject({ success: true })
+        const hash = settled.json.transaction
+        const jws = settled.json.extensions["tollkeeper-receipt"].info.receipt
+        expect(Buffer.from(settled.text).toString("base64").length).toBeLessThan(4_096)
+
+        const did = (yield* first.ask("/.well-known/did.json")).json
+        expect(did.id).toBe("did:web:pay.example%3A8443")
+        const claims = readReceipt(jws, did)
+        expect(claims).toMatchObject({
+          v: 1,
+          iss: did.id,
+          network: "stellar:testnet",
+          transaction: hash,
+          payer: payer.publicKey(),
+          payTo: payee.publicKey(),
+          amount: "12345",
+          scheme: "exact",
+          attempts: 1
+        })
+
+        const shown = yield* proven(first, hash)
+        expect(shown.json.receipt).toBe(jws)
+        const [{ proof, record, salt }] = shown.json.outcomes
+        expect(JSON.parse(record)).toMatchObject({ outcome: "settled", transaction: hash, receipt: hashText(jws) })
+        const check = (proof: any, key: string, record: string, salt: string) => {
+          const checkpoint = readCheckpoint(proof.checkpoint, key)
+          expect(checkpoint).toMatchObject({ origin: "pay.example:8443/log", size: proof.size })
+          expect(rootOf(outcomeLeaf(record, salt), proof.hashes, proof.index, proof.size)).toBe(checkpoint.root)
+        }
+        const key = yield* keyOf(first, "pay.example:8443/log")
+        check(proof, key, record, salt)
+        expect(() => check(proof, key, record.replace("12345", "12346"), salt)).toThrow()
+
+        // Another key's caller and a stranger's account cannot tell it from an unknown one; payer and payTo read it.
+        expect((yield* first.ask(`/receipts/${hash}`, { headers: other })).status).toBe(404)
+        expect((yield* first.ask(`/receipts/${hash}`)).status).toBe(401)
+        expect((yield* signedBy(payer, first, hash)).json.receipt).toBe(jws)
+        expect((yield* signedBy(payee, first, hash)).json.receipt).toBe(jws)
+        expect((yield* signedBy(yield* ledger.account(), first, hash)).status).toBe(404)
+
+        const leaves = (facilitator: Facilitator) =>
+          facilitator.sql`select epoch, index from receipts_leaves where transaction is not null`
+        expect(yield* leaves(first)).toHaveLength(1)
+        yield* first.stop
+        const second = yield* start
+        const again = yield* second.payment({ payer, payTo: payee.publicKey(), amount: 1n })
+        const next = yield* second.settle(again.body, shop)
+        const later = yield* proven(second, next.json.transaction)
+        expect(yield* leaves(second)).toHaveLength(2)
+        expect(later.json.outcomes[0].proof).toMatchObject({ epoch: 1, index: proof.index + 1 })
+        // The same receipt as before, now proven in the larger tree, by the key of the first process.
+        const old = yield* proven(second, hash)
+        expect(old.json.receipt).toBe(jws)
+        check(old.json.outcomes[0].proof, key, record, salt)
+        const tile = yield* second.ask(`/log/tile/0/000.p/${proof.index + 1}`)
+        expect(tile.headers.get("cache-control")).toContain("immutable")
+        expect((yield* second.ask(`/log/tile/0/000`)).status).toBe(404)
+        expect((yield* second.ask(`/log/checkpoint`)).text).toContain(`\n${proof.index + 2}\n`)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    120_000
+  )
+})
