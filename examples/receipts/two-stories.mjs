@@ -1,0 +1,88 @@
+// The auditor's script for two stories: from two downloads of a log it says whether one continues the other, or names
+// the first leaf that differs; with an RPC and opened leaves (answers of `GET /receipts/HASH`), also which of the two
+// the ledger agrees with. Both checkpoints are signed, so what it prints is proof.
+//   node two-stories.mjs LOG-A LOG-B did.json [RPC [ANSWER.json …]]    a log is a folder, or a URL such as HOST/log
+import { openTiles, readText } from "./tiles.mjs"
+import { bytesOf, checkInclusion, hexOf, leafHash, openCheckpoint, sha256 } from "./verify.mjs"
+
+/** A log whose tiles give the root of its signed checkpoint. */
+export const openStory = async (place, did) => {
+  const note = await readText(place, "checkpoint")
+  const tree = await openCheckpoint(note, did)
+  const tiles = openTiles(place, tree.size)
+  if ((await tiles.root(0, tree.size)) !== tree.root) throw new Error(`the tiles of ${place} are not its checkpoint's`)
+  return { place, note, tree, tiles }
+}
+
+/** Index of the first of `to` leaves that differs, by descending where the roots differ. */
+const descend = async (a, b, from, to) => {
+  if (to - from === 1) return from
+  const middle = from + 2 ** ((to - from - 1).toString(2).length - 1)
+  const [left, right] = await Promise.all([a.tiles.root(from, middle), b.tiles.root(from, middle)])
+  return left === right ? descend(a, b, middle, to) : descend(a, b, from, middle)
+}
+
+/** A leaf of a story: its hash, proven to be in the checkpoint's tree, and what its entry says publicly. */
+const leafOf = async ({ tiles, tree }, index) => {
+  const entry = await tiles.entry(index)
+  const hash = await leafHash(entry)
+  await checkInclusion(tree, index, hash, await tiles.inclusion(index))
+  const rest = entry.subarray(1)
+  return entry[0] === 1
+    ? { hash, commitment: hexOf(rest), says: "an outcome" }
+    : { hash, commitment: undefined, says: new TextDecoder().decode(rest) }
+}
+
+/** Undefined where one story continues the other, else the first leaf that differs, as both have it. */
+export const compareStories = async (a, b) => {
+  const common = Math.min(a.tree.size, b.tree.size)
+  if ((await a.tiles.root(0, common)) === (await b.tiles.root(0, common))) return undefined
+  const index = await descend(a, b, 0, common)
+  return { index, a: await leafOf(a, index), b: await leafOf(b, index) }
+}
+
+/** Witnesses whose lines are on both checkpoints: they signed two stories. */
+export const witnessesOfBoth = (a, b) => {
+  const names = ({ note, tree }) =>
+    [...note.matchAll(/^— (\S+) \S+$/gm)].map(([, name]) => name).filter((name) => name !== tree.origin)
+  return names(a).filter((name) => names(b).includes(name))
+}
+
+/** What an opened leaf says, and whether the ledger agrees. */
+export const judge = async ({ commitment }, answers, rpc) => {
+  for (const { record, salt } of answers.flatMap(({ outcomes }) => outcomes)) {
+    if (commitment === undefined || (await sha256(bytesOf(salt), record)) !== commitment) continue
+    const { ledger, outcome, transaction } = JSON.parse(record)
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getTransaction", params: { hash: transaction } })
+    const answer = await fetch(rpc, { method: "POST", headers: { "content-type": "application/json" }, body })
+    const { result } = await answer.json()
+    const isPaid = result.status === "SUCCESS" && result.ledger === ledger
+    const agrees = isPaid === (outcome === "settled")
+    const known = `${result.status}${result.ledger === undefined ? "" : ` in ledger ${result.ledger}`}`
+    return `${outcome} by ${transaction}; the ledger: ${known}, so this story is ${agrees ? "true" : "false"}`
+  }
+  return undefined
+}
+
+const main = async ([placeA, placeB, didFile, rpc, ...answerFiles]) => {
+  const { readFile } = await import("node:fs/promises")
+  const json = async (file) => JSON.parse(await readFile(file, "utf8"))
+  const did = await json(didFile)
+  const [a, b] = [await openStory(placeA, did), await openStory(placeB, did)]
+  const differing = await compareStories(a, b)
+  if (differing === undefined) return console.log(`one story: ${a.tree.size} and ${b.tree.size} leaves`)
+  const answers = await Promise.all(answerFiles.map(json))
+  console.log(`two stories, both signed by ${did.id}: they share ${differing.index} leaves`)
+  const both = [
+    [placeA, differing.a],
+    [placeB, differing.b]
+  ]
+  for (const [place, leaf] of both) {
+    const opened = rpc === undefined ? undefined : await judge(leaf, answers, rpc)
+    console.log(`leaf ${differing.index} of ${place}: ${leaf.hash}, ${opened ?? leaf.says}`)
+  }
+  for (const name of witnessesOfBoth(a, b)) console.log(`witness ${name} cosigned both: do not count on it`)
+  process.exitCode = 1
+}
+
+if (globalThis.process?.argv[1]?.endsWith("two-stories.mjs")) await main(process.argv.slice(2))

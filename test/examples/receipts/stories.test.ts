@@ -1,0 +1,138 @@
+// The auditor's script over downloaded logs: what continues, and what was altered, removed, reordered or forked, each
+// found at its leaf; and the witness, which signs one story alone, also across a restart.
+import { mkdtemp, rm } from "node:fs/promises"
+import { createServer } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { compareStories, judge, openStory, witnessesOfBoth } from "../../../examples/receipts/two-stories.mjs"
+import { openTiles } from "../../../examples/receipts/tiles.mjs"
+import { openWitness } from "../../../examples/receipts/witness.mjs"
+import {
+  checkpointOf,
+  did,
+  didDocument,
+  levelsOf,
+  makeKey,
+  methodOf,
+  outcomeOf,
+  receiptOf,
+  rootOf,
+  writeLog
+} from "../../support/receiptLog.ts"
+
+const [key, log] = [makeKey(did, "receipt"), makeKey(did, "log")]
+const doc = didDocument(methodOf(key), methodOf(log))
+const entry = (n: number) => outcomeOf(receiptOf(key, n), n).entry
+
+let folder = ""
+let logs = 0
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "stories-"))))
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const story = async (entries: ReadonlyArray<Uint8Array>) => {
+  const place = join(folder, String(logs++))
+  await writeLog(place, log, entries)
+  return openStory(place, doc)
+}
+
+const size = 700
+const entries = Array.from({ length: size }, (_, n) => entry(n))
+
+describe("two downloads of a log", () => {
+  it("are one story where one continues the other", async () => {
+    const [older, newer] = [await story(entries.slice(0, 513)), await story(entries)]
+    expect(await compareStories(older, newer)).toBeUndefined()
+    expect(await compareStories(newer, older)).toBeUndefined()
+  })
+
+  it.each([
+    ["altered", 300, entries.with(300, entry(9_000))],
+    ["removed", 256, entries.toSpliced(256, 1)],
+    ["inserted", 255, entries.toSpliced(255, 0, entry(9_000))],
+    ["reordered", 511, entries.with(511, entries[512]!).with(512, entries[511]!)],
+    ["forked", 699, entries.with(699, entry(9_000))],
+    ["rewritten from the start", 0, entries.toReversed()]
+  ] as const)("are two where leaves were %s, from leaf %i on", async (_, at, changed) => {
+    const [a, b] = [await story(entries), await story(changed)]
+    const found = await compareStories(a, b)
+    expect(found?.index).toBe(at)
+    expect(found?.a.commitment).toBe(Buffer.from(entries[at]!.subarray(1)).toString("hex"))
+    expect(found?.b.commitment).toBe(Buffer.from(changed[at]!.subarray(1)).toString("hex"))
+  })
+
+  it("are refused where tiles are not the signed checkpoint's", async () => {
+    const place = join(folder, String(logs++))
+    await writeLog(place, log, entries.with(3, entry(9_000)))
+    const note = checkpointOf(log, size, rootOf(levelsOf(entries), size))
+    await (await import("node:fs/promises")).writeFile(join(place, "checkpoint"), note)
+    await expect(openStory(place, doc)).rejects.toThrow("are not its checkpoint's")
+  })
+
+  it("name the story that the ledger agrees with, by one RPC and the opened leaf", async () => {
+    const [settled, denied] = [outcomeOf(receiptOf(key, 5), 5), outcomeOf(receiptOf(key, 5), 5, { outcome: "failed" })]
+    const [a, b] = [await story(entries.with(5, settled.entry)), await story(entries.with(5, denied.entry))]
+    const found = (await compareStories(a, b))!
+    const rpc = createServer((_, response) =>
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result: { status: "SUCCESS", ledger: 1_005 } }))
+    ).listen(0, "127.0.0.1")
+    await new Promise((resolve) => rpc.once("listening", resolve))
+    const url = `http://127.0.0.1:${(rpc.address() as { port: number }).port}`
+    const answers = [{ outcomes: [settled, denied] }]
+    expect(await judge(found.a, answers, url)).toContain("this story is true")
+    expect(await judge(found.b, answers, url)).toContain("this story is false")
+    rpc.close()
+  })
+
+  it("name a witness that signs everything", async () => {
+    const line = "— lax.example AAAA\n"
+    const [a, b] = [await story(entries), await story(entries.with(7, entry(9_000)))]
+    expect(witnessesOfBoth({ ...a, note: a.note + line }, { ...b, note: b.note + line })).toEqual(["lax.example"])
+    expect(witnessesOfBoth({ ...a, note: a.note + line }, b)).toEqual([])
+  })
+})
+
+describe("the witness", () => {
+  const noteOf = (leaves: ReadonlyArray<Uint8Array>) =>
+    checkpointOf(log, leaves.length, rootOf(levelsOf(leaves), leaves.length))
+  const requestOf = async (older: number, leaves: ReadonlyArray<Uint8Array>) => {
+    const { place } = await story(leaves)
+    const tiles = openTiles(place, leaves.length)
+    const proof = older === 0 ? [] : await tiles.consistency(older)
+    const lines = proof.map((hash: string) => `${Buffer.from(hash, "hex").toString("base64")}\n`)
+    return `old ${older}\n${lines.join("")}\n${noteOf(leaves)}`
+  }
+
+  it("signs what continues, and nothing else, also after a restart", async () => {
+    const file = join(folder, "witness.json")
+    const witness = await openWitness(doc, file, "witness.example")
+    const line = await witness.add(await requestOf(0, entries.slice(0, 10)))
+    expect(line).toMatch(/^— witness\.example [A-Za-z0-9+/=]{104}\n$/)
+    await witness.add(await requestOf(10, entries.slice(0, 300)))
+    // A fork of the same size, one that is longer, one with another's proof, and the past.
+    const forked = entries.with(5, entry(9_000))
+    const refusals: ReadonlyArray<readonly [string, number]> = [
+      [await requestOf(300, forked.slice(0, 300)), 409],
+      [await requestOf(300, forked), 422],
+      [(await requestOf(300, entries)).replace(/^old 300\n[^\n]+\n/, "old 300\n"), 422],
+      [await requestOf(10, entries), 409],
+      [(await requestOf(0, entries.slice(0, 200))).replace("old 0", "old 300"), 400],
+      [(await requestOf(300, entries)).replace("— pay.example/log ", "— lax.example "), 403],
+      [(await requestOf(300, entries)).replaceAll("pay.example", "evil.example"), 404],
+      ["old -1\n\nnothing", 400],
+      ["", 400]
+    ]
+    const again = await openWitness(doc, file, "witness.example")
+    expect(again.key).toBe(witness.key)
+    for (const signer of [witness, again])
+      for (const [request, status] of refusals) await expect(signer.add(request)).rejects.toMatchObject({ status })
+    await expect(again.add(await requestOf(300, entries))).resolves.toContain("witness.example")
+  })
+
+  it("signs one of two concurrent forks", async () => {
+    const witness = await openWitness(doc, join(folder, "twins.json"), "witness.example")
+    const requests = await Promise.all([entries, entries.with(1, entry(9_000))].map((one) => requestOf(0, one)))
+    const answers = await Promise.allSettled(requests.map((request) => witness.add(request)))
+    expect(answers.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"])
+  })
+})
