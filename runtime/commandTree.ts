@@ -5,11 +5,12 @@ import { approvals } from "./commands/approvals.ts"
 import { config } from "./commands/config.ts"
 import { ledger } from "./commands/ledger.ts"
 import { pay } from "./commands/pay.ts"
+import { receipts } from "./commands/receipts.ts"
 import { reset } from "./commands/reset.ts"
 import { start, tools } from "./commands/start.ts"
 import { operatorCommands } from "./operators.ts"
 import { tollkeeper } from "./runCommands.ts"
 
 export const commandTree = tollkeeper.pipe(
-  Command.withSubcommands([start, pay, tools, approvals, ledger, ...operatorCommands, config, reset])
+  Command.withSubcommands([start, pay, tools, approvals, ledger, receipts, ...operatorCommands, config, reset])
 )

@@ -1,0 +1,69 @@
+// `tollkeeper receipts verify`: checks a kept receipt without trusting the facilitator that signed it: signature,
+// claims, the log's proof, and the ledger where one is named. It needs no profile and no state. Exit code 1 when a check
+// fails.
+import { Data, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { answer, jsonFlag } from "./CommandTarget.ts"
+
+/** A check failed; the message is why. */
+class ReceiptRefused extends Data.TaggedError("ReceiptRefused")<{ readonly message: string }> {}
+
+const optional = (name: string, words: string) =>
+  Flag.String(name).pipe(Flag.withDescription(`${words}; default none`), Flag.optional)
+
+const expectedIn = (pairs: ReadonlyArray<string>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf("=")
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    })
+  )
+
+const verify = Command.make(
+  "verify",
+  {
+    file: Argument.String("file").pipe(
+      Argument.withDescription("A receipt, an answer of GET /receipts/HASH or /settle, or a PAYMENT-RESPONSE header")
+    ),
+    ledger: optional("ledger", "Address of a Stellar RPC, asked for the payment's movement"),
+    log: optional("log", "Address of the facilitator, whose log is read"),
+    did: Flag.String("did").pipe(
+      Flag.withDescription("Its did.json, a file or URL; default the one that the receipt's did:web names"),
+      Flag.optional
+    ),
+    sellerDid: optional("seller-did", "The seller's did.json, a file or URL, for its offer-receipt"),
+    expect: Flag.String("expect").pipe(
+      Flag.withDescription(
+        "A claim that the receipt must have: resource=URL, amount=10000; default none, may be repeated"
+      ),
+      Flag.atLeast(0)
+    ),
+    json: jsonFlag
+  },
+  Effect.fn(function* ({ did, expect, file, json, ledger, log, sellerDid }) {
+    const { verifyReceipt } = yield* Effect.promise(() => import("../verifyReceipt.ts"))
+    const report = yield* Effect.tryPromise({
+      try: () =>
+        verifyReceipt({
+          file,
+          did: Option.getOrUndefined(did),
+          sellerDid: Option.getOrUndefined(sellerDid),
+          ledger: Option.getOrUndefined(ledger),
+          log: Option.getOrUndefined(log),
+          expected: expectedIn(expect)
+        }),
+      catch: (cause) =>
+        new ReceiptRefused({ message: `not verified: ${cause instanceof Error ? cause.message : String(cause)}` })
+    })
+    const { checks, claims, issuer, outcome } = report
+    const what = Object.entries(claims).map(([name, value]) => `  ${name.padEnd(15)}${value}`)
+    yield* answer(json, report, [...checks.map((check) => `ok  ${check}`), `${outcome}  receipt of ${issuer}`, ...what])
+    if (outcome === "MISMATCH")
+      return yield* new ReceiptRefused({ message: "payment and delivery contradict each other" })
+  })
+).pipe(Command.withDescription("Check a receipt, offline or against ledger and log"))
+
+export const receipts = Command.make("receipts").pipe(
+  Command.withDescription("Signed receipts of payments: verify one"),
+  Command.withSubcommands([verify])
+)

@@ -1,0 +1,175 @@
+// Checks a kept receipt as `tollkeeper receipts verify` does: by the published scripts of `examples/receipts/`, and what
+// they cannot ask: the ledger for the movement, the log for what it has by now. Each check is a line of the report; one
+// that fails throws why. Nothing here trusts the facilitator beyond its DID document.
+import { xdr } from "@stellar/stellar-sdk/base"
+import { readFile } from "node:fs/promises"
+import {
+  attestationName,
+  checkKept,
+  didUrl,
+  differingClaims,
+  issuerOf,
+  openDelivery,
+  outcomeOf,
+  readKept
+} from "../examples/receipts/check.mjs"
+import { openTiles, readText } from "../examples/receipts/tiles.mjs"
+import { checkConsistency, checkInclusion, openCheckpoint } from "../examples/receipts/verify.mjs"
+import { contractEventsIn, readEvent } from "../kernel/stellar/TransferEvents.ts"
+import { attestationSigner, type KeptAttestation } from "./attestationSigner.ts"
+
+export interface VerifyOptions {
+  readonly file: string
+  /** DID document of the facilitator, a file or URL; else it is resolved from the receipt. */
+  readonly did?: string | undefined
+  /** The same of the seller, for its `offer-receipt`. */
+  readonly sellerDid?: string | undefined
+  /** A Stellar RPC. */
+  readonly ledger?: string | undefined
+  /** Address of the facilitator, whose log is below it. */
+  readonly log?: string | undefined
+  /** Claims that the receipt must have. */
+  readonly expected: Readonly<Record<string, string>>
+}
+
+export interface VerifyReport {
+  readonly issuer: string
+  readonly claims: Readonly<Record<string, string | number>>
+  /** What was checked, in words. */
+  readonly checks: ReadonlyArray<string>
+  /** COMPLETE, UNLINKED, PAYMENT_ONLY, DELIVERY_ONLY, MISMATCH or NOT_FOUND. */
+  readonly outcome: string
+}
+
+type Kept = ReturnType<typeof readKept>
+type Claims = Readonly<Record<string, any>>
+
+const requestTimeoutMillis = 10_000
+
+const get = async (url: string): Promise<any> => {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(requestTimeoutMillis) })
+  if (!answer.ok) throw new Error(`${url} answered ${answer.status}`)
+  return answer.json()
+}
+
+const documentAt = async (place: string): Promise<any> =>
+  /^https?:/.test(place) ? get(place) : JSON.parse(await readFile(place, "utf8"))
+
+const facilitatorAt = (log: string): string => log.replace(/\/+$/, "").replace(/\/log(\/\d+)?$/, "")
+
+/** Asks one RPC for the transaction: its ledger, close time and movement are the receipt's. */
+const askLedger = async (url: string, claims: Claims): Promise<string> => {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getTransaction", params: { hash: claims["transaction"] } }),
+    signal: AbortSignal.timeout(requestTimeoutMillis)
+  })
+  const { error, result } = (await answer.json()) as any
+  if (error !== undefined) throw new Error(`the ledger answered ${error.message}`)
+  if (result.status === "NOT_FOUND")
+    throw new Error(`the ledger does not know the transaction; it remembers ledgers from ${result.oldestLedger} on`)
+  if (result.status !== "SUCCESS") throw new Error(`the ledger says that the transaction is ${result.status}`)
+  if (result.ledger !== claims["ledger"] || Number(result.createdAt) !== claims["closedAt"])
+    throw new Error(`the ledger has the transaction in ledger ${result.ledger}, closed at ${result.createdAt}`)
+  const events = contractEventsIn(xdr.TransactionMeta.schema.decode(Buffer.from(result.resultMetaXdr, "base64"))) ?? []
+  const isMoved = events.some((event) => {
+    const read = readEvent(event)
+    if (read._tag !== "Moved") return false
+    const { amount, contract, from, to } = read.transfer
+    return (
+      contract === claims["asset"] &&
+      String(amount) === claims["amount"] &&
+      (from === claims["payer"] || from === "") &&
+      (to === claims["payTo"] || to === "")
+    )
+  })
+  if (!isMoved && claims["amount"] !== "0") throw new Error("the transaction did not move that amount to that payee")
+  return `the ledger moved ${claims["amount"]} to ${claims["payTo"]} in ledger ${result.ledger}`
+}
+
+/** Reads the log as it is now: the receipt's leaf is still in it, and it continues the checkpoint of the proof. */
+const askLog = async (log: string, { outcomes }: Kept, did: any): Promise<string> => {
+  const { proof } = outcomes.find((one: any) => one.proof)
+  const place = `${facilitatorAt(log)}/log/${proof.epoch}`
+  const [then, now] = [
+    await openCheckpoint(proof.checkpoint, did),
+    await openCheckpoint(await readText(place, "checkpoint"), did)
+  ]
+  const tiles = openTiles(place, now.size)
+  if ((await tiles.root(0, now.size)) !== now.root) throw new Error("the log's tiles are not its checkpoint's")
+  await checkConsistency(then, now, await tiles.consistency(then.size))
+  await checkInclusion(now, proof.index, proof.leafHash, await tiles.inclusion(proof.index))
+  return `leaf ${proof.index} is in the log of ${now.size}, which continues the one of ${then.size}`
+}
+
+/** The kept receipt with its opened leaf; from the facilitator, where the file has none and it gives it. */
+const withOutcomes = async (kept: Kept, log: string, transaction: string): Promise<Kept> => {
+  if (kept.outcomes.some((one: any) => one.proof)) return kept
+  const url = `${facilitatorAt(log)}/receipts/${transaction}?proof=1`
+  const { outcomes } = await get(url).catch((error: Error) => {
+    throw new Error(`the file has no proof, and ${error.message}; keep the answer of ${url} instead`)
+  })
+  if (!outcomes.some((one: any) => one.proof)) throw new Error("the log does not cover the payment yet; it does in 5 s")
+  return { ...kept, outcomes }
+}
+
+/** The draft's attestation says what the receipt says, and a key of the facilitator signed it. */
+const checkAttestation = async (kept: Kept, claims: Claims, did: any): Promise<string> => {
+  const attestation = kept.attestation as KeptAttestation
+  const signer = attestationSigner(attestation)
+  const { amount, asset, facilitator, network, observedAt, payee, payer, transaction } = attestation.payload
+  if (String(facilitator).toLowerCase() !== signer)
+    throw new Error(`${signer} signed the attestation of ${facilitator}`)
+  const isKnown = did.verificationMethod.some(({ id }: any) => id.startsWith(`${did.id}#attestation-`))
+  if (!isKnown) throw new Error(`${did.id} names no key for attestations`)
+  const expected = { amount, asset, network, payTo: payee, payer, transaction }
+  const differing = differingClaims(claims, expected)
+  if (differing.length > 0 || Number(observedAt) !== claims["closedAt"])
+    throw new Error(`the attestation is of another payment: ${[...differing, "observedAt"].join(", ")}`)
+  const name = await attestationName(attestation)
+  const isLogged = kept.outcomes.every(({ record }: any) => [undefined, name].includes(JSON.parse(record).attestation))
+  if (!isLogged) throw new Error("the log has another attestation of this payment")
+  return `the attestation of ${signer} says the same`
+}
+
+/** Checks a kept receipt; rejects with the first check that fails. */
+export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyReport> => {
+  const { expected, ledger, log } = options
+  const read = readKept(await readFile(options.file, "utf8"))
+  const delivery =
+    read.delivery === undefined || options.sellerDid === undefined
+      ? undefined
+      : await openDelivery(read.delivery, await documentAt(options.sellerDid))
+  if (read.receipt === undefined && delivery === undefined) throw new Error("there is no receipt in the file")
+  if (read.receipt === undefined)
+    return {
+      issuer: "",
+      claims: {},
+      checks: ["the seller signed its receipt"],
+      outcome: outcomeOf(undefined, delivery)
+    }
+  const receipt: string = read.receipt
+  const issuer = issuerOf(receipt)
+  const did = await documentAt(options.did ?? didUrl(issuer))
+  if (did.id !== issuer) throw new Error(`the document is of ${did.id}, the receipt of ${issuer}`)
+  // What a proof is asked for by is read from the receipt; all of it is checked below.
+  const named = JSON.parse(Buffer.from(receipt.split(".")[1] ?? "", "base64url").toString())
+  if (!/^[0-9a-f]{64}$/.test(String(named.transaction))) throw new Error("the receipt names no transaction")
+  const kept = log === undefined ? read : await withOutcomes(read, log, named.transaction)
+  const { claims, isProven, key } = await checkKept(kept, did)
+  const differing = Object.keys(expected).filter((name) => String(claims[name]) !== expected[name])
+  if (differing.length > 0)
+    throw new Error(
+      `not what was expected: ${differing.map((name: string) => `${name} is ${claims[name]}`).join(", ")}`
+    )
+  const checks = [`${key.id} signed it`]
+  if (isProven) checks.push("its leaf is in the log of a signed checkpoint")
+  if (log !== undefined) checks.push(await askLog(log, kept, did))
+  if (ledger !== undefined) checks.push(await askLedger(ledger, claims))
+  if (kept.attestation) checks.push(await checkAttestation(kept, claims, did))
+  if (delivery !== undefined) checks.push("the seller signed its receipt")
+  else if (read.delivery !== undefined)
+    checks.push("the seller's receipt is not checked: name its keys by --seller-did")
+  return { issuer, claims, checks, outcome: outcomeOf(claims, delivery) }
+}

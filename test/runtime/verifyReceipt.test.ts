@@ -1,0 +1,200 @@
+// `tollkeeper receipts verify` over kept files: both forms as the committed vectors have them, the log by now, the
+// seller's receipt beside it by the draft's outcomes, and each way in which a paper is not what it claims.
+import { generateKeyPairSync, sign } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openReceipt } from "../../examples/receipts/verify.mjs"
+import { attestationDigest, attestationSigner } from "../../runtime/attestationSigner.ts"
+import { verifyReceipt, type VerifyOptions } from "../../runtime/verifyReceipt.ts"
+import {
+  checkpointOf,
+  claimsOf,
+  did,
+  didDocument,
+  levelsOf,
+  makeKey,
+  methodOf,
+  outcomeOf,
+  receiptOf,
+  rootOf,
+  sha,
+  writeLog
+} from "../support/receiptLog.ts"
+import { makeVectors, vectorsFile } from "../support/receiptVectors.ts"
+
+const committed = JSON.parse(readFileSync(vectorsFile, "utf8"))
+
+describe("the committed vectors", () => {
+  it("are what their writer makes", () => {
+    expect(JSON.parse(JSON.stringify(makeVectors()))).toEqual(committed)
+  })
+
+  it.each(committed.vectors as ReadonlyArray<any>)(
+    "verify: $name",
+    async ({ attestation, claims, digest, receipt }) => {
+      expect((await openReceipt(receipt, committed.did)).claims).toEqual(claims)
+      expect(Buffer.from(attestationDigest(attestation.payload)).toString("hex")).toBe(digest)
+      expect(attestationSigner(attestation)).toBe(attestation.payload.facilitator.toLowerCase())
+    }
+  )
+
+  it("recover to another address when one member is changed", () => {
+    const { attestation } = committed.vectors[0]
+    for (const member of Object.keys(attestation.payload)) {
+      const value = member === "version" ? 2 : ["amount", "facilitatorFee", "observedAt"].includes(member) ? "7" : "x"
+      const changed = { ...attestation, payload: { ...attestation.payload, [member]: value } }
+      expect(attestationSigner(changed)).not.toBe(attestation.payload.facilitator.toLowerCase())
+    }
+  })
+})
+
+const [key, log] = [makeKey(did, "receipt"), makeKey(did, "log")]
+const seller = generateKeyPairSync("ed25519")
+const sellerKid = "did:web:seller.example#key-1"
+const b64u = (value: string | Uint8Array): string => Buffer.from(value).toString("base64url")
+
+/** The seller's JWS of `offer-receipt`. */
+const deliveryOf = (change: object) => {
+  const { network, payer, resource, transaction } = claimsOf(2)
+  const payload = { version: 1, network, resourceUrl: resource, payer, issuedAt: 1_790_000_003, transaction, ...change }
+  const signed = `${b64u(JSON.stringify({ alg: "EdDSA", kid: sellerKid }))}.${b64u(JSON.stringify(payload))}`
+  return { format: "jws", signature: `${signed}.${b64u(sign(null, Buffer.from(signed), seller.privateKey))}` }
+}
+
+let folder = ""
+const put = async (name: string, value: unknown) => {
+  const file = join(folder, name)
+  await writeFile(file, typeof value === "string" ? value : JSON.stringify(value))
+  return file
+}
+let options: Pick<VerifyOptions, "did" | "sellerDid" | "expected">
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "verify-receipt-"))
+  const sellerKey = { id: sellerKid, publicKeyJwk: seller.publicKey.export({ format: "jwk" }) }
+  options = {
+    did: await put("did.json", didDocument(methodOf(key), methodOf(log))),
+    sellerDid: await put("seller.json", { id: "did:web:seller.example", verificationMethod: [sellerKey] }),
+    expected: {}
+  }
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const settledOf = (n: number, extensions: object = {}, change: object = {}) => {
+  const { network, payer, transaction } = claimsOf(n)
+  const ours = { "tollkeeper-receipt": { info: { format: "jws", receipt: receiptOf(key, n) } } }
+  return {
+    success: true,
+    network,
+    payer,
+    transaction,
+    amount: "10000",
+    extensions: { ...ours, ...extensions },
+    ...change
+  }
+}
+const verifyKept = async (value: unknown, more: Partial<VerifyOptions> = {}) =>
+  verifyReceipt({ ...options, ...more, file: await put("kept.json", value) })
+
+describe("a kept receipt", () => {
+  it("is read as a JWS, a settle answer and a PAYMENT-RESPONSE header", async () => {
+    for (const kept of [receiptOf(key, 2), settledOf(2), Buffer.from(JSON.stringify(settledOf(2))).toString("base64")])
+      expect((await verifyKept(kept)).claims).toEqual(claimsOf(2))
+  })
+
+  it("is refused beside another payment's answer: of another transaction, payer, amount or network", async () => {
+    for (const change of [
+      { transaction: "0".repeat(64) },
+      { payer: "GOTHER" },
+      { amount: "1" },
+      { network: "stellar:pubnet" }
+    ])
+      await expect(verifyKept(settledOf(2, {}, change))).rejects.toThrow("another payment")
+  })
+
+  it("is refused for a second resource, and for terms that it does not have", async () => {
+    const resource = "https://seller.example/weather"
+    await verifyKept(receiptOf(key, 2), { expected: { resource, amount: "10000" } })
+    for (const expected of [{ resource: "https://seller.example/other" }, { amount: "10001" }, { amuont: "10000" }])
+      await expect(verifyKept(receiptOf(key, 2), { expected: expected as never })).rejects.toThrow(
+        "not what was expected"
+      )
+  })
+
+  it("is refused by another facilitator's document, and where its answer has none", async () => {
+    const other = await put("other.json", { ...didDocument(methodOf(key)), id: "did:web:evil.example" })
+    await expect(verifyKept(receiptOf(key, 2), { did: other })).rejects.toThrow("the document is of did:web:evil")
+    await expect(verifyKept({ success: false, errorReason: "x", transaction: "" })).rejects.toThrow("no receipt")
+  })
+
+  it("is refused under a retired key without a proof, which a stolen one cannot make", async () => {
+    const retired = await put("retired.json", didDocument(methodOf(key, 0, 1_790_000_100), methodOf(log)))
+    await expect(verifyKept(receiptOf(key, 2), { did: retired })).rejects.toThrow("is retired")
+  })
+})
+
+describe("payment and delivery", () => {
+  it.each([
+    ["COMPLETE", {}],
+    ["UNLINKED", { transaction: "" }],
+    ["UNLINKED", { transaction: undefined }]
+  ])("are %s with %j", async (outcome, change) => {
+    const kept = settledOf(2, { "offer-receipt": { info: { receipt: deliveryOf(change) } } })
+    expect((await verifyKept(kept)).outcome).toBe(outcome)
+  })
+
+  it.each([
+    { transaction: "0".repeat(64) },
+    { network: "stellar:pubnet" },
+    { payer: "GOTHER" },
+    { resourceUrl: "https://seller.example/other" }
+  ])("are a MISMATCH with %j", async (change) => {
+    const kept = settledOf(2, { "offer-receipt": { info: { receipt: deliveryOf(change) } } })
+    expect((await verifyKept(kept)).outcome).toBe("MISMATCH")
+  })
+
+  it("are PAYMENT_ONLY and DELIVERY_ONLY alone, and a delivery that was not signed counts for nothing", async () => {
+    expect((await verifyKept(settledOf(2))).outcome).toBe("PAYMENT_ONLY")
+    const delivery = { info: { receipt: deliveryOf({}) } }
+    const { tollkeeper: _, ...rest } = { ...settledOf(2), tollkeeper: 0 }
+    expect((await verifyKept({ ...rest, extensions: { "offer-receipt": delivery } })).outcome).toBe("DELIVERY_ONLY")
+    const signature = delivery.info.receipt.signature.replace(/\.[^.]+$/, `.${b64u(new Uint8Array(64))}`)
+    const forged = settledOf(2, { "offer-receipt": { info: { receipt: { format: "jws", signature } } } })
+    await expect(verifyKept(forged)).rejects.toThrow("did not sign it")
+    expect((await verifyKept(forged, { sellerDid: undefined })).outcome).toBe("PAYMENT_ONLY")
+  })
+})
+
+describe("the log by now", () => {
+  const entries = Array.from({ length: 600 }, (_, n) => outcomeOf(receiptOf(key, n), n).entry)
+  /** An answer of `GET /receipts/HASH?proof=1` when the log had 300 leaves. */
+  const answer = async () => {
+    const levels = levelsOf(entries.slice(0, 300))
+    const path: Array<string> = []
+    // The audit path by the definition: siblings of complete nodes, then the rest of the tree.
+    const rest = (from: number, to: number): Buffer => rootOf(levelsOf(entries.slice(from, to)), to - from)
+    for (let height = 0; height < 8; height++) path.push(levels[height]![(2 >> height) ^ 1]!.toString("hex"))
+    path.push(rest(256, 300).toString("hex"))
+    const { entry, record, salt } = outcomeOf(receiptOf(key, 2), 2)
+    const checkpoint = checkpointOf(log, 300, rootOf(levels, 300))
+    const leafHash = sha(Buffer.of(0), entry).toString("hex")
+    const proof = { epoch: 1, index: 2, size: 300, leafHash, hashes: path, checkpoint }
+    return { receipt: receiptOf(key, 2), attestation: null, outcomes: [{ record, salt, proof }] }
+  }
+
+  it("continues the proof's checkpoint, and has the leaf", async () => {
+    await writeLog(join(folder, "good/log/1"), log, entries)
+    const { checks } = await verifyKept(await answer(), { log: join(folder, "good") })
+    expect(checks.at(-1)).toBe("leaf 2 is in the log of 600, which continues the one of 300")
+  })
+
+  it("is refused where it was forked since, or went back", async () => {
+    const forked = entries.with(299, outcomeOf(receiptOf(key, 299), 299, { outcome: "failed" }).entry)
+    await writeLog(join(folder, "forked/log/1"), log, forked)
+    await expect(verifyKept(await answer(), { log: join(folder, "forked") })).rejects.toThrow("does not continue")
+    await writeLog(join(folder, "shorter/log/1"), log, entries.slice(0, 299))
+    await expect(verifyKept(await answer(), { log: join(folder, "shorter") })).rejects.toThrow()
+  })
+})
