@@ -66,6 +66,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (secret === undefined) throw new Error("WEBHOOK_SECRET is required")
   const { url } = await startReceiver(
     secret,
+    // Deliver at `settlement.settled` alone; after `.recorded` and `.unresolved` wait, and nothing moved otherwise.
     ({ data, type }) => console.log(`${type}: ${data.transaction} is ${data.status}`),
     Number(process.env["PORT"] ?? 3001)
   )

@@ -646,6 +646,11 @@ CREATE TABLE public.kernel_channels (
     CONSTRAINT kernel_channels_state_check CHECK ((state = ANY (ARRAY['wanted'::text, 'ready'::text, 'retiring'::text, 'merging'::text, 'retired'::text])))
 );
 
+CREATE TABLE public.kernel_ended_sessions (
+    session text NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.kernel_fact_cursors (
     consumer text NOT NULL,
     updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -976,6 +981,7 @@ CREATE TABLE public.webhooks_deliveries (
     fence bigint DEFAULT 0 NOT NULL,
     last_answer text,
     ended_at timestamp with time zone,
+    body text,
     CONSTRAINT webhooks_deliveries_state_check CHECK ((state = ANY (ARRAY['due'::text, 'delivered'::text, 'given_up'::text])))
 );
 
@@ -1125,6 +1131,9 @@ ALTER TABLE ONLY public.kernel_channel_counts
 
 ALTER TABLE ONLY public.kernel_channels
     ADD CONSTRAINT kernel_channels_pkey PRIMARY KEY (address);
+
+ALTER TABLE ONLY public.kernel_ended_sessions
+    ADD CONSTRAINT kernel_ended_sessions_pkey PRIMARY KEY (session);
 
 ALTER TABLE ONLY public.kernel_fact_cursors
     ADD CONSTRAINT kernel_fact_cursors_pkey PRIMARY KEY (consumer);
@@ -1303,6 +1312,8 @@ CREATE INDEX kernel_account_sessions_source ON public.kernel_account_sessions US
 CREATE INDEX kernel_account_sessions_until ON public.kernel_account_sessions USING btree (until);
 
 CREATE INDEX kernel_attempts_outer_hash ON public.kernel_attempts USING btree (outer_hash);
+
+CREATE INDEX kernel_ended_sessions_until ON public.kernel_ended_sessions USING btree (until);
 
 CREATE UNIQUE INDEX kernel_facts_position ON public.kernel_facts USING btree ("position");
 

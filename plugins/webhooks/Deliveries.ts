@@ -11,6 +11,8 @@ export interface Delivery {
   readonly type: string
   readonly settlement: string
   readonly toldAt: Date
+  /** Null until the first attempt fixes it, for what was queued without one. */
+  readonly body: string | null
   /** Milliseconds since it was queued, by the database's clock alone: a process's clock may be hours off. */
   readonly ageMillis: number
   /** Including this one. */
@@ -20,8 +22,8 @@ export interface Delivery {
 
 export type Attempted =
   | { readonly _tag: "Delivered"; readonly answer: string }
-  /** Retried after the pause. */
-  | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number }
+  /** Retried after the pause, which holds for the receiver's other events too when it asked for one. */
+  | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number; readonly isAsked: boolean }
   | { readonly _tag: "GivenUp"; readonly answer: string }
 
 export interface PendingDelivery {
@@ -30,6 +32,8 @@ export interface PendingDelivery {
   readonly type: string
   readonly settlement: string
   readonly at: Date
+  /** Its message's body, fixed from now on; null where it is not known yet. */
+  readonly body: string | null
 }
 
 export interface ReceiverStatus {
@@ -52,6 +56,8 @@ export class Deliveries extends Context.Service<
     readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
     /** Records the result of an attempt; no effect when its lease was lost. */
     readonly note: (delivery: Delivery, attempted: Attempted) => Sql<void>
+    /** Fixes the body of a delivery that was queued without one. */
+    readonly fix: (delivery: Delivery, body: string) => Sql<void>
     /** Makes deliveries that wait for their backoff due now. */
     readonly hurry: (receiver: string) => Sql<void>
     /** Deletes deliveries that ended that long ago; returns their number. */
@@ -67,16 +73,17 @@ export class Deliveries extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const insert = (owed: ReadonlyArray<PendingDelivery>) => {
-        const rows = owed.map(({ at, position, receiver, settlement, type }) => ({
+        const rows = owed.map(({ at, body, position, receiver, settlement, type }) => ({
           receiver,
           position: String(position),
           type,
           settlement,
-          at
+          at,
+          body
         }))
-        return sql`insert into webhooks_deliveries as d (receiver, position, type, settlement, told_at)
-          select receiver, position, type, settlement, at from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-            as r (receiver text, position bigint, type text, settlement uuid, at timestamptz)`
+        return sql`insert into webhooks_deliveries as d (receiver, position, type, settlement, told_at, body)
+          select receiver, position, type, settlement, at, body from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+            as r (receiver text, position bigint, type text, settlement uuid, at timestamptz, body text)`
       }
 
       return Deliveries.of({
@@ -91,10 +98,18 @@ export class Deliveries extends Context.Service<
                 and not exists (select 1 from webhooks_deliveries e where e.receiver = d.receiver
                   and e.settlement = d.settlement and e.state = 'due' and e.position < d.position)
               order by d.due_at limit ${limit} for update skip locked)
-            returning id, receiver, type, settlement::text as settlement, told_at as "toldAt",
+            returning id, receiver, type, settlement::text as settlement, told_at as "toldAt", body,
               (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as "ageMillis", attempts, fence`,
-        note: ({ fence, id }, attempted) => {
+        fix: ({ fence, id }, body) =>
+          Effect.asVoid(sql`update webhooks_deliveries set body = ${body} where id = ${id} and fence = ${fence}`),
+        note: ({ fence, id, receiver }, attempted) => {
           const own = sql`id = ${id} and fence = ${fence} and state = 'due'`
+          if (attempted._tag === "Failed" && attempted.isAsked)
+            return Effect.asVoid(sql`update webhooks_deliveries set
+                leased_until = case when ${own} then null else leased_until end,
+                last_answer = case when ${own} then ${attempted.answer} else last_answer end,
+                due_at = greatest(due_at, clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond')
+              where receiver = ${receiver} and state = 'due'`)
           return Effect.asVoid(
             attempted._tag === "Failed"
               ? sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
@@ -117,7 +132,7 @@ export class Deliveries extends Context.Service<
           events.length === 0
             ? Effect.succeed(0)
             : Effect.map(
-                sql`${insert(events.map((event) => ({ ...event, receiver, settlement: event.settlement.id })))}
+                sql`${insert(events.map((event) => ({ ...event, receiver, settlement: event.settlement.id, body: null })))}
                 on conflict (receiver, position) do update set state = 'due', queued_at = clock_timestamp(),
                   due_at = clock_timestamp(), attempts = 0, ended_at = null
                 returning 1`,

@@ -1,14 +1,14 @@
 // A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
-// names the event and carries the settlement's state as `GET /settlements` gives it; the signature is HMAC-SHA256 over
-// id, time and body. The id is the same for every delivery of the event. Receivers compare the time with their own
-// clocks, so it comes from a trusted clock rather than this machine's. Pure.
-import { Redacted } from "effect"
+// names the event and carries the settlement as `GET /settlements` gives it, in the state that the event is about: that
+// of `settlement.recorded` is pending, whatever has happened since. The signature is HMAC-SHA256 over id, time and body.
+// Id and body are the same for every delivery of the event. Receivers compare the time with their own clocks, so it
+// comes from a trusted clock rather than this machine's. Pure.
+import { Option, Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Dialect } from "../../kernel/Dialect.ts"
 import { encodeSettlementState } from "../../kernel/payment/http/settlementState.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
-import type { Delivery } from "./Deliveries.ts"
 import type { Secrets } from "./SigningSecrets.ts"
 
 export interface Message {
@@ -18,26 +18,55 @@ export interface Message {
 
 export interface Signing {
   readonly crypto: Crypto["Service"]
-  readonly dialect: Dialect
-  /** By this machine's clock, Unix milliseconds. */
-  readonly nowMillis: number
   /** By a trusted clock, Unix milliseconds. */
   readonly signedAtMillis: number
 }
 
 const encoder = new TextEncoder()
 
-export const encodeMessage = (
-  { settlement, toldAt: reportedAt, type }: Pick<Delivery, "settlement" | "toldAt" | "type">,
+/** What an event does not know yet of its settlement, which may have gone on since. */
+const later = {
+  transaction: Option.none(),
+  resolvedAt: Option.none(),
+  ledger: Option.none(),
+  amountTransferred: Option.none(),
+  feeChargedStroops: Option.none(),
+  reason: Option.none(),
+  reasonMessage: Option.none()
+} satisfies Partial<SettlementRecord>
+
+/** The settlement as it was when the event happened. */
+const asOf = (type: string, record: SettlementRecord): SettlementRecord => {
+  switch (type) {
+    case "settlement.recorded":
+      return { ...record, ...later, state: "submitted" }
+    case "settlement.unresolved":
+      return { ...record, ...later, state: "unresolved" }
+    default:
+      return record
+  }
+}
+
+/** The body of an event's message, the same whenever it is made. */
+export const encodeBody = (
+  { at, type }: { readonly type: string; readonly at: Date },
   record: SettlementRecord,
-  secrets: Secrets,
-  { crypto, dialect, nowMillis, signedAtMillis }: Signing
-): Message => {
-  const body = JSON.stringify({
+  dialect: Dialect
+): string => {
+  // At its record the caller still waits.
+  const nowMillis = Math.min(at.getTime(), record.recordedAt.getTime())
+  return JSON.stringify({
     type,
-    timestamp: reportedAt.toISOString(),
-    data: encodeSettlementState(record, dialect, nowMillis)
+    timestamp: at.toISOString(),
+    data: encodeSettlementState(asOf(type, record), dialect, nowMillis)
   })
+}
+
+export const encodeMessage = (
+  { body, settlement, type }: { readonly body: string; readonly settlement: string; readonly type: string },
+  secrets: Secrets,
+  { crypto, signedAtMillis }: Signing
+): Message => {
   const id = `${settlement}.${type.slice(type.indexOf(".") + 1)}`
   const seconds = String(Math.floor(signedAtMillis / 1_000))
   const signed = encoder.encode(`${id}.${seconds}.${body}`)

@@ -1,6 +1,7 @@
 // Sends due deliveries, one actor a receiver: a slow or failing receiver delays no other, and no payment. A failed
 // attempt is retried with exponential backoff, also after a restart, until the receiver accepts the event or its time
-// is over; then it is given up, with a line in the log. A failing receiver gets one message a second at most, and once
+// is over; then it is given up, with a line in the log. A `Retry-After` longer than the backoff is honoured, for all events
+// of the receiver and for a day at most. A failing receiver gets one message a second at most, and once
 // it accepts one, the rest is due immediately. Redirects are failures, and the destination is checked again for each
 // attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Effect, Layer, Random } from "effect"
@@ -11,11 +12,12 @@ import { safeFetch } from "../../kernel/http/safeFetch.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { Settlements } from "../../kernel/settlement/store/Settlements.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Config, type Receiver } from "./Config.ts"
 import { type Attempted, Deliveries, type Delivery } from "./Deliveries.ts"
-import { encodeMessage } from "./MessageWire.ts"
+import { encodeBody, encodeMessage } from "./MessageWire.ts"
 import { metrics } from "./metrics.ts"
 import { SigningSecrets } from "./SigningSecrets.ts"
 
@@ -29,6 +31,8 @@ const leaseSlackMillis = 10_000
 const answerBytesMax = 65_536
 /** Maximum doublings of the backoff. */
 const doublingsMax = 30
+/** The longest pause that a receiver may ask for. */
+const askedMillisMax = 24 * 3_600_000
 /** Maximum jitter of a pause, as a share, so that retries spread. */
 const jitter = 0.2
 
@@ -48,6 +52,10 @@ export class Sender extends Context.Service<
       const store = yield* Deliveries
       const attempt = yield* makeAttempt
       const failing = new Set<string>()
+      /** When a receiver that asked for a pause may be sent something again, by this process's elapsed milliseconds. */
+      const restingUntil = new Map<string, number>()
+      const isResting = ({ name }: Receiver) =>
+        Effect.map(monotonicMillis, (now) => now < (restingUntil.get(name) ?? -Infinity))
 
       const send = Effect.fn("Webhooks.send")(function* (receiver: Receiver, delivery: Delivery) {
         const attempted = yield* attempt(receiver, delivery)
@@ -65,13 +73,16 @@ export class Sender extends Context.Service<
             })
           )
         }
+        if (attempted._tag === "Failed" && attempted.isAsked)
+          restingUntil.set(receiver.name, (yield* monotonicMillis) + attempted.pauseMillis)
         yield* store.note(delivery, attempted)
-        if (isBack) yield* store.hurry(receiver.name)
+        // What was in flight beside a message that was answered with a pause says nothing about the pause.
+        if (isBack && !(yield* isResting(receiver))) yield* store.hurry(receiver.name)
       })
 
       const turn = (receiver: Receiver) =>
         Effect.gen(function* () {
-          while (true) {
+          while (!(yield* isResting(receiver))) {
             const limit = failing.has(receiver.name) ? 1 : concurrencyMax
             const due = yield* store.lease(receiver.name, limit, config.timeoutMillis + leaseSlackMillis)
             if (due.length === 0) return
@@ -96,9 +107,18 @@ export class Sender extends Context.Service<
   )
 }
 
+/** The pause that an answer's `Retry-After` asks for, in milliseconds: seconds, or a date; 0 without one. */
+export const readRetryAfter = (header: string | undefined, nowMillis: number): number => {
+  if (header === undefined) return 0
+  const text = header.trim()
+  const millis = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMillis
+  return Number.isNaN(millis) ? 0 : Math.min(Math.max(0, millis), askedMillisMax)
+}
+
 /** One attempt, which never fails: its result is the value. */
 const makeAttempt = Effect.gen(function* () {
   const config = yield* Config
+  const store = yield* Deliveries
   const settlements = yield* Settlements
   const signing = yield* SigningSecrets
   const crypto = yield* Crypto
@@ -117,28 +137,40 @@ const makeAttempt = Effect.gen(function* () {
   const rightTime = (nowMillis: number) =>
     Effect.map(ledger.status, ({ isSkewed, skewSeconds = 0 }) => nowMillis - (isSkewed ? skewSeconds * 1_000 : 0))
 
+  /** The body that was fixed when it was queued; what was queued without one is fixed by its first attempt. */
+  const bodyOf = Effect.fnUntraced(function* (delivery: Delivery) {
+    if (delivery.body !== null) return delivery.body
+    const [record] = yield* settlements.byIds([delivery.settlement])
+    if (record === undefined) return undefined
+    const body = encodeBody({ type: delivery.type, at: delivery.toldAt }, record, dialect)
+    yield* store.fix(delivery, body)
+    return body
+  })
+
   const post = (receiver: Receiver, delivery: Delivery) =>
     Effect.gen(function* () {
-      const [record] = yield* settlements.byIds([delivery.settlement])
-      if (record === undefined) return "no such settlement"
+      const body = yield* bodyOf(delivery)
+      if (body === undefined) return { said: "no such settlement" }
       const nowMillis = yield* Clock.currentTimeMillis
       const signedAtMillis = yield* rightTime(nowMillis)
-      const about = { crypto, dialect, nowMillis, signedAtMillis }
-      const message = encodeMessage(delivery, record, signing.of(receiver), about)
-      const { status } = yield* safeFetch(receiver.url, { method: "POST", ...message }, policy)
-      return status
+      const message = encodeMessage({ ...delivery, body }, signing.of(receiver), { crypto, signedAtMillis })
+      const { headers, status } = yield* safeFetch(receiver.url, { method: "POST", ...message }, policy)
+      return { said: status, askedMillis: readRetryAfter(headers["retry-after"], nowMillis) }
     }).pipe(
       Effect.provideService(Outbound, outbound),
-      Effect.catchTag("FetchRefused", ({ reason }) => Effect.succeed(reason))
+      Effect.catchTag("FetchRefused", ({ reason }) =>
+        Effect.succeed<{ readonly said: string; readonly askedMillis?: undefined }>({ said: reason })
+      )
     )
 
   return Effect.fnUntraced(function* (receiver: Receiver, delivery: Delivery) {
-    const said = yield* post(receiver, delivery)
+    const { askedMillis = 0, said } = yield* post(receiver, delivery)
     const answer = String(said)
     if (typeof said === "number" && said >= 200 && said <= 299) return { _tag: "Delivered", answer } as Attempted
     if (delivery.ageMillis >= config.giveUpAfterMillis) return { _tag: "GivenUp", answer } as Attempted
     const pause = config.retryFirstMillis * 2 ** Math.min(delivery.attempts - 1, doublingsMax)
-    const pauseMillis = Math.round(Math.min(pause, config.retryMaxMillis) * (1 + jitter * (yield* Random.next)))
-    return { _tag: "Failed", answer, pauseMillis } as Attempted
+    const ownMillis = Math.round(Math.min(pause, config.retryMaxMillis) * (1 + jitter * (yield* Random.next)))
+    const isAsked = askedMillis > ownMillis
+    return { _tag: "Failed", answer, pauseMillis: isAsked ? askedMillis : ownMillis, isAsked } as Attempted
   })
 })

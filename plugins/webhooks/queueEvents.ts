@@ -1,11 +1,14 @@
 // Queues deliveries for each receiver, from the journal of facts, in the transaction that moves the cursor: exactly
-// once across crashes. A receiver gets events from its first start on, including those of its facilitator's downtime.
+// once across crashes, each with the body that its message will have. A receiver gets events from its first start on, including those of its facilitator's downtime.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Fact, Facts } from "../../kernel/facts/Facts.ts"
+import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
+import { type SettlementRecord, Settlements } from "../../kernel/settlement/store/Settlements.ts"
 import { readSettlementFact } from "../../kernel/settlement/store/facts.ts"
 import { Config } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
+import { encodeBody } from "./MessageWire.ts"
 import { Sender } from "./Sender.ts"
 
 export const queueEvents = Effect.gen(function* () {
@@ -17,7 +20,10 @@ export const queueEvents = Effect.gen(function* () {
   const sender = yield* Sender
   const sql = yield* SqlClient.SqlClient
 
-  const owedFor = (fact: Fact) =>
+  const settlements = yield* Settlements
+  const [dialect] = (yield* WireVocabulary).dialects
+
+  const owedFor = (fact: Fact, record: SettlementRecord | undefined) =>
     Option.isNone(readSettlementFact(fact)) || fact.principal === null
       ? []
       : receivers
@@ -27,14 +33,18 @@ export const queueEvents = Effect.gen(function* () {
             position: fact.position,
             type: fact.type,
             settlement: fact.subject,
-            at: fact.at
+            at: fact.at,
+            body: record === undefined ? null : encodeBody(fact, record, dialect)
           }))
 
   yield* facts.consume({
     consumer: "webhooks",
     from: "end",
     handle: Effect.fnUntraced(function* (batch) {
-      const owed = batch.flatMap(owedFor)
+      const ids = batch.filter((fact) => Option.isSome(readSettlementFact(fact))).map(({ subject }) => subject)
+      const records = yield* settlements.byIds([...new Set(ids)])
+      const recordOf = new Map(records.map((record) => [record.id, record]))
+      const owed = batch.flatMap((fact) => owedFor(fact, recordOf.get(fact.subject)))
       if (owed.length === 0) return
       yield* deliveries.owe(owed)
       yield* sql.afterCommit(sender.wake)

@@ -277,10 +277,14 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/webhooks/Deliveries.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["events of a settlement overtake each other", "e.state = 'due' and e.position < d.position", "false"]
   ]),
+  ...guards("plugins/webhooks/MessageWire.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+    ["a late recorded event says success", 'case "settlement.recorded":', 'case "recorded":']
+  ]),
   ...guards("plugins/webhooks/queueEvents.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["a receiver gets all principals' events", "principal === undefined || principal === fact.principal", "true"]
   ]),
   ...guards("plugins/webhooks/Sender.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+    ["a receiver's Retry-After is not honoured", "const isAsked = askedMillis > ownMillis", "const isAsked = false"],
     ["a webhook follows a redirect", "redirectsMax: 0", "redirectsMax: 3"],
     ["a webhook goes to a private address", "allowLocal: config.allowLocal,", "allowLocal: true,"],
     ["any answer is a delivery", "said >= 200 && said <= 299", "said >= 200"],

@@ -11,6 +11,7 @@ export interface Received {
   readonly id: string
   readonly type: string
   readonly data: any
+  readonly body: string
   readonly isSigned: boolean
   readonly headers: Readonly<Record<string, string>>
 }
@@ -22,9 +23,11 @@ export interface ReceiverOptions {
   /** The status, or never; default 200. */
   readonly answer?: (received: Received, index: number) => number | "never"
   readonly location?: string
+  /** Sent with each answer that is not 2xx. */
+  readonly retryAfter?: string
 }
 
-export const startReceiver = ({ answer, location, port, secret }: ReceiverOptions) =>
+export const startReceiver = ({ answer, location, port, retryAfter, secret }: ReceiverOptions) =>
   Effect.gen(function* () {
     const received: Array<Received> = []
     const server = yield* Effect.acquireRelease(
@@ -44,13 +47,17 @@ export const startReceiver = ({ answer, location, port, secret }: ReceiverOption
                   id: headers["webhook-id"]!,
                   type,
                   data,
+                  body,
                   isSigned: headers["webhook-signature"]!.split(" ").includes(expected),
                   headers
                 }
                 received.push(one)
                 const status = answer?.(one, received.length - 1) ?? 200
                 if (status === "never") return
-                response.writeHead(status, location === undefined ? {} : { location })
+                response.writeHead(status, {
+                  ...(location === undefined ? {} : { location }),
+                  ...(retryAfter === undefined || status < 300 ? {} : { "retry-after": retryAfter })
+                })
                 response.end()
               })
             }).listen(port ?? 0, "127.0.0.1", () => resolve(server))

@@ -14,6 +14,7 @@ import { skewedClock } from "../../support/skewedClock.ts"
 import { type Event, startReceiver as startExample } from "../../../examples/webhook-receiver.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
+import { readRetryAfter } from "../../../plugins/webhooks/Sender.ts"
 import { runOperatorCommand } from "../../../runtime/operators.ts"
 import { startReceiver } from "./receiver.ts"
 
@@ -165,6 +166,40 @@ describe("webhooks", () => {
         )
         expect(ended).toEqual([{ state: "delivered" }])
         expect(receiver.received.every(({ isSigned }) => isSigned)).toBe(true)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
+    "a receiver's Retry-After holds all its events back, and every delivery of an id has one body",
+    () =>
+      Effect.gen(function* () {
+        const times: Array<number> = []
+        const receiver = yield* startReceiver({
+          secret,
+          retryAfter: "3",
+          answer: (_, index) => {
+            times.push(performance.now())
+            return index === 0 ? 503 : 204
+          }
+        })
+        const facilitator = yield* start([receivers({ key: "*", url: receiver.url, secret_env: "SHOP_HOOK" })])
+        const pay = yield* paying(facilitator)
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        const events = yield* receiver.until(({ length }) => length >= 5)
+        const [first] = events
+        const again = events.filter(({ id }) => id === first!.id)
+        expect(again).toHaveLength(2)
+        expect(again[1]!.body).toBe(again[0]!.body)
+        expect(events.every(({ isSigned }) => isSigned)).toBe(true)
+        expect(new Set(events.map(({ data, type }) => `${type} ${data.status}`))).toEqual(
+          new Set(["settlement.recorded pending", "settlement.settled success"])
+        )
+        // Whatever was in flight with the first one: the events that were queued later wait as long as it.
+        const held = times.filter((time) => time - times[0]! > 2_500)
+        expect(held.length).toBeGreaterThanOrEqual(1)
+        expect(times[events.indexOf(again[1]!)]! - times[0]!).toBeGreaterThan(2_900)
       }).pipe(Effect.scoped),
     240_000
   )
@@ -362,4 +397,13 @@ describe("webhooks", () => {
       }),
     240_000
   )
+})
+
+it("a Retry-After is seconds or a date, and at most a day", () => {
+  const now = Date.parse("2026-01-31T10:00:00Z")
+  expect(readRetryAfter("120", now)).toBe(120_000)
+  expect(readRetryAfter("Sat, 31 Jan 2026 10:05:00 GMT", now)).toBe(300_000)
+  expect(readRetryAfter("Sat, 31 Jan 2026 09:00:00 GMT", now)).toBe(0)
+  expect(readRetryAfter("999999999", now)).toBe(86_400_000)
+  for (const none of [undefined, "", "soon", "-5"]) expect(readRetryAfter(none, now)).toBe(0)
 })
