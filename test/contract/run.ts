@@ -1,14 +1,18 @@
 // `npm run contract`: builds the settlement contracts and writes each beside its source, as a module and as a source of
 // the program. `npm run contract -- check` only checks that the files there are what the sources give.
 import { readFileSync, writeFileSync } from "node:fs"
+import { batchFolder, batchSource, buildBatch } from "./batch.ts"
 import { buildContract, contractFolder, sha256Hex, wasmSource } from "./build.ts"
 import { buildDraft, drafts, draftsFolder, draftsSource } from "./drafts.ts"
 
 const wasm = await buildContract()
+const batch = await buildBatch()
 const modules = await Promise.all(drafts.map(async (draft) => [draft, await buildDraft(draft)] as const))
 const files: ReadonlyArray<readonly [path: string, content: Uint8Array]> = [
   [`${contractFolder}settle.wasm`, wasm],
   [`${contractFolder}settleWasm.ts`, Buffer.from(wasmSource(wasm))],
+  [`${batchFolder}batch.wasm`, batch],
+  [`${batchFolder}batchWasm.ts`, Buffer.from(batchSource(batch))],
   ...modules.map(([draft, module]) => [`${draftsFolder}${draft}.wasm`, module] as const),
   [`${draftsFolder}draftWasm.ts`, Buffer.from(draftsSource(modules))]
 ]
@@ -20,6 +24,6 @@ if (process.argv[2] === "check") {
   process.exitCode = different.length === 0 ? 0 : 1
 } else {
   for (const [path, content] of files) writeFileSync(path, content)
-  for (const [name, module] of [["settle", wasm] as const, ...modules])
+  for (const [name, module] of [["settle", wasm] as const, ["batch", batch] as const, ...modules])
     console.log(`${name}: ${module.length} bytes, sha256 ${sha256Hex(module)}`)
 }
