@@ -18,6 +18,7 @@ import { plugin as receipts } from "../plugins/receipts/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
+import { plugin as x402BatchLocal } from "../plugins/x402-batch-local/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
 import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
@@ -31,6 +32,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     health,
     ledgerLocal,
     x402UptoLocal,
+    x402BatchLocal,
     ...others,
     x402Exact,
     x402Upto,

@@ -4,5 +4,6 @@ import { contract } from "../../kernel/contract/Contract.ts"
 import { LocalLedger } from "./LocalLedger.ts"
 
 export { LocalLedger }
+export { deployContract, deploying, type LocalContract, localAddressOf } from "./deployContract.ts"
 
 export const localLedgerContract = contract("ledger-local", LocalLedger)

@@ -1,3 +1,13 @@
-// What `batch-settlement` gives to other plugins: the contract's name for its code, and the types of channels and calls.
+// What `batch-settlement` gives to other plugins: the types of its channels, calls and events, and its contract as bytes,
+// for deployment to a ledger.
+import { Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { batchWasmBase64, batchWasmHash } from "./contract/batchWasm.ts"
+
 export type { BatchContract, ChannelConfig, ChannelState, ClaimedTotal, ClaimEntry } from "./batchCodec.ts"
 export type { BatchEvent, ReceiverState, RefundCall } from "./batchCalls.ts"
+/** sha256 of the module, hex: the name of its code on every ledger. */
+export { batchWasmHash }
+
+/** The module. It has not been audited. */
+export const batchWasm = (): Uint8Array => Result.getOrThrow(Base64.decode(batchWasmBase64))
