@@ -150,8 +150,7 @@ export function receiver_state(receiver: Val, token: Val): Val {
 
 /** The id of a config's channel, whether it is open or not. */
 export function channel_id(config: Val): Val {
-  network = networkId()
-  contract = currentContract()
+  begin()
   readConfig(config)
   return channelId
 }

@@ -25,8 +25,8 @@ const WITHDRAWAL_TOO_EARLY: u32 = 218
 const DELAY_MIN: u64 = 900
 const DELAY_MAX: u64 = 2_592_000
 /** Ledgers that an entry lives on at least after each call that changes it, and to which it is then extended. */
-const LIFE_MIN: u32 = 518_400
-const LIFE: u32 = 1_036_800
+const LIFE_MIN: u32 = 259_200
+const LIFE: u32 = 518_400
 
 /** The config that is looked at, taken apart in the order of the wire. */
 const members: usize = memory.data(56, 8)
@@ -51,7 +51,6 @@ let refundNonce: Val = 6
 function begin(): void {
   network = networkId()
   contract = currentContract()
-  extendContract(u32Val(LIFE_MIN), u32Val(LIFE))
 }
 
 function digestOf(count: u32): Val {

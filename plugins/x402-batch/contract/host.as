@@ -88,9 +88,6 @@ declare function getData(key: Val, storage: u64): Val
 @external("l", "7")
 declare function extendData(key: Val, storage: u64, threshold: Val, extendTo: Val): Val
 // @ts-ignore: decorator
-@external("l", "8")
-declare function extendContract(threshold: Val, extendTo: Val): Val
-// @ts-ignore: decorator
 @external("d", "_")
 declare function call(contract: Val, fn: Val, args: Val): Val
 // @ts-ignore: decorator

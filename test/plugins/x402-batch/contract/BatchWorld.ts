@@ -74,6 +74,8 @@ export class BatchWorld extends World {
   ledger = ledgerSeq
   closeTime = 1_700_000_000n
   #nonce = 100n
+  /** The last call of the batch contract, of which the cost is computed. */
+  lastCall: { readonly fn: string; readonly args: ReadonlyArray<ScVal> } = { fn: "", args: [] }
   readonly batch: ScAddress
   readonly at: batch.BatchContract
   readonly usd: ScAddress
@@ -155,13 +157,14 @@ export class BatchWorld extends World {
   }
 
   /** A call of the batch contract; `by` signs it with what is below it. */
-  call_(
+  invokeBatch(
     fn: string,
     args: ReadonlyArray<Value>,
     by?: Key,
     below: ReadonlyArray<SorobanAuthorizedInvocation> = []
   ): HostResult {
     const values = args.map(engineValue)
+    this.lastCall = { fn, args: values }
     const auth =
       by === undefined
         ? []
@@ -177,7 +180,7 @@ export class BatchWorld extends World {
   deposit(config: batch.ChannelConfig, amount: bigint, from: Key = payer, by: Key | undefined = from): HostResult {
     const token = tokenOf(config)
     const below = calls.depositTransferArgs(text(from), this.at.address, amount).map(engineValue)
-    return this.call_("deposit", calls.depositArgs(text(from), config, amount), by, [
+    return this.invokeBatch("deposit", calls.depositArgs(text(from), config, amount), by, [
       invocation(token, "transfer", below)
     ])
   }
@@ -197,11 +200,11 @@ export class BatchWorld extends World {
 
   claim(claims: ReadonlyArray<Claiming>, by: Key = sellerKey): HostResult {
     const entries = claims.map((one) => this.entry(one))
-    return this.call_("claim", calls.claimArgs(entries, this.claimSignature(entries, by)))
+    return this.invokeBatch("claim", calls.claimArgs(entries, this.claimSignature(entries, by)))
   }
 
   settle(receiver = text(payee), token = textOf(this.usd)): HostResult {
-    return this.call_("settle", calls.settleArgs(receiver, token))
+    return this.invokeBatch("settle", calls.settleArgs(receiver, token))
   }
 
   refund(
@@ -213,15 +216,15 @@ export class BatchWorld extends World {
     const claims = (options.claims ?? []).map((one) => this.entry(one))
     const signature = signedBy(options.by ?? sellerKey, batch.refundDigest(this.at, this.id(config), amount, nonce))
     const claimSignature = this.claimSignature(claims, options.claimsBy)
-    return this.call_("refund", calls.refundArgs({ config, amount, nonce, signature, claims, claimSignature }))
+    return this.invokeBatch("refund", calls.refundArgs({ config, amount, nonce, signature, claims, claimSignature }))
   }
 
   withdrawStart(config: batch.ChannelConfig, by: Key | undefined = payer): HostResult {
-    return this.call_("withdraw_start", calls.withdrawArgs(config), by)
+    return this.invokeBatch("withdraw_start", calls.withdrawArgs(config), by)
   }
 
   withdrawEnd(config: batch.ChannelConfig, by: Key | undefined = payer): HostResult {
-    return this.call_("withdraw_end", calls.withdrawArgs(config), by)
+    return this.invokeBatch("withdraw_end", calls.withdrawArgs(config), by)
   }
 
   /** The channel's entry, read from the ledger as the facilitator reads it. */
@@ -233,7 +236,7 @@ export class BatchWorld extends World {
 
   receiver(receiver = text(payee), token = textOf(this.usd)): calls.ReceiverState | undefined {
     return calls.receiverStateOf(
-      pluginValue(succeeded(this.call_("receiver_state", calls.settleArgs(receiver, token))).returnValue)
+      pluginValue(succeeded(this.invokeBatch("receiver_state", calls.settleArgs(receiver, token))).returnValue)
     )
   }
 
