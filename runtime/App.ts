@@ -18,6 +18,7 @@ import { plugin as receipts } from "../plugins/receipts/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
+import { plugin as x402Batch } from "../plugins/x402-batch/plugin.ts"
 import { plugin as x402BatchLocal } from "../plugins/x402-batch-local/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
@@ -36,6 +37,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     ...others,
     x402Exact,
     x402Upto,
+    x402Batch,
     catalog,
     searchLexical,
     searchSemantic,

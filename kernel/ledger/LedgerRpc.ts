@@ -5,6 +5,7 @@ import { Context, type Effect, Option } from "effect"
 import { contract } from "../contract/Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
+import type { Value } from "../stellar/Value.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
 
@@ -137,6 +138,16 @@ export class LedgerRpc extends Context.Service<
       asked: ReadonlyArray<SnapshotQuery>
     ) => Effect.Effect<
       { readonly latestLedger: number; readonly snapshots: ReadonlyArray<SnapshotAnswer> },
+      LedgerUnavailable
+    >
+    /**
+     * Values of contracts' data entries as of one ledger, by their base64 keys; those that a node does not show are
+     * absent. At most 200.
+     */
+    readonly contractData: (
+      keys: ReadonlyArray<string>
+    ) => Effect.Effect<
+      { readonly latestLedger: number; readonly values: ReadonlyMap<string, Value> },
       LedgerUnavailable
     >
     /** The sha256, hex, of a contract's code; None when it does not exist, or has no code of its own. */

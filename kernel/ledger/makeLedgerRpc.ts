@@ -22,8 +22,10 @@ import {
   type LedgerAccount,
   nonceKey,
   readAccount,
-  readCodeHash
+  readCodeHash,
+  readContractData
 } from "../stellar/LedgerEntry.ts"
+import type { Value } from "../stellar/Value.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 export interface LedgerRpcOptions {
@@ -308,7 +310,21 @@ const makeEntries = ({ ask }: Endpoints) => {
     return Option.fromUndefinedOr(readCodeHash(data))
   })
 
-  return { accounts, snapshots, codeHash, nonceSpent }
+  const contractData = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
+    const answer = yield* ask("getLedgerEntries", { keys }, Wire.GetLedgerEntries)
+    const asked = new Set(keys)
+    const values = new Map<string, Value>()
+    for (const entry of answer.entries ?? []) {
+      const data = asked.has(entry.key) ? decodeWith(xdr.LedgerEntryData.schema, entry.xdr) : undefined
+      const value = data === undefined ? undefined : readContractData(data)
+      // The entry itself names its key: an answer for another one would be another channel's state.
+      if (value?.key !== entry.key) return yield* contradiction("getLedgerEntries", "an entry that was not asked for")
+      values.set(entry.key, value.value)
+    }
+    return { latestLedger: answer.latestLedger, values }
+  })
+
+  return { accounts, snapshots, codeHash, contractData, nonceSpent }
 }
 
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {

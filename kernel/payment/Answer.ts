@@ -4,18 +4,24 @@ import type { Option } from "effect"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { Refusal } from "./Refusal.ts"
 
-export type VerifyAnswer = { readonly _tag: "Valid"; readonly payer: string } | Refusal
+/** What a scheme adds to an answer, as JSON: `extra` on the wire. */
+export type AnswerExtra = Readonly<Record<string, unknown>>
+
+export type VerifyAnswer =
+  | { readonly _tag: "Valid"; readonly payer: string; readonly extra?: AnswerExtra | undefined }
+  | Refusal
 
 export type SettleAnswer =
   | {
       readonly _tag: "Settled"
       readonly payer: string
-      /** Inner transaction hash, 64 hex. */
+      /** Inner transaction hash, 64 hex; empty for a payment that is settled without a transaction. */
       readonly transaction: string
       /** What moved, atomic units. */
       readonly amount: bigint
       /** The recorded outcome it was made from. */
       readonly record?: SettlementRecord
+      readonly extra?: AnswerExtra | undefined
     }
   | {
       /** The outcome is not known yet: `settle_ledger_transaction_status_unknown`. Never presented as failure. */

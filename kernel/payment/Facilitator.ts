@@ -18,11 +18,11 @@ import { Outcomes } from "../settlement/follower/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../settlement/store/Settlements.ts"
 import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
-import { unsupportedScheme, refuse } from "./answers.ts"
-import { logPaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
+import { busy, unsupportedScheme, refuse } from "./answers.ts"
+import { logPaymentError, type PaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
 import type { Payment } from "./Payment.ts"
-import type { Refusal } from "./Refusal.ts"
-import { type Scheme, Schemes } from "./Scheme.ts"
+import { isRefusal, type Refusal } from "./Refusal.ts"
+import { type Covered, type Scheme, Schemes } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
 import { SingleFlight } from "./settle/SingleFlight.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
@@ -46,6 +46,31 @@ const withPayer = (refused: Refusal, payment: Payment, scheme: Scheme): Refusal 
   Option.isSome(refused.payer)
     ? refused
     : { ...refused, payer: Option.map(scheme.authorization(payment), ({ payer }) => payer) }
+
+const validCovered = (covered: Covered | Refusal): VerifyAnswer =>
+  isRefusal(covered) ? covered : { _tag: "Valid", payer: covered.payer, extra: covered.extra }
+
+/** The answer to a payment that the scheme's own check settles; an unavailable ledger has decided nothing. */
+const settleCovered = (covered: NonNullable<ReturnType<NonNullable<Scheme["cover"]>>>): Effect.Effect<SettleAnswer> =>
+  covered.pipe(
+    Effect.map((found): SettleAnswer =>
+      isRefusal(found)
+        ? refuse(found)
+        : { _tag: "Settled", payer: found.payer, transaction: "", amount: found.amount, extra: found.extra }
+    ),
+    Effect.catch((error) => Effect.as(logPaymentError(error), busy()))
+  )
+
+/** A success with what its scheme says of it. */
+const withExtra = Effect.fnUntraced(function* (
+  answer: Extract<SettleAnswer, { readonly _tag: "Settled" }>,
+  payment: Payment,
+  scheme: Scheme
+) {
+  if (scheme.answerSettled === undefined) return answer as SettleAnswer
+  const { extra, payer = answer.payer } = yield* scheme.answerSettled(payment)
+  return { ...answer, payer, extra } as SettleAnswer
+})
 
 export class Facilitator extends Context.Service<
   Facilitator,
@@ -94,8 +119,11 @@ export class Facilitator extends Context.Service<
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return unsupportedScheme
-          const verified = verifyPayment(payment, scheme.value).pipe(
-            Effect.catch((error) => Effect.as(logPaymentError(error), unavailable(error)))
+          const covered = scheme.value.cover?.(payment, "verify")
+          const answer =
+            covered === undefined ? verifyPayment(payment, scheme.value) : Effect.map(covered, validCovered)
+          const verified = Effect.catch(answer, (error: PaymentError) =>
+            Effect.as(logPaymentError(error), unavailable(error))
           )
           return yield* withDeadline(verified, { ...patience, onTimeout: Effect.succeed(verifyTimedOut) })
         },
@@ -107,10 +135,13 @@ export class Facilitator extends Context.Service<
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return refuse(unsupportedScheme)
+          const covered = scheme.value.cover?.(payment, "settle")
+          if (covered !== undefined) return yield* settleCovered(covered)
           const answer = yield* joinFlight(payment, scheme.value, patience)
+          if (answer._tag === "Pending") return answer
           return answer._tag === "Failed"
             ? { ...answer, refusal: withPayer(answer.refusal, payment, scheme.value) }
-            : answer
+            : yield* withExtra(answer, payment, scheme.value)
         },
         Effect.provideContext(services),
         Effect.provideService(Lane, "payments"),

@@ -7,6 +7,7 @@ import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
+import type { AnswerExtra } from "./Answer.ts"
 import type { Payment } from "./Payment.ts"
 import { type Refusal, type RefusalRow, coreReasons } from "./Refusal.ts"
 
@@ -34,6 +35,17 @@ export interface Verified {
   readonly resourceFeeStroops: bigint
   /** The scheme's own state between verify and prepare (simulation result and the like). */
   readonly state: unknown
+  /** What the answer of verify carries beside its validity. */
+  readonly extra?: AnswerExtra
+}
+
+/** A payment that the scheme's own check settles: nothing of it goes to the ledger. */
+export interface Covered {
+  readonly _tag: "Covered"
+  readonly payer: string
+  /** What was charged, atomic units. */
+  readonly amount: bigint
+  readonly extra?: AnswerExtra
 }
 
 /** What `prepare` gives: the operation and resource data for the channel's transaction, nothing signed yet. */
@@ -59,8 +71,11 @@ export interface PromisedMovement {
 
 /** Reads the ledger's use of an authorization: what became of it, whichever party used it. Pure. */
 export interface NonceReader {
-  /** The nonce that an authorization uses up. Absent for a key that is none of this scheme's. */
-  readonly nonceOf: (authorizationKey: string) => Nonce | undefined
+  /**
+   * The nonce that an authorization uses up; `none` for what needs no authorization, which moves money by its recorded
+   * transaction alone. Absent for a key that is none of this scheme's.
+   */
+  readonly nonceOf: (authorizationKey: string) => Nonce | "none" | undefined
   /**
    * How an operation on the ledger uses that nonce: `same` only when it carries this very authorization (contract,
    * function, arguments and the key itself) for exactly this payment. Two authorizations may share a nonce.
@@ -74,6 +89,8 @@ export interface Authorization {
   readonly key: string
   /** The address that claims to have signed it. */
   readonly payer: string
+  /** What it moves, where that is not the amount of the terms to their payTo: a deposit, for one. */
+  readonly moves?: Pick<PromisedMovement, "payTo" | "amount">
 }
 
 export interface Scheme {
@@ -99,6 +116,15 @@ export interface Scheme {
    * verify: the wait for a channel lies between.
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
+  /**
+   * The check of a payment that needs no transaction of its own, such as one from a deposit: it is neither looked up nor
+   * recorded, and its settle is this answer. Undefined for a payment that the ledger settles; absent: none is covered.
+   */
+  readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
+  /** What the answer to a settled payment says instead of its record's payer, and beside it. */
+  readonly answerSettled?: (
+    payment: Payment
+  ) => Effect.Effect<{ readonly payer?: string | undefined; readonly extra?: AnswerExtra | undefined }>
   /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
   readonly checkExecuted: (promise: PromisedMovement, executed: ExecutedTransaction) => Executed
   readonly nonces: NonceReader

@@ -53,7 +53,7 @@ export const makeVerifyPayment = Effect.gen(function* () {
     const unable = yield* sponsor.unable(scheme.scheme)
     if (Option.isSome(unable)) return cannotSettle(unable.value)
     const checked = yield* verifyWithScheme(payment, scheme, "verify")
-    if (!isRefusal(checked)) return { _tag: "Valid", payer: checked.payer } as VerifyAnswer
+    if (!isRefusal(checked)) return { _tag: "Valid", payer: checked.payer, extra: checked.extra } as VerifyAnswer
     if (!isOver(checked)) return checked
     const found = verifyKnown(payment, yield* read(payment, scheme))
     if (found !== "New") return found === "Open" ? validFor(checked) : found

@@ -27,8 +27,8 @@ export interface Promised {
 export class Authorizations extends Context.Service<
   Authorizations,
   {
-    /** Absent when the scheme is not registered now. */
-    readonly nonceOf: (promised: Promised) => Nonce | undefined
+    /** `none` where the recorded transaction alone can move the money. Absent when the scheme is not registered now. */
+    readonly nonceOf: (promised: Promised) => Nonce | "none" | undefined
     /** Pure; the operation is XDR. */
     readonly useIn: (promised: Promised, operationXdr: Uint8Array) => NonceUse
     /** What a successful transaction moved, when it is the movement that was promised. */

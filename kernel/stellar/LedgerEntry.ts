@@ -3,6 +3,7 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64, Hex } from "effect/encoding"
 import { contractAddressOf, publicKeyOf, publicKeyText } from "./Address.ts"
 import { durability, entryKind, executableKind, valueKind } from "./kinds.ts"
+import type { Value } from "./Value.ts"
 
 /** An account, decoded from its entry. */
 export interface LedgerAccount {
@@ -58,6 +59,16 @@ export const readCodeHash = (data: xdr.LedgerEntryDataWire): string | undefined 
     return undefined
   const { executable } = data.contractData.val.instance
   return executable.type === executableKind.wasm ? Hex.encode(executable.wasmHash as Uint8Array) : undefined
+}
+
+/** A contract's data entry: its key, base64, and its value; undefined for an entry of any other kind. */
+export const readContractData = (
+  data: xdr.LedgerEntryDataWire
+): { readonly key: string; readonly value: Value } | undefined => {
+  if (data.type !== entryKind.contractData) return undefined
+  const { contract, durability, key, val: value } = data.contractData
+  const named = { type: entryKind.contractData, contractData: { contract, key, durability } }
+  return { key: Base64.encode(xdr.LedgerKey.schema.encode(named as never)), value }
 }
 
 /** What an account's entry says; undefined for an entry of any other kind. */

@@ -208,7 +208,7 @@ const makeObserving = Effect.gen(function* () {
     Option.flatMap(schemes.find(payment.requirements.scheme), (scheme) =>
       Option.map(scheme.authorization(payment), ({ key }) => {
         const nonce = scheme.nonces.nonceOf(key)
-        const once = nonce === undefined ? key : `${nonce.address} ${nonce.nonce}`
+        const once = nonce === undefined || nonce === "none" ? key : `${nonce.address} ${nonce.nonce}`
         return `${payment.requirements.network} ${scheme.scheme} ${once}`
       })
     )

@@ -40,8 +40,9 @@ export class Adoption extends Context.Service<
       const read = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, refused: Refusal) {
         const { amount, asset, maxTimeoutSeconds, network, payTo } = payment.requirements
         const { authorizationExpiresLedger: expiresLedger, payer } = refused
-        const key = Option.map(scheme.authorization(payment), ({ key }) => key)
-        if (Option.isNone(key) || Option.isNone(payer) || Option.isNone(amount)) return undefined
+        const authorization = Option.getOrUndefined(scheme.authorization(payment))
+        const moved = authorization?.moves?.amount ?? Option.getOrUndefined(amount)
+        if (authorization === undefined || Option.isNone(payer) || moved === undefined) return undefined
         const time = yield* clock.now
         const longest = latestExpiry(time, maxTimeoutSeconds, limits.expiryToleranceLedgers) - time.sequence
         const expired =
@@ -50,15 +51,15 @@ export class Adoption extends Context.Service<
           id: newId(crypto),
           network,
           scheme: scheme.scheme,
-          authorizationKey: key.value,
+          authorizationKey: authorization.key,
           fingerprint: payment.fingerprint,
           principal: payment.principal,
           identifier: payment.identifier,
           resourceUrl: payment.resourceUrl,
           payer: payer.value,
-          payTo,
+          payTo: authorization.moves?.payTo ?? payTo,
           asset,
-          amount: amount.value
+          amount: moved
         }
         return { request, expired }
       })

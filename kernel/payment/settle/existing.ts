@@ -125,7 +125,7 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
     scheme: scheme.scheme,
     authorizationKey: Option.map(authorization, ({ key }) => key),
     principal: payment.principal.owner,
-    payTo: payment.requirements.payTo,
+    payTo: Option.getOrUndefined(authorization)?.moves?.payTo ?? payment.requirements.payTo,
     payer: Option.map(authorization, ({ payer }) => payer),
     identifier: payment.identifier
   }

@@ -17,7 +17,7 @@ export const paymentRequest = (schemes: ReadonlyArray<string>) => {
     paymentPayload: Schema.Struct({
       x402Version: Schema.Literal(2),
       accepted: option,
-      payload: Schema.Struct({ transaction: text("Base64 XDR of the signed envelope.") }),
+      payload: anything("Of the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope."),
       resource: Schema.optionalKey(anything("What is paid for.")),
       extensions: Schema.optionalKey(anything("By their keys."))
     }),
@@ -30,7 +30,8 @@ export const VerifyBody = Schema.Struct({
   payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
   invalidReason: Schema.optionalKey(text("Word of the refusal; present when isValid is false.")),
   invalidMessage: Schema.optionalKey(text("The refusal in a sentence.")),
-  transaction: Schema.optionalKey(text("Hash of the transaction that the payment was settled by; when it was before."))
+  transaction: Schema.optionalKey(text("Hash of the transaction that the payment was settled by; when it was before.")),
+  extra: Schema.optionalKey(anything("Of the scheme."))
 }).annotate({ identifier: "VerifyAnswer" })
 
 export const SettleBody = Schema.Struct({
@@ -39,6 +40,7 @@ export const SettleBody = Schema.Struct({
   transaction: text("Hash of the transaction; empty when there is none."),
   network: text("As the request spelled it."),
   amount: Schema.optionalKey(text("What moved, atomic units; present when success is true.")),
+  extra: Schema.optionalKey(anything("Of the scheme.")),
   errorReason: Schema.optionalKey(text("Word of the refusal; present when success is false.")),
   errorMessage: Schema.optionalKey(text("The refusal in a sentence.")),
   retryAfterMs: Schema.optionalKey(

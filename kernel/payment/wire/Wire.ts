@@ -8,7 +8,7 @@ import { type Dialect, neutralExtension, readNetwork, encodeNetwork, encodeReaso
 import type { Principal } from "../../http/Principal.ts"
 import type { Crypto } from "../../platform/Crypto.ts"
 import { canonicalJson } from "./canonicalJson.ts"
-import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
+import type { AnswerExtra, SettleAnswer, VerifyAnswer } from "../Answer.ts"
 import type { SettleBody, VerifyBody } from "./BodyWire.ts"
 import type { Payment, Terms } from "../Payment.ts"
 import { isRefusal, type Refusal, refusal } from "../Refusal.ts"
@@ -265,6 +265,8 @@ export const answerIn = (payment: Payment, words: WireVocabularyValues): AnswerI
 const payerField = (payer: Option.Option<string>) =>
   Option.match(payer, { onNone: () => ({}), onSome: (payer) => (payer === "" ? {} : { payer }) })
 
+const extraField = (extra: AnswerExtra | undefined) => (extra === undefined ? {} : { extra })
+
 export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeof VerifyBody.Type =>
   isRefusal(answer)
     ? {
@@ -274,7 +276,7 @@ export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeo
         ...payerField(answer.payer),
         ...(answer.transaction === undefined ? {} : { transaction: answer.transaction })
       }
-    : { isValid: true, payer: answer.payer }
+    : { isValid: true, payer: answer.payer, ...extraField(answer.extra) }
 
 const unknownReason = "settle_ledger_transaction_status_unknown"
 
@@ -286,7 +288,8 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
         payer: answer.payer,
         transaction: answer.transaction,
         network,
-        amount: answer.amount.toString()
+        amount: answer.amount.toString(),
+        ...extraField(answer.extra)
       }
     case "Pending": {
       const spelled = encodeReason(unknownReason, dialect)

@@ -190,7 +190,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
 
   return Effect.fnUntraced(function* (request: AdoptionRequest, expired: Expired | undefined) {
     const nonce = authorizations.nonceOf(request)
-    if (nonce === undefined) return undefined
+    if (nonce === undefined || nonce === "none") return undefined
     // What used a nonce is one for all authorizations of it; what was not used in one's life says nothing of another's.
     const spent = `${request.network} ${nonce.address} ${nonce.nonce}`
     const key = expired === undefined ? spent : `${spent} ${expired.expiresLedger}`

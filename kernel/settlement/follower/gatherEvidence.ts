@@ -61,7 +61,7 @@ export const askHash = Effect.fnUntraced(function* (
 /** A settlement whose hashes do not decide it, and the nonce of its authorization. */
 export interface Doubtful {
   readonly record: OpenRecord
-  readonly nonce: Nonce | undefined
+  readonly nonce: Nonce | "none" | undefined
 }
 
 /** Channel and nonce of each settlement, by its id; those that could not be read are left out. */
@@ -70,12 +70,16 @@ export const readSnapshots = Effect.fnUntraced(function* (doubtful: ReadonlyArra
   const snapshots = new Map<string, SettlementSnapshot>()
   for (let at = 0; at < doubtful.length; at += snapshotsMax) {
     const some = doubtful.slice(at, at + snapshotsMax)
-    const answer = yield* rpc.snapshots(some.map(({ nonce, record }) => ({ channel: record.channel, nonce })))
+    const answer = yield* rpc.snapshots(
+      some.map(({ nonce, record }) => ({ channel: record.channel, nonce: nonce === "none" ? undefined : nonce }))
+    )
     // Of a ledger that no follower has seen yet: no proof, one way or the other.
     if (!(yield* isReached(answer.latestLedger))) continue
-    for (const [index, { record }] of some.entries()) {
+    for (const [index, { nonce, record }] of some.entries()) {
       const one = answer.snapshots[index]
-      if (one !== undefined) snapshots.set(record.id, { ...one, ledger: answer.latestLedger })
+      if (one === undefined) continue
+      const shown = nonce === "none" ? { ...one, nonce } : one
+      snapshots.set(record.id, { ...shown, ledger: answer.latestLedger })
     }
   }
   return snapshots as ReadonlyMap<string, SettlementSnapshot>

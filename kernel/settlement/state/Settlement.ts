@@ -56,8 +56,11 @@ export interface SettlementSnapshot {
   readonly ledger: number
   /** Absent when the account is not on the ledger. */
   readonly sequence: bigint | undefined
-  /** The ledger in which the nonce was used; `unspent` is true only at or before the authorization's expiry. */
-  readonly nonce: number | "unspent" | "unknown"
+  /**
+   * The ledger in which the nonce was used; `unspent` is true only at or before the authorization's expiry; `none`: it
+   * needs no authorization, so nothing but its own transaction moves the money.
+   */
+  readonly nonce: number | "unspent" | "unknown" | "none"
 }
 
 /** The transaction that used an authorization without being the payment that was promised. */

@@ -77,7 +77,7 @@ const landedFailed = (settlement: OpenSettlement, evidence: Evidence, landed: La
   if (snapshot === undefined) return { _tag: "ReadSnapshot" }
   // A snapshot older than its inclusion does not show the nonce after it.
   if (snapshot.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
-  return isUnspent(settlement, snapshot)
+  return snapshot.nonce === "none" || isUnspent(settlement, snapshot)
     ? end(Ending.failedUnspent(settlement, landed))
     : whereSpent(settlement, evidence, snapshot, landed)
 }
@@ -148,7 +148,7 @@ const whereSpent = (
   const { nonce } = snapshot
   if (nonce === "unknown") return freeOrWait(settlement, evidence, ledger, known)
   // A use after the expiry was another authorization's, with the same nonce: it says nothing of this one.
-  const isDated = nonce !== "unspent" && nonce <= settlement.authorizationExpiresLedger
+  const isDated = typeof nonce === "number" && nonce <= settlement.authorizationExpiresLedger
   const fromLedger = isDated ? nonce : settlement.recordedLedger
   const toLedger = isDated ? nonce : settlement.authorizationExpiresLedger
   if (search === undefined) return { _tag: "Search", fromLedger, toLedger, before: isDated ? 0 : lostRecordLedgers }

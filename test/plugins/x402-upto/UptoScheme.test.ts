@@ -268,7 +268,7 @@ describe("upto", () => {
         yield* scheme.verify(counted, "settle")
         expect(Option.getOrThrow(scheme.authorization(counted))).toEqual(known)
         expect([reads, known.payer]).toEqual([1, payer.publicKey()])
-        expect(scheme.nonces.nonceOf(known.key)?.address).toBe(payer.publicKey())
+        expect(scheme.nonces.nonceOf(known.key)).toMatchObject({ address: payer.publicKey() })
         expect(scheme.authorization({ ...payment, payload: { transaction: "AAAA" } })).toEqual(Option.none())
       })
     )

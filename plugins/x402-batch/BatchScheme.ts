@@ -1,0 +1,150 @@
+// The `batch-settlement` scheme on Stellar. A buyer's deposit opens a channel; its vouchers are verified here without
+// the ledger; a seller's claims, settles and refunds, and a payer's withdrawals, are submitted like any other
+// settlement: recorded first, on a leased channel account, sponsored. README.md is the binding; this file offers the
+// scheme, where the network has a contract for it.
+import { Effect, Layer, Option, Result } from "effect"
+import { memoizePerObject, objectSlot } from "../../kernel/cache/objectSlot.ts"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import type { Payment } from "../../kernel/payment/Payment.ts"
+import { isRefusal } from "../../kernel/payment/Refusal.ts"
+import { type Authorization, type Scheme, Schemes } from "../../kernel/payment/Scheme.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Signer } from "../../kernel/signer/Signer.ts"
+import { networkIdOf } from "../../kernel/stellar/Envelope.ts"
+import type { BatchContract } from "./batchCodec.ts"
+import { decodePayload, type LedgerPayload } from "./BatchWire.ts"
+import { ChannelStates } from "./ChannelStates.ts"
+import { checkExpiry } from "./checks.ts"
+import { batchKeys } from "./Config.ts"
+import { authorizationOf, nonceOf, useIn } from "./ledgerCalls.ts"
+import { refusals, refuse } from "./refusals.ts"
+import { readExecuted } from "./simulationChecks.ts"
+import { channelsOf } from "./stateChecks.ts"
+import { scheme, type State, verifyCall } from "./verifyCall.ts"
+import { channelStateExtra, makeVerifyVoucher } from "./verifyVoucher.ts"
+import { makeVouchers, type Vouchers } from "./Vouchers.ts"
+
+/** A payment's payload decoded once, and its authorization read once: at one ledger, whenever it is asked for again. */
+const makeReading = (at: BatchContract, vouchers: Vouchers) => {
+  let newest = 0
+  const decoded = memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, vouchers.known))
+  /** The identity of a settle, once the ledger has said what it is. */
+  const settles = objectSlot<Payment["payload"], Option.Option<Authorization>>()
+  const keys = objectSlot<Payment["payload"], Option.Option<Authorization>>()
+  const payloadOf = ({ payload }: Payment) => decoded(payload)
+  const authorization = (payment: Payment): Option.Option<Authorization> => {
+    const known = settles.get(payment.payload) ?? keys.get(payment.payload)
+    if (known !== undefined) return known
+    const payload = Result.getSuccess(payloadOf(payment))
+    const read = Option.flatMap(payload, (one) => authorizationOf(at, one, payment.requirements, newest))
+    keys.set(payment.payload, read)
+    return read
+  }
+  return {
+    payloadOf,
+    authorization,
+    note: (sequence: number) => void (newest = sequence),
+    noteSettle: (payment: Payment, key: string, payTo: string) => {
+      if (settles.get(payment.payload) === undefined)
+        settles.set(payment.payload, Option.some({ key, payer: at.address, moves: { payTo, amount: 0n } }))
+    }
+  }
+}
+
+/** Whether the scheme's check alone settles a payload: a voucher, or a buyer's wish for a refund. */
+const isCovered = ({ payload: { claims, refundNonce, type } }: Payment): boolean =>
+  type === "voucher" || (type === "refund" && (claims === undefined || refundNonce === undefined))
+
+/** The channel's state after a settlement of it, for the answer; nothing where the ledger does not say. */
+const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: LedgerPayload) {
+  const states = yield* ChannelStates
+  const channels = channelsOf(at, payload)
+  const read = yield* Effect.catch(states.fresh(channels), () => Effect.succeed([]))
+  const [first] = read
+  const isOne = payload._tag !== "Claim" && first?.state !== undefined
+  return {
+    payer: "config" in payload ? payload.config.payer : undefined,
+    extra: isOne ? { channelState: channelStateExtra(first.channelId, first.state!) } : undefined
+  }
+})
+
+const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
+  const services = yield* Effect.context<ChannelStates | Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
+  const clock = yield* LedgerClock
+  const signer = yield* Signer
+  const vouchers = makeVouchers(at, yield* Crypto)
+  const { authorization, note, noteSettle, payloadOf } = makeReading(at, vouchers)
+  const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
+  const context = { at, vouchers, keyOf }
+  const verifyVoucher = makeVerifyVoucher({
+    contract: at.address,
+    vouchers,
+    states: yield* ChannelStates,
+    isOurs: signer.isOurs
+  })
+  yield* clock.subscribe(Effect.map(clock.status, ({ time }) => note(time?.sequence ?? 0)))
+  const batch: Scheme = {
+    scheme,
+    refusals,
+    supportedExtra: () => Option.some({ batchContract: at.address }),
+    authorization,
+    cover: (payment, stage) => {
+      if (!isCovered(payment)) return undefined
+      const decoded = payloadOf(payment)
+      if (Result.isFailure(decoded)) return Effect.succeed(refuse(decoded.failure.word, decoded.failure.message))
+      const payload = decoded.success
+      return payload._tag === "Voucher" ? verifyVoucher(payment, payload, stage) : undefined
+    },
+    verify: Effect.fnUntraced(
+      function* (payment, stage) {
+        const decoded = payloadOf(payment)
+        if (Result.isFailure(decoded)) return refuse(decoded.failure.word, decoded.failure.message)
+        const payload = decoded.success
+        if (payload._tag === "Voucher") return refuse("payload_type", "a voucher is not settled on the ledger")
+        const verified = yield* verifyCall(context, payment, payload, stage)
+        if (!isRefusal(verified) && payload._tag === "Settle")
+          noteSettle(payment, verified.authorizationKey, verified.payTo)
+        return verified
+      },
+      withSpanIfSampled("x402-batch.verify"),
+      Effect.provideContext(services)
+    ),
+    prepare: Effect.fnUntraced(function* (payment, { authorizationExpiresLedger, payer, state }) {
+      const error = checkExpiry(authorizationExpiresLedger, (yield* clock.now).sequence)
+      if (error === undefined) return state as State
+      const isSigned = nonceOf(keyOf(payment) ?? "") !== "none"
+      return {
+        ...refuse(error[0], error[1], payer),
+        ...(isSigned ? { authorizationExpiresLedger } : {})
+      }
+    }),
+    answerSettled: (payment) => {
+      const payload = Result.getSuccess(payloadOf(payment))
+      return Option.isNone(payload) || payload.value._tag === "Voucher"
+        ? Effect.succeed({})
+        : Effect.provideContext(stateAfter(at, payload.value), services)
+    },
+    nonces: { nonceOf, useIn: (key, promise, operationXdr) => useIn(at.address, key, promise, operationXdr) },
+    checkExecuted: (promise, executed) => readExecuted(at.address, promise, executed)
+  }
+  return batch
+})
+
+/** Registers the scheme until the plugin's Scope closes, where the network has a contract for it. */
+export const layer = Layer.unwrap(
+  Effect.gen(function* () {
+    const network = yield* Network
+    const { batch_contract: contract = "" } = network.keys(batchKeys)
+    if (contract === "")
+      return Layer.effectDiscard(Effect.logInfo("batch-settlement is not offered: no contract is configured"))
+    const register = Effect.gen(function* () {
+      const at = { networkId: networkIdOf(yield* Crypto, network.passphrase), address: contract }
+      yield* (yield* Schemes).register(yield* makeScheme(at))
+    })
+    return Layer.provide(Layer.effectDiscard(register), ChannelStates.layer)
+  })
+)

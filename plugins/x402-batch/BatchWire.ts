@@ -1,0 +1,245 @@
+// The payloads of `batch-settlement` on the wire, decoded once: those of a buyer (deposit, voucher, refund) and those of
+// a seller (claim, settle, a refund with amount, nonce and claims), and a payer's withdrawal. A failure names the member
+// that is wrong and its form, never what was sent.
+import { Result } from "effect"
+import { callOf, type ContractCall } from "../../kernel/stellar/ContractCall.ts"
+import { plainIn, readEnvelope, sourceOf } from "../../kernel/stellar/Envelope.ts"
+import { type ChannelConfig, type ClaimEntry, decodeAmount, decodeChannelConfig, isHex } from "./batchCodec.ts"
+import type { BatchWord } from "./refusals.ts"
+
+/** A voucher as it is sent: at most `maxClaimableAmount` of the channel, cumulative. */
+export interface Voucher {
+  readonly channelId: string
+  readonly maxClaimableAmount: bigint
+  /** 64 bytes, hex. */
+  readonly signature: string
+}
+
+/** A call of the contract in an unsigned envelope, authorized by entries. */
+export interface SentCall {
+  readonly source: string
+  /** Absent when the transaction is not exactly one contract call. */
+  readonly call: ContractCall | undefined
+}
+
+export interface VoucherPayload {
+  readonly _tag: "Voucher"
+  /** `refund`: the buyer asks for what is left, and the voucher is of what was charged. */
+  readonly type: "voucher" | "refund"
+  readonly config: ChannelConfig
+  readonly voucher: Voucher
+}
+
+export interface DepositPayload {
+  readonly _tag: "Deposit"
+  readonly config: ChannelConfig
+  readonly voucher: Voucher
+  readonly amount: bigint
+  readonly sent: SentCall
+}
+
+export interface ClaimPayload {
+  readonly _tag: "Claim"
+  readonly claims: ReadonlyArray<ClaimEntry>
+  readonly signature: string | undefined
+}
+
+export interface SettlePayload {
+  readonly _tag: "Settle"
+  readonly receiver: string
+  readonly token: string
+}
+
+export interface RefundPayload {
+  readonly _tag: "Refund"
+  readonly config: ChannelConfig
+  readonly voucher: Voucher
+  readonly amount: bigint
+  readonly nonce: bigint
+  readonly claims: ReadonlyArray<ClaimEntry>
+  readonly signature: string | undefined
+  readonly claimSignature: string | undefined
+}
+
+export interface WithdrawPayload {
+  readonly _tag: "Withdraw"
+  readonly functionName: "withdraw_start" | "withdraw_end"
+  readonly config: ChannelConfig
+  readonly sent: SentCall
+}
+
+/** What the ledger settles. */
+export type LedgerPayload = DepositPayload | ClaimPayload | SettlePayload | RefundPayload | WithdrawPayload
+export type BatchPayload = VoucherPayload | LedgerPayload
+
+/** Claims that one payload may carry; one transaction carries fewer. */
+export const claimsMax = 200
+
+export interface WireError {
+  readonly word: BatchWord
+  readonly message: string
+}
+
+type Fields = Readonly<Record<string, unknown>>
+type Decoded<A> = Result.Result<A, WireError>
+
+/** Thrown inside this file only. */
+class Wrong {
+  readonly error: WireError
+  constructor(message: string, word: BatchWord = "payload_type") {
+    this.error = { word, message }
+  }
+}
+
+const fieldsAt = (value: unknown, path: string): Fields => {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields
+  throw new Wrong(`payload.${path} is not an object`)
+}
+
+const amountAt = (value: unknown, path: string): bigint => {
+  const amount = decodeAmount(value)
+  if (amount !== undefined) return amount
+  throw new Wrong(`payload.${path} is not a decimal string of an amount`)
+}
+
+const nonceMax = (1n << 64n) - 1n
+
+const nonceAt = (value: unknown, path: string): bigint => {
+  const nonce = decodeAmount(value)
+  if (nonce !== undefined && nonce <= nonceMax) return nonce
+  throw new Wrong(`payload.${path} is not a decimal string of a nonce`, "refund_payload")
+}
+
+const signatureAt = (value: unknown, path: string): string => {
+  if (isHex(value, 64)) return value
+  throw new Wrong(`payload.${path} is not 64 bytes in lower-case hex`)
+}
+
+const optionalSignatureAt = (value: unknown, path: string): string | undefined =>
+  value === undefined || value === null ? undefined : signatureAt(value, path)
+
+const configAt = (value: unknown, path: string): ChannelConfig => {
+  const read = decodeChannelConfig(value)
+  if (Result.isSuccess(read)) return read.success
+  throw new Wrong(`payload.${path}: ${read.failure.reason}`)
+}
+
+/** Known configurations by their text on the wire are not decoded again: `configAt` of the caller may remember them. */
+export type ConfigAt = (value: unknown, channelId: unknown) => ChannelConfig | undefined
+
+const voucherAt = (value: unknown): Voucher => {
+  const { channelId, maxClaimableAmount, signature } = fieldsAt(value, "voucher")
+  if (!isHex(channelId, 32)) throw new Wrong("payload.voucher.channelId is not 32 bytes in hex", "channel_id_invalid")
+  return {
+    channelId,
+    maxClaimableAmount: amountAt(maxClaimableAmount, "voucher.maxClaimableAmount"),
+    signature: signatureAt(signature, "voucher.signature")
+  }
+}
+
+const callAt = (value: unknown, path: string): SentCall => {
+  const { transaction } = fieldsAt(value, path)
+  if (typeof transaction !== "string") throw new Wrong(`payload.${path}.transaction is not a string`)
+  const read = readEnvelope(transaction)
+  if (Result.isFailure(read)) throw new Wrong(`payload.${path}.transaction is ${read.failure.reason}`)
+  const tx = plainIn(read.success)
+  if (tx === undefined) throw new Wrong(`payload.${path}.transaction is not a plain v1 envelope`)
+  return { source: sourceOf(tx), call: callOf(tx) }
+}
+
+const claimAt = (value: unknown, index: number): ClaimEntry => {
+  const path = `claims[${index}]`
+  const { signature, totalClaimed, voucher } = fieldsAt(value, path)
+  const { channel, maxClaimableAmount } = fieldsAt(voucher, `${path}.voucher`)
+  return {
+    config: configAt(channel, `${path}.voucher.channel`),
+    maxClaimableAmount: amountAt(maxClaimableAmount, `${path}.voucher.maxClaimableAmount`),
+    signature: signatureAt(signature, `${path}.signature`),
+    totalClaimed: amountAt(totalClaimed, `${path}.totalClaimed`)
+  }
+}
+
+const claimsAt = (value: unknown, least: number): ReadonlyArray<ClaimEntry> => {
+  if (!Array.isArray(value) || value.length < least)
+    throw new Wrong(`payload.claims is not a list of at least ${least} claims`)
+  if (value.length > claimsMax)
+    throw new Wrong(`payload.claims has ${value.length} claims, the most are ${claimsMax}`, "too_many_claims")
+  return value.map(claimAt)
+}
+
+const isEnriched = ({ claims, refundNonce }: Fields): boolean => claims !== undefined && refundNonce !== undefined
+
+const refundAt = (payload: Fields, config: ChannelConfig): RefundPayload => ({
+  _tag: "Refund",
+  config,
+  voucher: voucherAt(payload["voucher"]),
+  amount: amountAt(payload["amount"], "amount"),
+  nonce: nonceAt(payload["refundNonce"], "refundNonce"),
+  claims: claimsAt(payload["claims"], 0),
+  signature: optionalSignatureAt(payload["refundAuthorizerSignature"], "refundAuthorizerSignature"),
+  claimSignature: optionalSignatureAt(payload["claimAuthorizerSignature"], "claimAuthorizerSignature")
+})
+
+const textAt = (value: unknown, path: string): string => {
+  if (typeof value === "string" && value.length <= 64) return value
+  throw new Wrong(`payload.${path} is not an address`)
+}
+
+const payloadAt = (payload: Fields, known: ConfigAt): BatchPayload => {
+  const { type } = payload
+  const config = () => {
+    const { channelConfig, voucher } = payload
+    const id = typeof voucher === "object" && voucher !== null ? (voucher as Fields)["channelId"] : undefined
+    return known(channelConfig, id) ?? configAt(channelConfig, "channelConfig")
+  }
+  switch (type) {
+    case "voucher":
+      return { _tag: "Voucher", type, config: config(), voucher: voucherAt(payload["voucher"]) }
+    case "refund":
+      return isEnriched(payload)
+        ? refundAt(payload, config())
+        : { _tag: "Voucher", type, config: config(), voucher: voucherAt(payload["voucher"]) }
+    case "deposit": {
+      const deposit = fieldsAt(payload["deposit"], "deposit")
+      return {
+        _tag: "Deposit",
+        config: config(),
+        voucher: voucherAt(payload["voucher"]),
+        amount: amountAt(deposit["amount"], "deposit.amount"),
+        sent: callAt(deposit["authorization"], "deposit.authorization")
+      }
+    }
+    case "claim":
+      return {
+        _tag: "Claim",
+        claims: claimsAt(payload["claims"], 1),
+        signature: optionalSignatureAt(payload["claimAuthorizerSignature"], "claimAuthorizerSignature")
+      }
+    case "settle":
+      return {
+        _tag: "Settle",
+        receiver: textAt(payload["receiver"], "receiver"),
+        token: textAt(payload["token"], "token")
+      }
+    case "withdrawStart":
+    case "withdrawEnd":
+      return {
+        _tag: "Withdraw",
+        functionName: type === "withdrawStart" ? "withdraw_start" : "withdraw_end",
+        config: config(),
+        sent: callAt(payload["authorization"], "authorization")
+      }
+    default:
+      throw new Wrong("payload.type is none of deposit, voucher, refund, claim, settle, withdrawStart, withdrawEnd")
+  }
+}
+
+/** Decodes a payload; `known` may give a configuration that was decoded before. */
+export const decodePayload = (payload: Fields, known: ConfigAt = () => undefined): Decoded<BatchPayload> => {
+  try {
+    return Result.succeed(payloadAt(payload, known))
+  } catch (error) {
+    if (!(error instanceof Wrong)) throw error
+    return Result.fail(error.error)
+  }
+}

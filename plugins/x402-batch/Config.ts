@@ -1,0 +1,17 @@
+// A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it the scheme
+// is not offered there.
+import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
+import { optionalText } from "../../kernel/config/Setting.ts"
+
+export const batchKeys = networkKeys(
+  "x402-batch",
+  {
+    batch_contract: optionalText({
+      doc: "Address of the batch-settlement contract; absent: not offered. The one of this project is not audited."
+    })
+  },
+  ({ batch_contract }) =>
+    /^C[A-Z2-7]{55}$/.test(batch_contract ?? "")
+      ? undefined
+      : "batch_contract must name the batch-settlement contract, for exact alone too; it has not been audited"
+)

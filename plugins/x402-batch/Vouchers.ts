@@ -1,0 +1,100 @@
+// Channel ids and voucher signatures, checked at the price of one hash and one signature: a configuration whose id was
+// computed is cached by that id, so a returning buyer's is compared member by member instead of hashed; and the
+// bytes that a voucher's signature signs are made once, with places for channel and amount. Nothing here reads a ledger.
+import { LruCache } from "../../kernel/cache/LruCache.ts"
+import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import {
+  addressValue,
+  authorizerKeyOf,
+  type BatchContract,
+  bytesOfHex,
+  type ChannelConfig,
+  channelIdOf,
+  domains,
+  symbolValue
+} from "./batchCodec.ts"
+import type { Voucher } from "./BatchWire.ts"
+import { bytesValue, encodeValue, i128Value, vecValue } from "../../kernel/stellar/Value.ts"
+
+/** Capacity of the cache of configurations: buyers come back. */
+const configsMax = 20_000
+
+const members = [
+  "payer",
+  "payerAuthorizer",
+  "receiver",
+  "receiverAuthorizer",
+  "token",
+  "withdrawDelay",
+  "salt"
+] as const satisfies ReadonlyArray<keyof ChannelConfig>
+
+/** A configuration whose id is proven, and the key of its vouchers. */
+interface Proven {
+  readonly config: ChannelConfig
+  readonly key: Uint8Array
+}
+
+/** An id on the ledger's wire: its type, its length, 32 bytes. */
+const idBytes = 32
+/** An i128 on the ledger's wire: 16 bytes after its type. */
+const amountBytes = 16
+const typeBytes = 4
+
+/** Makes the bytes whose hash a voucher's signature signs; equal to what `voucherDigest` of the codec hashes. */
+export const makeVoucherPreimage = (at: BatchContract) => {
+  const template = encodeValue(
+    vecValue([
+      symbolValue(domains.voucher),
+      bytesValue(at.networkId),
+      addressValue(at.address),
+      bytesValue(new Uint8Array(idBytes)),
+      i128Value(0n)
+    ])
+  )
+  const amountAt = template.length - amountBytes
+  const idAt = amountAt - typeBytes - idBytes
+  return (channelId: string, maxClaimableAmount: bigint): Uint8Array => {
+    const bytes = Uint8Array.from(template)
+    bytes.set(bytesOfHex(channelId), idAt)
+    const view = new DataView(bytes.buffer, amountAt, amountBytes)
+    view.setBigInt64(0, maxClaimableAmount >> 64n)
+    view.setBigUint64(8, BigInt.asUintN(64, maxClaimableAmount))
+    return bytes
+  }
+}
+
+export interface Vouchers {
+  /** The configuration of a channel whose id is proven, when what was sent equals it. */
+  readonly known: (sent: unknown, channelId: unknown) => ChannelConfig | undefined
+  /** Whether a configuration has this id, on this network and contract. */
+  readonly isOf: (config: ChannelConfig, channelId: string) => boolean
+  /** Whether the payer's authorizer signed a voucher of a channel. */
+  readonly isSigned: (config: ChannelConfig, voucher: Voucher) => boolean
+}
+
+export const makeVouchers = (at: BatchContract, crypto: Crypto["Service"]): Vouchers => {
+  const proven = new LruCache<string, Proven>({ name: "batch-channel-configs", capacity: configsMax })
+  const preimage = makeVoucherPreimage(at)
+  return {
+    known: (sent, channelId) => {
+      if (typeof sent !== "object" || sent === null || typeof channelId !== "string") return undefined
+      const config = proven.get(channelId)?.config
+      const fields = sent as Readonly<Record<string, unknown>>
+      return config !== undefined && members.every((name) => fields[name] === config[name]) ? config : undefined
+    },
+    isOf: (config, channelId) => {
+      if (proven.peek(channelId)?.config === config) return true
+      if (channelIdOf(at, config) !== channelId) return false
+      proven.set(channelId, { config, key: authorizerKeyOf(config.payerAuthorizer) })
+      return true
+    },
+    isSigned: (config, { channelId, maxClaimableAmount, signature }) => {
+      const known = proven.peek(channelId)
+      const key = known?.config === config ? known.key : authorizerKeyOf(config.payerAuthorizer)
+      const digest = crypto.sha256(preimage(channelId, maxClaimableAmount))
+      return verifyEd25519(crypto, key, digest, bytesOfHex(signature))
+    }
+  }
+}

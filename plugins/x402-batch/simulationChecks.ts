@@ -1,0 +1,152 @@
+// What the one simulation of a call must show, and the executed transaction after it: the transfer that was asked for
+// and no other movement of any token, the contract's own event of it, no authorization but those that were sent, and a
+// fee within the ceilings. Pure.
+import { Option } from "effect"
+import type { FeeCeilings } from "../../kernel/config/Network.ts"
+import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
+import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
+import {
+  explainRefused,
+  explainRestore,
+  overCeilings,
+  restoreOverCeilings
+} from "../../kernel/payment/readSimulation.ts"
+import type { Executed, PromisedMovement } from "../../kernel/payment/Scheme.ts"
+import {
+  type ContractEvent,
+  eventsOfCalls,
+  isPublished,
+  readEvent,
+  type TransferEvent
+} from "../../kernel/stellar/TransferEvents.ts"
+import { type BatchEvent, batchEventOf } from "./batchCalls.ts"
+import { batchErrorOf } from "./batchErrors.ts"
+import type { LedgerPayload } from "./BatchWire.ts"
+import { simulationWords } from "./ledgerCalls.ts"
+import type { BatchWord, CheckError } from "./refusals.ts"
+
+/** The movements and the contract's own events of a call. */
+export interface Shown {
+  readonly transfers: ReadonlyArray<TransferEvent>
+  readonly own: ReadonlyArray<BatchEvent>
+}
+
+/** Undefined when a movement cannot be read. */
+const shownBy = (contract: string, events: ReadonlyArray<ContractEvent>): Shown | undefined => {
+  const transfers: Array<TransferEvent> = []
+  const own: Array<BatchEvent> = []
+  for (const event of events) {
+    const read = readEvent(event)
+    if (read._tag === "Unreadable") return undefined
+    if (read._tag === "Moved") transfers.push(read.transfer)
+    const event_ = batchEventOf(contract, event)
+    if (event_ !== undefined) own.push(event_)
+  }
+  return { transfers, own }
+}
+
+const shownBySimulation = (contract: string, eventsXdr: ReadonlyArray<Uint8Array>): Shown | undefined => {
+  try {
+    return shownBy(contract, eventsOfCalls(eventsXdr).filter(isPublished))
+  } catch {
+    return undefined
+  }
+}
+
+/** What a call moved: nothing, or one transfer between the parties; undefined when it is anything else. */
+export const movedBetween = (
+  { transfers }: Shown,
+  { asset, payTo, payer }: Pick<PromisedMovement, "payer" | "payTo" | "asset">
+): bigint | undefined => {
+  const [first, ...others] = transfers
+  if (first === undefined) return 0n
+  return others.length === 0 && first.contract === asset && first.from === payer && first.to === payTo
+    ? first.amount
+    : undefined
+}
+
+const contractCode = /Contract, #([0-9]+)\)/
+
+/** Words for errors of the contract that have one of their own. */
+const wordsOfErrors: Readonly<Record<string, BatchWord>> = {
+  NothingToSettle: "nothing_to_settle",
+  NothingLeft: "refund_no_balance",
+  TooManyClaims: "too_many_claims",
+  WithdrawDelayOutOfRange: "withdraw_delay_out_of_range",
+  AuthorizerMismatch: "authorizer_address_mismatch",
+  TotalAboveMaximum: "charge_exceeds_signed_cumulative",
+  TotalAboveBalance: "cumulative_exceeds_balance"
+}
+
+const refusedError = (
+  payload: LedgerPayload,
+  answer: Extract<SimulationAnswer, { readonly _tag: "Refused" }>
+): CheckError => {
+  const word = simulationWords[payload._tag]
+  if (/Budget, ExceededLimit/.test(answer.code) && payload._tag === "Claim")
+    return ["too_many_claims", `${payload.claims.length} claims do not fit one transaction; send them in parts`]
+  const error = batchErrorOf(Number(contractCode.exec(answer.code)?.[1] ?? 0))
+  if (error === undefined) {
+    const isPoor = payload._tag === "Deposit" && /Contract, #10\)/.test(answer.code)
+    return [isPoor ? "insufficient_balance" : word, explainRefused(answer)]
+  }
+  const where = error.entry === undefined ? "" : `claims[${error.entry}]: `
+  return [wordsOfErrors[error.name] ?? word, `${where}${error.name}`]
+}
+
+/** What a simulation shows, or what is wrong with it. */
+export const readSimulation = (
+  payload: LedgerPayload,
+  answer: SimulationAnswer,
+  contract: string,
+  ceilings: FeeCeilings
+): { readonly shown: Shown } | { readonly error: NonNullable<CheckError> } => {
+  const word = simulationWords[payload._tag]
+  switch (answer._tag) {
+    case "Refused":
+      return { error: refusedError(payload, answer)! }
+    case "RestoreRequired":
+      return { error: [word, explainRestore(answer)] }
+    case "Simulated": {
+      const shown = shownBySimulation(contract, answer.eventsXdr)
+      if (shown === undefined) return { error: [word, "a movement in the simulation cannot be read"] }
+      // A recording simulation names what else would have to sign.
+      const isSigned = payload._tag === "Deposit" || payload._tag === "Withdraw"
+      if (!isSigned && answer.authXdr.length > 0) return { error: [word, "the call needs a further authorization"] }
+      const dear = restoreOverCeilings(answer, ceilings) ?? overCeilings(answer.resourceFeeStroops, ceilings)
+      return dear === undefined ? { shown } : { error: ["fee_exceeds_maximum", dear] }
+    }
+  }
+}
+
+/** What an executed transaction of ours moved, of what its record promised. */
+export const readExecuted = (
+  contract: string,
+  promise: PromisedMovement,
+  { contractEvents, transfers }: ExecutedTransaction
+): Executed => {
+  // Meta that cannot be read: it succeeded, and was simulated.
+  if (contractEvents === undefined || Option.isNone(transfers)) return { _tag: "Moved", amount: promise.amount }
+  const shown = shownBy(contract, contractEvents)
+  const moved = shown === undefined ? undefined : movedBetween(shown, promise)
+  const isOwn = shown?.own.some((event) => isOf(event, contract, promise)) === true
+  return moved !== undefined && isOwn
+    ? { _tag: "Moved", amount: moved }
+    : { _tag: "NotMoved", message: "the executed transaction does not show the promised movement" }
+}
+
+/** Whether an event of the contract is of a call between these parties. */
+const isOf = (event: BatchEvent, contract: string, { asset, payTo, payer }: PromisedMovement): boolean => {
+  switch (event._tag) {
+    case "Deposited":
+      return payTo === contract && event.from === payer && event.config.token === asset
+    case "Claimed":
+      return payer === contract
+    case "Settled":
+      return payer === contract && event.receiver === payTo && event.token === asset
+    case "Refunded":
+    case "WithdrawStarted":
+    case "WithdrawEnded":
+      return payer === contract && event.payer === payTo
+  }
+}

@@ -1,0 +1,75 @@
+// What the ledger's state of its channels says against a payload, where that has a word of its own; the simulation says
+// the rest. Pure.
+import { type BatchContract, type ChannelState, channelIdOf, type ClaimEntry } from "./batchCodec.ts"
+import type { LedgerPayload } from "./BatchWire.ts"
+import type { CheckError } from "./refusals.ts"
+import { stateError } from "./verifyVoucher.ts"
+
+/** A channel that its first deposit opens. */
+export const unknownChannel: ChannelState = { balance: 0n, totalClaimed: 0n, withdrawRequestedAt: 0, refundNonce: 0n }
+
+/** The channels of a payload by their ids, each once. */
+export const channelsOf = (at: BatchContract, payload: LedgerPayload): ReadonlyArray<string> => {
+  switch (payload._tag) {
+    case "Deposit":
+    case "Refund":
+      return [payload.voucher.channelId]
+    case "Claim":
+      return [...new Set(payload.claims.map(({ config }) => channelIdOf(at, config)))]
+    case "Withdraw":
+      return [channelIdOf(at, payload.config)]
+    case "Settle":
+      return []
+  }
+}
+
+/** How much a claim raises what was claimed, at most: of the channels as they were read. */
+export const raisedBy = (
+  claims: ReadonlyArray<ClaimEntry>,
+  at: BatchContract,
+  states: ReadonlyMap<string, ChannelState | undefined>
+): bigint => {
+  const totals = new Map<string, bigint>()
+  for (const { config, totalClaimed } of claims) {
+    const id = channelIdOf(at, config)
+    totals.set(id, totalClaimed > (totals.get(id) ?? 0n) ? totalClaimed : totals.get(id)!)
+  }
+  let raised = 0n
+  for (const [id, total] of totals) {
+    const claimed = states.get(id)?.totalClaimed ?? 0n
+    if (total > claimed) raised += total - claimed
+  }
+  return raised
+}
+
+/** What the channels' state says against a payload, where that has a word of its own. */
+export const readStateError = (
+  payload: LedgerPayload,
+  at: BatchContract,
+  states: ReadonlyMap<string, ChannelState | undefined>
+): CheckError => {
+  switch (payload._tag) {
+    case "Deposit": {
+      const { amount, config, voucher } = payload
+      const before = states.get(voucher.channelId) ?? unknownChannel
+      const after = { ...before, balance: before.balance + amount }
+      return stateError({ _tag: "Voucher", type: "voucher", config, voucher }, after)
+    }
+    case "Claim": {
+      const missing = payload.claims.findIndex(({ config }) => states.get(channelIdOf(at, config)) === undefined)
+      if (missing >= 0) return ["channel_not_found", `claims[${missing}]: the channel is not on the ledger`]
+      return raisedBy(payload.claims, at, states) > 0n
+        ? undefined
+        : ["nothing_to_claim", "no claim is above what its channel was claimed before"]
+    }
+    case "Refund": {
+      const state = states.get(payload.voucher.channelId)
+      if (state === undefined || state.balance === 0n) return ["channel_not_found", "the channel holds no balance"]
+      return payload.nonce === state.refundNonce
+        ? undefined
+        : ["refund_payload", `refundNonce is not the channel's, ${state.refundNonce}`]
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,202 @@
+// A payload that the ledger settles, verified: offline checks, signatures included, then the state of its channels by
+// one read, then one simulation of the very call that is submitted. Claims of many channels are one call; what is wrong
+// with one of them is named by its position, and claims that do not fit one transaction are refused with that reason, so
+// that their sender splits them.
+import { Effect, Option } from "effect"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import type { Payment } from "../../kernel/payment/Payment.ts"
+import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
+import type { Refusal } from "../../kernel/payment/Refusal.ts"
+import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Signer } from "../../kernel/signer/Signer.ts"
+import { accountOf, contractAddressOf } from "../../kernel/stellar/Address.ts"
+import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
+import { callOperation, encodeOperation, type Invoked } from "../../kernel/stellar/ContractCall.ts"
+import { simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
+import type { BatchContract } from "./batchCodec.ts"
+import type { LedgerPayload } from "./BatchWire.ts"
+import { ChannelStates } from "./ChannelStates.ts"
+import { acceptedRefusal, callError } from "./checks.ts"
+import { callOfPayload, expectedCall, partiesOf, settleKey, signerOf, stretchLedgers } from "./ledgerCalls.ts"
+import { type Offline, payloadError } from "./payloadChecks.ts"
+import { type CheckError, refuse } from "./refusals.ts"
+import { movedBetween, readSimulation, type Shown } from "./simulationChecks.ts"
+import { channelsOf, raisedBy, readStateError, unknownChannel } from "./stateChecks.ts"
+import { channelStateExtra } from "./verifyVoucher.ts"
+import type { Vouchers } from "./Vouchers.ts"
+
+export const scheme = "batch-settlement"
+
+/** What the settlement's transaction is rebuilt from. */
+export interface State {
+  readonly operationXdr: Uint8Array
+  readonly sorobanDataXdr: Uint8Array
+}
+
+export interface CallContext {
+  readonly at: BatchContract
+  readonly vouchers: Vouchers
+  /** The identity of a payment's authorization, known before the ledger was asked; none for a settle. */
+  readonly keyOf: (payment: Payment) => string | undefined
+}
+
+/** What a call moves: an exact amount for a deposit, else what the simulation shows; for a claim what it raises. */
+const amountsOf = (
+  payload: LedgerPayload,
+  shown: Shown,
+  parties: Parameters<typeof movedBetween>[1],
+  raised: bigint
+): { readonly amount: bigint } | { readonly error: NonNullable<CheckError> } => {
+  const moved = movedBetween(shown, parties)
+  if (moved === undefined)
+    return { error: ["deposit_simulation_failed", "the simulation moves something else than was asked for"] }
+  switch (payload._tag) {
+    case "Deposit":
+      return moved === payload.amount
+        ? { amount: moved }
+        : { error: ["deposit_simulation_failed", "the simulation does not move the deposit to the contract"] }
+    case "Claim":
+      return moved === 0n
+        ? { amount: raised }
+        : { error: ["claim_simulation_failed", "the simulation of the claim moves money"] }
+    default:
+      return { amount: moved }
+  }
+}
+
+const expiryOf = (payload: LedgerPayload): number | undefined => {
+  if (payload._tag !== "Deposit" && payload._tag !== "Withdraw") return undefined
+  const [entry] = payload.sent.call?.auth ?? []
+  return (entry === undefined ? undefined : credentialsOf(entry))?.signatureExpirationLedger ?? 0
+}
+
+/** The offline checks of a payload and of its sent call. */
+const offlineRefusal = Effect.fnUntraced(function* (
+  context: CallContext,
+  payment: Payment,
+  payload: LedgerPayload,
+  stage: Stage
+) {
+  const signer = yield* Signer
+  const crypto = yield* Crypto
+  const payer = "config" in payload ? payload.config.payer : undefined
+  const isLessAllowed = stage === "settle" && payload._tag === "Deposit"
+  const unaccepted = acceptedRefusal(payment, context.at.address, isLessAllowed)
+  if (unaccepted !== undefined) return { ...unaccepted, payer: Option.fromUndefinedOr(payer) }
+  const offline: Offline = { payment, context, isOurs: signer.isOurs, crypto }
+  const error = payloadError(payload, offline)
+  if (error !== undefined) return refuse(error[0], error[1], payer)
+  if (payload._tag === "Deposit") {
+    const most = (yield* Network).assets.get(payment.requirements.asset)?.paymentMax ?? 0n
+    if (payload.amount > most)
+      return refuse("deposit_amount", "the deposit is above this asset's largest payment", payer)
+  }
+  return undefined
+})
+
+/** Whether the authorization of a sent call holds; by a fresh reading of the ledger where the first may be too old. */
+const sentRefusal = Effect.fnUntraced(function* (context: CallContext, payment: Payment, payload: LedgerPayload) {
+  const expected = expectedCall(payload, context.at.address)
+  if (expected === undefined || (payload._tag !== "Deposit" && payload._tag !== "Withdraw")) return undefined
+  const clock = yield* LedgerClock
+  const signer = yield* Signer
+  const subject = {
+    at: context.at,
+    sent: payload.sent,
+    expected,
+    signer: payload._tag === "Deposit" ? (signerOf(payload.sent) ?? payload.config.payer) : payload.config.payer,
+    maxTimeoutSeconds: payment.accepted.maxTimeoutSeconds,
+    time: yield* clock.now,
+    expiryToleranceLedgers: (yield* Limits).expiryToleranceLedgers,
+    isOurs: signer.isOurs,
+    crypto: yield* Crypto
+  }
+  let error = callError(subject)
+  // The buyer may know newer ledgers than our last poll.
+  if (error?.[0] === "payload_authorization_valid_after") error = callError({ ...subject, time: yield* clock.fresh })
+  if (error === undefined) return undefined
+  const expiresLedger = expiryOf(payload) ?? 0
+  return {
+    ...refuse(error[0], error[1], subject.signer),
+    // Until its last ledger has closed, the ledger's record of its use is not final.
+    ...(error[0] === "payload_authorization_valid_before" && expiresLedger <= subject.time.sequence
+      ? { authorizationExpiresLedger: expiresLedger }
+      : {})
+  }
+})
+
+const operationOf = (payload: LedgerPayload, contract: string): Uint8Array => {
+  const { args, auth, functionName } = callOfPayload(payload, contract)
+  const invoked = { contractAddress: contractAddressOf(contract), functionName, args: [...args] } as unknown as Invoked
+  return encodeOperation(callOperation(invoked, auth))
+}
+
+/** What the ledger says of a payload before it is simulated, with the identity of a sweep. */
+const readLedger = Effect.fnUntraced(function* (context: CallContext, payload: LedgerPayload, sequence: number) {
+  const states = yield* ChannelStates
+  const read = yield* states.fresh(channelsOf(context.at, payload))
+  const byId = new Map(read.map(({ channelId, state }) => [channelId, state]))
+  const error = readStateError(payload, context.at, byId)
+  if (error !== undefined) return { error }
+  if (payload._tag !== "Settle") return { states: byId, key: undefined }
+  const { receiver, token } = payload
+  const swept = yield* states.receiver(receiver, token)
+  if (swept === undefined || swept.totalClaimed <= swept.totalSettled)
+    return { error: ["nothing_to_settle", "nothing was claimed that is not settled"] as NonNullable<CheckError> }
+  return { states: byId, key: settleKey(receiver, token, swept.totalClaimed, sequence) }
+})
+
+/** Verifies a payload for its settlement on the ledger. */
+export const verifyCall = Effect.fnUntraced(function* (
+  context: CallContext,
+  payment: Payment,
+  payload: LedgerPayload,
+  stage: Stage
+): Effect.fn.Return<
+  Verified | Refusal,
+  Effect.Error<ReturnType<LedgerRpc["Service"]["simulate"]>>,
+  ChannelStates | Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer
+> {
+  const { at } = context
+  const refused =
+    (yield* offlineRefusal(context, payment, payload, stage)) ?? (yield* sentRefusal(context, payment, payload))
+  if (refused !== undefined) return refused
+  const { sequence } = yield* (yield* LedgerClock).now
+  const payer = "config" in payload ? payload.config.payer : undefined
+  const parties = partiesOf(payload, at.address, payment.requirements)
+  const expiresLedger = expiryOf(payload)
+  const read = yield* readLedger(context, payload, sequence)
+  const operationXdr = operationOf(payload, at.address)
+  const isSigned = expiresLedger !== undefined
+  // Of what an authorization was already used for, the ledger's word comes first: it may have been our own doing.
+  if ("error" in read && !isSigned) return refuse(...read.error, payer)
+  const source = accountOf((yield* Signer).sponsor)
+  const simulated = yield* (yield* LedgerRpc).simulate(simulationEnvelope(source, operationXdr))
+  const checked = readSimulation(payload, simulated, at.address, (yield* Network).feeCeilings(scheme))
+  if ("error" in checked || simulated._tag !== "Simulated") {
+    const [word, message] = "error" in checked ? checked.error : (["rpc_read_failed", "no result"] as const)
+    return { ...refuse(word, message, payer), ...refusedAuthorization(simulated, expiresLedger ?? 0) }
+  }
+  if ("error" in read) return refuse(...read.error, payer)
+  const raised = payload._tag === "Claim" ? raisedBy(payload.claims, at, read.states) : 0n
+  const amounts = amountsOf(payload, checked.shown, parties, raised)
+  if ("error" in amounts) return refuse(...amounts.error, payer)
+  const [channelId] = channelsOf(at, payload)
+  const state = channelId === undefined ? undefined : read.states.get(channelId)
+  const verified: Verified = {
+    _tag: "Verified",
+    ...parties,
+    amountMax: amounts.amount,
+    amount: amounts.amount,
+    authorizationKey: read.key ?? context.keyOf(payment)!,
+    authorizationExpiresLedger: expiresLedger ?? sequence + stretchLedgers,
+    resourceFeeStroops: simulated.resourceFeeStroops,
+    state: { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr } satisfies State,
+    ...(payload._tag === "Deposit" ? { extra: channelStateExtra(channelId!, state ?? unknownChannel) } : {})
+  }
+  return verified
+})

@@ -1,0 +1,100 @@
+// A voucher, verified without a simulation and without a database: the channel's terms are those required, its id is its
+// own, the payer's authorizer signed, and by the ledger's state of the channel the maximum is above what was claimed and
+// within the balance, and no withdrawal is started. A refusal for the channel's state is given by a reading of now. The
+// settle of a voucher is the same check, since the seller's record of what was charged is what counts: nothing moves.
+import { Effect, Option } from "effect"
+import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import type { AnswerExtra } from "../../kernel/payment/Answer.ts"
+import type { Payment } from "../../kernel/payment/Payment.ts"
+import { isRefusal, type Refusal } from "../../kernel/payment/Refusal.ts"
+import type { Covered, Stage } from "../../kernel/payment/Scheme.ts"
+import type { ChannelState } from "./batchCodec.ts"
+import type { VoucherPayload } from "./BatchWire.ts"
+import type { ChannelStates, Known } from "./ChannelStates.ts"
+import { acceptedRefusal, channelError, voucherError } from "./checks.ts"
+import { type CheckError, refuse } from "./refusals.ts"
+import type { Vouchers } from "./Vouchers.ts"
+
+/** A channel's state as in the official packages' `channelState`. */
+export const channelStateExtra = (channelId: string, state: ChannelState): AnswerExtra => ({
+  channelId,
+  balance: state.balance.toString(),
+  totalClaimed: state.totalClaimed.toString(),
+  withdrawRequestedAt: state.withdrawRequestedAt,
+  refundNonce: state.refundNonce.toString()
+})
+
+/** What a channel's state says against a voucher. */
+export const stateError = ({ type, voucher }: VoucherPayload, state: ChannelState | undefined): CheckError => {
+  if (state === undefined || state.balance === 0n) return ["channel_not_found", "the channel holds no balance"]
+  const { maxClaimableAmount: max } = voucher
+  if (max > state.balance)
+    return ["cumulative_exceeds_balance", `the voucher's maximum is above the channel's balance, ${state.balance}`]
+  if (type === "refund" ? max < state.totalClaimed : max <= state.totalClaimed)
+    return ["cumulative_below_claimed", `the voucher's maximum is not above what was claimed, ${state.totalClaimed}`]
+  return type === "voucher" && state.withdrawRequestedAt !== 0
+    ? ["withdrawal_started", "the payer has started a withdrawal of the channel"]
+    : undefined
+}
+
+/** The offline checks of the channel and the voucher, in order. */
+const offlineError = (payment: Payment, payload: VoucherPayload, context: VoucherContext): CheckError => {
+  const { config, type, voucher } = payload
+  const error = channelError(payment, config, voucher.channelId, context.vouchers, context.isOurs)
+  if (error !== undefined) return error
+  // The maximum is cumulative: it covers at least this payment.
+  const asked = Option.getOrElse(payment.requirements.amount, () => 0n)
+  if (type === "voucher" && voucher.maxClaimableAmount < asked)
+    return ["cumulative_amount_mismatch", "the voucher's maximum is below the required amount"]
+  return voucherError(config, voucher, context.vouchers)
+}
+
+export interface VoucherContext {
+  readonly contract: string
+  readonly vouchers: Vouchers
+  readonly states: ChannelStates["Service"]
+  readonly isOurs: (address: string) => boolean
+}
+
+export const makeVerifyVoucher = (context: VoucherContext) => {
+  const { states } = context
+  const decide = (payment: Payment, payload: VoucherPayload, { state }: Known): Covered | Refusal => {
+    const error = stateError(payload, state)
+    const { payer } = payload.config
+    if (error !== undefined) return refuse(error[0], error[1], payer)
+    return {
+      _tag: "Covered",
+      payer,
+      amount: Option.getOrElse(payment.requirements.amount, () => 0n),
+      extra: channelStateExtra(payload.voucher.channelId, state!)
+    }
+  }
+  /** What verify and settle answer to a voucher, or to a buyer's wish for a refund. */
+  return (
+    payment: Payment,
+    payload: VoucherPayload,
+    stage: Stage
+  ): Effect.Effect<Covered | Refusal, LedgerUnavailable> => {
+    if (stage === "settle" && payload.type === "refund")
+      return Effect.succeed(
+        refuse("refund_payload", "a refund to settle names amount, refundNonce and claims", payload.config.payer)
+      )
+    const unaccepted = acceptedRefusal(payment, context.contract, stage === "settle")
+    if (unaccepted !== undefined) return Effect.succeed({ ...unaccepted, payer: Option.some(payload.config.payer) })
+    const error = offlineError(payment, payload, context)
+    if (error !== undefined) return Effect.succeed(refuse(error[0], error[1], payload.config.payer))
+    const { channelId } = payload.voucher
+    const settled = (covered: Covered): Covered =>
+      stage === "verify"
+        ? covered
+        : { ...covered, extra: { chargedAmount: covered.amount.toString(), channelState: covered.extra } }
+    return Effect.flatMap(states.read(channelId), (known) => {
+      const answer = decide(payment, payload, known)
+      if (!isRefusal(answer)) return Effect.succeed(settled(answer))
+      return Effect.map(states.doubt(channelId), (read) => {
+        const again = read === known ? answer : decide(payment, payload, read)
+        return isRefusal(again) ? again : settled(again)
+      })
+    })
+  }
+}
