@@ -1,0 +1,216 @@
+// Payloads of `batch-settlement` for tests, as a buyer and a seller make them: a deposit, vouchers, claims, a settle, a
+// refund, a withdrawal. Keys are passed in, so that any of them may be the wrong one; what is built can be changed before
+// it is sent. The ledger is asked for its newest number and nothing else.
+import { Keypair, Networks, xdr } from "@stellar/stellar-sdk"
+import { batchFunctions, depositArgs, depositTransferArgs, withdrawArgs } from "../../plugins/x402-batch/batchCalls.ts"
+import {
+  type BatchContract,
+  type ChannelConfig,
+  channelIdOf,
+  claimDigest,
+  hexOfBytes,
+  networkIdOf,
+  refundDigest,
+  voucherDigest
+} from "../../plugins/x402-batch/batchCodec.ts"
+import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
+import { callOf, invocationOf, signAuthorization } from "./authorization.ts"
+import { nullAccount, testnetUsdc } from "./buyer.ts"
+import type { RpcCall } from "./rpcCall.ts"
+
+export const withdrawDelay = 900
+
+/** One channel and the keys of its parties. */
+export interface BatchChannel {
+  readonly config: ChannelConfig
+  readonly channelId: string
+  readonly payer: Keypair
+  readonly payerAuthorizer: Keypair
+  readonly receiverAuthorizer: Keypair
+}
+
+const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
+const randomNonce = (): bigint => new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0)
+
+const envelopeOf = (call: xdr.InvokeContractArgs, auth: ReadonlyArray<xdr.SorobanAuthorizationEntry>): string =>
+  xdr.TransactionEnvelope.envelopeTypeTx(
+    new xdr.TransactionV1Envelope({
+      tx: new xdr.Transaction({
+        sourceAccount: xdr.MuxedAccount.keyTypeEd25519(Keypair.fromPublicKey(nullAccount).rawPublicKey()),
+        fee: 100,
+        seqNum: 1n,
+        cond: xdr.Preconditions.precondNone(),
+        memo: xdr.Memo.memoNone(),
+        operations: [
+          new xdr.Operation({
+            sourceAccount: null,
+            body: xdr.OperationBody.invokeHostFunction(
+              new xdr.InvokeHostFunctionOp({
+                hostFunction: xdr.HostFunction.hostFunctionTypeInvokeContract(call),
+                auth: [...auth]
+              })
+            )
+          })
+        ],
+        ext: xdr.TransactionExt.v0()
+      }),
+      signatures: []
+    })
+  ).toXdr("base64")
+
+const sign = (key: Keypair, digest: Uint8Array): string => hexOfBytes(key.sign(digest))
+
+/** One claim of a channel: the voucher's maximum, and what is claimed of it. */
+export interface ClaimOf {
+  readonly channel: BatchChannel
+  readonly max: bigint
+  readonly total: bigint
+}
+
+/** A contract on a ledger, as buyers and sellers see it. */
+export const makeBatch = (rpc: RpcCall, contract: string) => {
+  const at: BatchContract = { networkId: networkIdOf(Networks.TESTNET), address: contract }
+  const channel = (
+    payer: Keypair,
+    receiver: string,
+    receiverAuthorizer: Keypair,
+    changes: Partial<ChannelConfig> & { readonly payerAuthorizerKey?: Keypair } = {}
+  ): BatchChannel => {
+    const { payerAuthorizerKey = payer, ...others } = changes
+    const config: ChannelConfig = {
+      payer: payer.publicKey(),
+      payerAuthorizer: payerAuthorizerKey.publicKey(),
+      receiver,
+      receiverAuthorizer: receiverAuthorizer.publicKey(),
+      token: testnetUsdc,
+      withdrawDelay,
+      salt: hexOfBytes(Keypair.random().rawPublicKey()),
+      ...others
+    }
+    const keys = { payer, payerAuthorizer: payerAuthorizerKey, receiverAuthorizer }
+    return { config, channelId: channelIdOf(at, config), ...keys }
+  }
+  const voucher = ({ channelId, payerAuthorizer }: BatchChannel, max: bigint) => ({
+    channelId,
+    maxClaimableAmount: String(max),
+    signature: sign(payerAuthorizer, voucherDigest(at, channelId, max))
+  })
+  const signed = async (
+    signer: Keypair,
+    functionName: string,
+    args: ReadonlyArray<Value>,
+    below: ReadonlyArray<{ readonly contract: string; readonly args: ReadonlyArray<Value> }>,
+    lifeLedgers: number
+  ) => {
+    const { sequence } = await rpc("getLatestLedger")
+    const call = callOf(contract, functionName, args.map(scVal))
+    const subs = below.map((one) => invocationOf(callOf(one.contract, "transfer", one.args.map(scVal))))
+    const entry = signAuthorization({
+      payer: signer,
+      invocation: invocationOf(call, subs),
+      nonce: randomNonce(),
+      expirationLedger: sequence + lifeLedgers,
+      networkPassphrase: Networks.TESTNET
+    })
+    return { transaction: envelopeOf(call, [entry]) }
+  }
+  const claimsOf = (claims: ReadonlyArray<ClaimOf>) =>
+    claims.map(({ channel, max, total }) => ({
+      voucher: { channel: channel.config, maxClaimableAmount: String(max) },
+      signature: voucher(channel, max).signature,
+      totalClaimed: String(total)
+    }))
+  const claimSignature = (authorizer: Keypair, claims: ReadonlyArray<ClaimOf>) =>
+    sign(
+      authorizer,
+      claimDigest(
+        at,
+        claims.map(({ channel: { channelId }, max, total }) => ({
+          channelId,
+          maxClaimableAmount: max,
+          totalClaimed: total
+        }))
+      )
+    )
+  return {
+    at,
+    channel,
+    voucher,
+    deposit: async (of: BatchChannel, amount: bigint, max: bigint, from: Keypair = of.payer, lifeLedgers = 100) => ({
+      type: "deposit",
+      channelConfig: of.config,
+      voucher: voucher(of, max),
+      deposit: {
+        amount: String(amount),
+        authorization: await signed(
+          from,
+          batchFunctions.deposit,
+          depositArgs(from.publicKey(), of.config, amount),
+          [{ contract: of.config.token, args: depositTransferArgs(from.publicKey(), contract, amount) }],
+          lifeLedgers
+        )
+      }
+    }),
+    pay: (of: BatchChannel, max: bigint) => ({ type: "voucher", channelConfig: of.config, voucher: voucher(of, max) }),
+    claim: (claims: ReadonlyArray<ClaimOf>, authorizer: Keypair = claims[0]!.channel.receiverAuthorizer) => ({
+      type: "claim",
+      claims: claimsOf(claims),
+      claimAuthorizerSignature: claimSignature(authorizer, claims)
+    }),
+    settle: (receiver: string, token = testnetUsdc) => ({ type: "settle", receiver, token }),
+    refund: (of: BatchChannel, charged: bigint, amount: bigint, nonce: bigint) => {
+      const claims = [{ channel: of, max: charged, total: charged }]
+      return {
+        type: "refund",
+        channelConfig: of.config,
+        voucher: voucher(of, charged),
+        amount: String(amount),
+        refundNonce: String(nonce),
+        claims: claimsOf(claims),
+        refundAuthorizerSignature: sign(of.receiverAuthorizer, refundDigest(at, of.channelId, amount, nonce)),
+        claimAuthorizerSignature: claimSignature(of.receiverAuthorizer, claims)
+      }
+    },
+    withdraw: async (of: BatchChannel, stage: "Start" | "End", signer: Keypair = of.payer) => ({
+      type: `withdraw${stage}`,
+      channelConfig: of.config,
+      authorization: await signed(
+        signer,
+        stage === "Start" ? batchFunctions.withdrawStart : batchFunctions.withdrawEnd,
+        withdrawArgs(of.config),
+        [],
+        100
+      )
+    }),
+    /** The body of verify and settle: the terms of a channel, at a price. */
+    body: (of: Pick<BatchChannel, "config">, payload: unknown, price: bigint | string, changes: object = {}) => {
+      const requirements = {
+        scheme: "batch-settlement",
+        network: "ledger:testnet",
+        amount: String(price),
+        asset: testnetUsdc,
+        payTo: of.config.receiver,
+        maxTimeoutSeconds: 300,
+        extra: {
+          areFeesSponsored: true,
+          receiverAuthorizer: of.config.receiverAuthorizer,
+          withdrawDelay: of.config.withdrawDelay,
+          batchContract: contract
+        },
+        ...changes
+      }
+      return {
+        x402Version: 2,
+        paymentPayload: {
+          x402Version: 2,
+          payload,
+          resource: { url: "http://127.0.0.1/batch", description: "", mimeType: "" },
+          accepted: structuredClone(requirements)
+        },
+        paymentRequirements: requirements
+      }
+    }
+  }
+}
+
+export type Batch = ReturnType<typeof makeBatch>
