@@ -1,0 +1,111 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Latch } from "effect"
+import { Keypair } from "@stellar/stellar-sdk"
+import { eventually } from "../../support/eventually.ts"
+import { startBatch } from "./world.ts"
+
+const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
+
+describe("claims", () => {
+  it.live("of many channels are one transaction, and identical ones are one settlement", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch({ channels: 10 })
+      const { batch } = facilitator
+      const seller = yield* facilitator.seller
+      const channels = yield* Effect.forEach(Array.from({ length: 8 }), () => facilitator.open(seller, 1_000n), {
+        concurrency: 4
+      })
+      const claims = channels.map((channel, index) => ({ channel, max: 500n, total: 100n + BigInt(index) }))
+      const body = batch.body(channels[0]!, batch.claim(claims), 0n)
+      const answers = yield* Effect.all([facilitator.settle(body), facilitator.settle(body)], {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(answers.filter(({ json }) => json.success).length, 1, answers.map(({ text }) => text).join())
+      const rows = yield* facilitator.sql<{ amount: string; moved: string; payer: string }>`
+        select amount::text as amount, moved::text as moved, payer from kernel_settlements
+        where starts_with(authorization_key, 'claim:')`
+      assert.deepStrictEqual(rows, [{ amount: "828", moved: "0", payer: facilitator.contract }])
+      const sweep = batch.body(channels[0]!, batch.settle(seller.payTo), 0n)
+      const sweeps = yield* Effect.all([facilitator.settle(sweep), facilitator.settle(sweep)], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(
+        sweeps.filter(({ json }) => json.success).map(({ json }) => json.amount),
+        ["828"]
+      )
+      assert.strictEqual(yield* facilitator.balance(seller.payTo), 828n)
+      assert.strictEqual((yield* facilitator.settle(sweep)).json.errorReason, word("nothing_to_settle"))
+
+      const later = batch.claim([{ channel: channels[0]!, max: 500n, total: 300n }])
+      assert.strictEqual((yield* facilitator.settle(batch.body(channels[0]!, later, 0n))).json.success, true)
+      assert.strictEqual((yield* facilitator.settle(sweep)).json.amount, "200")
+      assert.strictEqual(yield* facilitator.balance(seller.payTo), 1_028n)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("are refused by name, before anything is recorded", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch()
+      const { batch } = facilitator
+      const seller = yield* facilitator.seller
+      const first = yield* facilitator.open(seller, 1_000n)
+      const second = yield* facilitator.open(seller, 1_000n)
+      const unopened = batch.channel(first.payer, seller.payTo, seller.authorizer)
+      const elsewhere = yield* facilitator.seller
+      const foreign = batch.channel(first.payer, elsewhere.payTo, seller.authorizer)
+      const settle = (payload: unknown) =>
+        Effect.map(facilitator.settle(batch.body(first, payload, 0n)), ({ json }) => [
+          json.errorReason,
+          json.errorMessage
+        ])
+      const good = { channel: first, max: 500n, total: 100n }
+      const refused = Effect.fnUntraced(function* (payload: unknown, reason: string, message: RegExp) {
+        const [found, said] = yield* settle(payload)
+        assert.strictEqual(found, word(reason), said)
+        assert.match(said, message)
+      })
+      const above = { channel: second, max: 500n, total: 501n }
+      yield* refused(batch.claim([good, above]), "charge_exceeds_signed_cumulative", /^claims\[1\]/)
+      yield* refused(batch.claim([good, { ...good, channel: foreign }]), "receiver_mismatch", /^claims\[1\]/)
+      yield* refused(batch.claim([good, { ...good, channel: unopened }]), "channel_not_found", /^claims\[1\]/)
+      const tooMuch = { channel: second, max: 2_000n, total: 1_001n }
+      yield* refused(batch.claim([good, tooMuch]), "cumulative_exceeds_balance", /^claims\[1\]/)
+      yield* refused(batch.claim([good], Keypair.random()), "authorizer_address_mismatch", /claimAuthorizerSignature/)
+      const { claimAuthorizerSignature: _, ...unsigned } = batch.claim([good])
+      yield* refused(unsigned, "authorizer_not_configured", /signs for none/)
+      const wrong = { ...second, payerAuthorizer: Keypair.random() }
+      yield* refused(batch.claim([good, { ...good, channel: wrong }]), "voucher_signature", /^claims\[1\]/)
+      yield* refused(batch.claim(Array.from({ length: 201 }, () => good)), "too_many_claims", /200/)
+      yield* refused(batch.claim([{ ...good, total: 0n }]), "nothing_to_claim", /above/)
+      yield* refused(batch.settle(elsewhere.payTo), "receiver_mismatch", /payTo/)
+      yield* refused({ type: "claims" }, "payload_type", /payload.type/)
+      yield* refused(batch.refund(first, 100n, 900n, 1n), "refund_payload", /refundNonce/)
+      yield* refused(batch.refund(first, 100n, 0n, 0n), "refund_amount_invalid", /zero/)
+      const rows = yield* facilitator.sql<{ n: number }>`select count(*)::int4 as n from kernel_settlements`
+      assert.deepStrictEqual(rows, [{ n: 2 }])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("that were recorded and never sent are sent by the follower", () =>
+    Effect.gen(function* () {
+      const latch = Latch.makeUnsafe(true)
+      const facilitator = yield* startBatch({
+        set: ["limits.settle_timeout_ms=3000"],
+        atStep: (step) => (step === "afterRecord" ? latch.await : Effect.void)
+      })
+      const { batch } = facilitator
+      const seller = yield* facilitator.seller
+      const channel = yield* facilitator.open(seller, 1_000n)
+      yield* latch.close
+      const body = batch.body(channel, batch.claim([{ channel, max: 500n, total: 100n }]), 0n)
+      const { json } = yield* facilitator.settle(body)
+      assert.strictEqual(json.success, false, "its sender waits for ever, as a killed one")
+      const states = facilitator.sql<{ state: string }>`select state from kernel_settlements
+        where starts_with(authorization_key, 'claim:')`
+      yield* eventually(states, ([row]) => row?.state === "settled")
+      yield* latch.open
+      const swept = yield* facilitator.settle(batch.body(channel, batch.settle(seller.payTo), 0n))
+      assert.strictEqual(swept.json.amount, "100", swept.text)
+    }).pipe(Effect.scoped)
+  )
+})

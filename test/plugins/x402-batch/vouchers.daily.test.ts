@@ -1,0 +1,133 @@
+import { Keypair, StrKey } from "@stellar/stellar-sdk"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { channelIdOf } from "../../../plugins/x402-batch/batchCodec.ts"
+import type { BatchChannel } from "../../support/batchBuyer.ts"
+import { eventually } from "../../support/eventually.ts"
+import { startBatch } from "./world.ts"
+
+const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
+
+describe("a voucher", () => {
+  it.live("is refused with the reason of what is wrong with it, and nothing is asked of the database", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch()
+      const { batch, contract } = facilitator
+      const seller = yield* facilitator.seller
+      const channel = yield* facilitator.open(seller, 1_000n)
+      const other = batch.channel(channel.payer, seller.payTo, seller.authorizer)
+      const at = { networkId: new Uint8Array(32).fill(7), address: contract }
+      const pay = (of: BatchChannel, max: bigint, price = 100n, changes: object = {}) =>
+        Effect.map(facilitator.verify(batch.body(of, batch.pay(of, max), price, changes)), ({ json }) =>
+          json.isValid ? "valid" : json.invalidReason
+        )
+      const changed = (config: Partial<BatchChannel["config"]>): BatchChannel => {
+        const made = { ...channel.config, ...config }
+        return { ...channel, config: made, channelId: channelIdOf(batch.at, made) }
+      }
+      const terms = batch.body(channel, {}, 0n).paymentRequirements
+      const extra = (of: object) => ({ extra: { ...terms.extra, ...of } })
+      const stranger = Keypair.random()
+      assert.deepStrictEqual(
+        {
+          within: yield* pay(channel, 1_000n),
+          above: yield* pay(channel, 1_001n),
+          belowPrice: yield* pay(channel, 99n),
+          unknown: yield* pay(other, 100n),
+          otherId: yield* pay({ ...channel, channelId: other.channelId }, 200n),
+          otherNetwork: yield* pay({ ...channel, channelId: channelIdOf(at, channel.config) }, 200n),
+          unsigned: yield* pay({ ...channel, payerAuthorizer: stranger }, 200n),
+          receiver: yield* pay(channel, 200n, 100n, { payTo: stranger.publicKey() }),
+          authorizer: yield* pay(channel, 200n, 100n, extra({ receiverAuthorizer: stranger.publicKey() })),
+          delay: yield* pay(channel, 200n, 100n, extra({ withdrawDelay: 901 })),
+          delayRange: yield* pay(changed({ withdrawDelay: 899 }), 200n),
+          contract: yield* pay(
+            channel,
+            200n,
+            100n,
+            extra({ batchContract: StrKey.encodeContract(new Uint8Array(32)) })
+          ),
+          idForm: yield* pay({ ...channel, channelId: channel.channelId.toUpperCase() }, 200n),
+          facilitator: yield* pay(changed({ receiver: yield* sponsorOf(facilitator) }), 200n)
+        },
+        {
+          within: "valid",
+          above: word("cumulative_exceeds_balance"),
+          belowPrice: word("cumulative_amount_mismatch"),
+          unknown: word("channel_not_found"),
+          otherId: word("channel_id_mismatch"),
+          otherNetwork: word("channel_id_mismatch"),
+          unsigned: word("voucher_signature"),
+          receiver: word("receiver_mismatch"),
+          authorizer: word("receiver_authorizer_mismatch"),
+          delay: word("withdraw_delay_mismatch"),
+          delayRange: word("withdraw_delay_out_of_range"),
+          contract: word("channel_id_mismatch"),
+          idForm: word("channel_id_invalid"),
+          facilitator: word("facilitator_is_party")
+        }
+      )
+      const differing = batch.body(channel, batch.pay(channel, 200n), 100n)
+      const dearer = { ...differing, paymentRequirements: { ...differing.paymentRequirements, amount: "150" } }
+      assert.strictEqual((yield* facilitator.verify(dearer)).json.invalidReason, "requirements_mismatch")
+      assert.strictEqual((yield* facilitator.settle(dearer)).json.errorReason, "requirements_mismatch")
+      const lessCharged = { ...differing, paymentRequirements: { ...differing.paymentRequirements, amount: "40" } }
+      assert.strictEqual((yield* facilitator.verify(lessCharged)).json.invalidReason, "requirements_mismatch")
+      assert.strictEqual((yield* facilitator.settle(lessCharged)).json.extra.chargedAmount, "40")
+      const rows = yield* facilitator.sql<{ n: number }>`select count(*)::int4 as n from kernel_settlements`
+      assert.deepStrictEqual(rows, [{ n: 1 }])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is refused within a ledger of a withdrawal's start, and below what was claimed", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch()
+      const { batch } = facilitator
+      const seller = yield* facilitator.seller
+      const channel = yield* facilitator.open(seller, 1_000n)
+      const pay = (max: bigint) => facilitator.verify(batch.body(channel, batch.pay(channel, max), 100n))
+      assert.strictEqual((yield* pay(300n)).json.isValid, true)
+      const claim = batch.claim([{ channel, max: 300n, total: 300n }])
+      assert.strictEqual((yield* facilitator.settle(batch.body(channel, claim, 0n))).json.success, true)
+      assert.strictEqual((yield* pay(300n)).json.invalidReason, word("cumulative_below_claimed"))
+      assert.strictEqual((yield* pay(301n)).json.extra.totalClaimed, "300")
+      const wish = { ...batch.pay(channel, 300n), type: "refund" }
+      assert.strictEqual((yield* facilitator.verify(batch.body(channel, wish, 100n))).json.isValid, true)
+      assert.strictEqual(
+        (yield* facilitator.settle(batch.body(channel, wish, 100n))).json.errorReason,
+        word("refund_payload")
+      )
+      const start = yield* Effect.promise(() => batch.withdraw(channel, "Start"))
+      const started = yield* facilitator.settle(batch.body(channel, start, 0n))
+      assert.deepStrictEqual([started.json.success, started.json.amount], [true, "0"], started.text)
+      assert.strictEqual((yield* pay(400n)).json.invalidReason, word("withdrawal_started"))
+      assert.strictEqual(yield* facilitator.balance(channel.config.payer), 0n)
+      const early = yield* Effect.promise(() => batch.withdraw(channel, "End"))
+      const refused = yield* facilitator.settle(batch.body(channel, early, 0n))
+      assert.strictEqual(refused.json.errorReason, word("withdraw_simulation_failed"))
+      assert.match(refused.json.errorMessage, /WithdrawalTooEarly/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("learns of what another facilitator settled with the next ledger", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch()
+      const { batch } = facilitator
+      const other = yield* startBatch({
+        ledgerUrl: facilitator.ledgerUrl,
+        set: ["plugins=[x402-exact,x402-batch]", `networks.ledger:testnet.batch_contract=${facilitator.contract}`]
+      })
+      const seller = yield* facilitator.seller
+      const channel = yield* facilitator.open(seller, 1_000n)
+      const at = (one: typeof facilitator) =>
+        Effect.map(one.verify(batch.body(channel, batch.pay(channel, 200n), 100n)), ({ json }) => json)
+      assert.strictEqual((yield* at(facilitator)).isValid, true)
+      const start = yield* Effect.promise(() => batch.withdraw(channel, "Start"))
+      assert.strictEqual((yield* other.settle(batch.body(channel, start, 0n))).json.success, true)
+      yield* eventually(at(facilitator), ({ invalidReason }) => invalidReason === word("withdrawal_started"))
+    }).pipe(Effect.scoped)
+  )
+})
+
+const sponsorOf = (facilitator: Effect.Success<ReturnType<typeof startBatch>>) =>
+  Effect.map(facilitator.ask("/supported"), ({ json }) => json.kinds[0].signer as string)
