@@ -8,6 +8,7 @@ import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/plugin/Loader.ts"
 import { catalogue } from "../kernel/plugin/Plugin.ts"
 import { plugin as analytics } from "../plugins/analytics/plugin.ts"
+import { plugin as batchStore } from "../plugins/batch-store/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
 import { plugin as dashboard } from "../plugins/dashboard/plugin.ts"
 import { plugin as demo } from "../plugins/demo/plugin.ts"
@@ -44,6 +45,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     analytics,
     webhooks,
     receipts,
+    batchStore,
     dashboard,
     demo,
     mcpTools,

@@ -6,6 +6,8 @@ import { batchWasmBase64, batchWasmHash } from "./contract/batchWasm.ts"
 
 export type { BatchContract, ChannelConfig, ChannelState, ClaimedTotal, ClaimEntry } from "./batchCodec.ts"
 export type { BatchEvent, ReceiverState, RefundCall } from "./batchCalls.ts"
+export { channelIdOf, claimDigest, claimedTotals, networkIdOf, refundDigest, voucherDigest } from "./batchCodec.ts"
+export { channelKey, channelStateOf, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
 /** sha256 of the module, hex: the name of its code on every ledger. */
 export { batchWasmHash }
 

@@ -1,0 +1,123 @@
+// Claims of a seller that keeps its own channels: what was charged and not claimed is claimed, many channels in one
+// transaction, and what was claimed is settled to the receiver. `start` does both on an interval, and claims a channel
+// at once when its payer has started a withdrawal. A claim that lands twice changes nothing, so a failure is only
+// repeated.
+import type { BatchStellarServer } from "./BatchStellarServer.ts"
+import { stateIn } from "./BatchStellarServer.ts"
+import type { Channel } from "./channels.ts"
+import type { WireClaim } from "./vouchers.ts"
+
+export interface BatchClaimsOptions {
+  readonly server: BatchStellarServer
+  readonly facilitator: string
+  readonly network: string
+  readonly token: string
+  /** The contract that the facilitator announces; read from its /supported when absent. */
+  readonly contract?: string
+  /** Default 40. */
+  readonly claimsPerTransaction?: number
+  readonly apiKey?: string
+}
+
+const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxClaimable }: Channel): WireClaim => ({
+  voucher: { channel: channelConfig, maxClaimableAmount: signedMaxClaimable },
+  signature,
+  totalClaimed: chargedCumulativeAmount
+})
+
+export class BatchClaims {
+  readonly #options: BatchClaimsOptions
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  constructor(options: BatchClaimsOptions) {
+    this.#options = options
+  }
+
+  /** Claims what is charged, of channels that `select` admits; the transactions. */
+  async claim(select: (channel: Channel) => boolean = () => true): Promise<ReadonlyArray<string>> {
+    const { network, server, token } = this.#options
+    const sign = server.authorizer.signClaims
+    if (sign === undefined) throw new Error("another claims for this seller")
+    const contract = await this.#contract()
+    const due = (await server.channels.list()).filter(
+      (one) =>
+        one.channelConfig.token === token &&
+        BigInt(one.chargedCumulativeAmount) > BigInt(one.totalClaimed) &&
+        select(one)
+    )
+    const size = this.#options.claimsPerTransaction ?? 40
+    const transactions: Array<string> = []
+    for (let at = 0; at < due.length; at += size) {
+      const batch = due.slice(at, at + size)
+      const claims = batch.map(claimOf)
+      const receipt = await this.#settle({
+        type: "claim",
+        claims,
+        claimAuthorizerSignature: sign(network, contract, claims)
+      })
+      transactions.push(receipt.transaction)
+      for (const one of batch) {
+        const { channelId, chargedCumulativeAmount } = one
+        const now = (await server.channels.get(channelId)) ?? one
+        await server.channels.sync(channelId, { ...stateIn(now)!, totalClaimed: chargedCumulativeAmount })
+      }
+    }
+    return transactions
+  }
+
+  /** Pays out what was claimed; the transaction. */
+  async settle(): Promise<string> {
+    const { server, token } = this.#options
+    return (await this.#settle({ type: "settle", receiver: server.receiver, token })).transaction
+  }
+
+  /** Claims and settles each `seconds`; `report` gets what went wrong, and the next turn repeats it. */
+  start(seconds: number, report: (error: unknown) => void): void {
+    const turn = async () => {
+      if ((await this.claim()).length > 0) await this.settle()
+    }
+    this.#timer = setInterval(() => void turn().catch(report), seconds * 1_000)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  async #contract(): Promise<string> {
+    const { apiKey, contract, facilitator, network } = this.#options
+    if (contract !== undefined) return contract
+    const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+    const { kinds }: any = await (await fetch(`${facilitator}/supported`, { headers })).json()
+    const kind = kinds.find((one: any) => one.scheme === "batch-settlement" && one.network === network)
+    if (kind === undefined) throw new Error(`${facilitator} does not offer batch-settlement on ${network}`)
+    return kind.extra.batchContract
+  }
+
+  async #settle(payload: unknown): Promise<any> {
+    const { apiKey, facilitator, network, server, token } = this.#options
+    const terms = {
+      scheme: "batch-settlement",
+      network,
+      asset: token,
+      amount: "0",
+      payTo: server.receiver,
+      maxTimeoutSeconds: 60,
+      extra: {}
+    }
+    const response = await fetch(`${facilitator}/settle`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` })
+      },
+      body: JSON.stringify({
+        x402Version: 2,
+        paymentPayload: { x402Version: 2, accepted: terms, payload },
+        paymentRequirements: terms
+      })
+    })
+    const receipt: any = await response.json()
+    if (receipt.success !== true) throw new Error(`${receipt.errorReason}: ${receipt.errorMessage ?? ""}`)
+    return receipt
+  }
+}

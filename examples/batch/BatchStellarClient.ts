@@ -1,0 +1,314 @@
+// The buyer's side of `batch-settlement`, in the interface of the official client. It deposits a multiple of the price
+// once, then signs one cumulative voucher a request. What it stores is a convenience: a buyer that lost it reads the
+// channel from the ledger, and takes the seller's total only with a voucher that bears its own signature. It signs for
+// no contract but the one whose code it knows. One request of a channel at a time; parallel ones take channels of
+// their own, by other salts.
+import { Account, Address, authorizeEntry, hash, Keypair, Networks, Operation, rpc } from "@stellar/stellar-sdk"
+import { TransactionBuilder, xdr } from "@stellar/stellar-sdk"
+import { channelKey, channelStateOf, depositArgs, depositTransferArgs } from "../../plugins/x402-batch/batchCalls.ts"
+import { wasmHash } from "../../plugins/x402-batch/contract/batchWasm.ts"
+import { withdrawArgs } from "../../plugins/x402-batch/batchCalls.ts"
+import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
+import type { ChannelConfig } from "./channels.ts"
+import { channelIdIn, contractOf, isVoucherOf, placeOf, type Signer, signerOf, signVoucher } from "./vouchers.ts"
+
+/** What a buyer knows of a channel. Amounts are atomic units. */
+export interface ClientChannel {
+  /** What the seller charged in all: the base of the next voucher. */
+  readonly charged: string
+  readonly balance: string
+}
+
+export interface ClientStorage {
+  readonly get: (channelId: string) => Promise<ClientChannel | undefined>
+  readonly set: (channelId: string, channel: ClientChannel) => Promise<void>
+}
+
+export const memoryClientStorage = (): ClientStorage => {
+  const channels = new Map<string, ClientChannel>()
+  return {
+    get: async (channelId) => channels.get(channelId),
+    set: async (channelId, channel) => void channels.set(channelId, channel)
+  }
+}
+
+export interface BatchClientOptions {
+  readonly secret: string
+  /** A ledger RPC, asked before a deposit and after a loss of the storage. */
+  readonly rpcUrl: string
+  readonly storage?: ClientStorage
+  /** A session key that signs vouchers in the payer's place. Default the payer's own. */
+  readonly voucherSecret?: string
+  /** A deposit is this many times the price, or what the seller announces as its least. Default 100. */
+  readonly depositTimes?: number
+  /** The most that one deposit may be, atomic units; what needs more is refused. Default: no bound. */
+  readonly depositMax?: bigint
+  /** 32 bytes, hex: tells channels with one seller apart. Default zeros. */
+  readonly salt?: string
+  /** sha256, hex, of the only contract code that this buyer deposits into. Default the one of this project. */
+  readonly wasmHash?: string
+}
+
+/** Placeholder source account until the facilitator replaces it with a leased channel. */
+const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+/** A ledger is assumed to take five seconds. */
+const secondsPerLedger = 5
+const timeoutSeconds = 60
+
+const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
+
+const invocation = (
+  contract: string,
+  functionName: string,
+  args: ReadonlyArray<Value>,
+  subInvocations: Array<xdr.SorobanAuthorizedInvocation> = []
+) =>
+  new xdr.SorobanAuthorizedInvocation({
+    function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(
+      new xdr.InvokeContractArgs({
+        contractAddress: new Address(contract).toScAddress(),
+        functionName,
+        args: args.map(scVal)
+      })
+    ),
+    subInvocations
+  })
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
+const decode = (header: string | null): any =>
+  header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
+
+/** The terms without what a corrective answer adds: those that were accepted. */
+const plain = ({ extra, ...terms }: any): any => {
+  const { channelState: _, voucherState: __, ...rest } = extra ?? {}
+  return { ...terms, extra: rest }
+}
+
+export class BatchStellarClient {
+  readonly scheme = "batch-settlement"
+  readonly schemeHooks
+  readonly #options: BatchClientOptions
+  readonly #payer: Keypair
+  readonly #signer: Signer
+  readonly #server: rpc.Server
+  readonly #storage: ClientStorage
+  readonly #known = new Set<string>()
+
+  constructor(options: BatchClientOptions) {
+    this.#options = options
+    this.#payer = Keypair.fromSecret(options.secret)
+    this.#signer = signerOf(options.voucherSecret ?? options.secret)
+    this.#server = new rpc.Server(options.rpcUrl, { allowHttp: new URL(options.rpcUrl).protocol === "http:" })
+    this.#storage = options.storage ?? memoryClientStorage()
+    this.schemeHooks = { onPaymentResponse: (context: any) => this.#received(context) }
+  }
+
+  /** The channel with the seller of these terms. */
+  configOf(requirements: any): ChannelConfig {
+    return {
+      payer: this.#payer.publicKey(),
+      payerAuthorizer: this.#signer.address,
+      receiver: requirements.payTo,
+      receiverAuthorizer: requirements.extra.receiverAuthorizer,
+      token: requirements.asset,
+      withdrawDelay: requirements.extra.withdrawDelay,
+      salt: this.#options.salt ?? "00".repeat(32)
+    }
+  }
+
+  channelIdOf(requirements: any): string {
+    return channelIdIn(requirements.network, contractOf(requirements), this.configOf(requirements))
+  }
+
+  async createPaymentPayload(x402Version: number, requirements: any): Promise<any> {
+    const channelConfig = this.configOf(requirements)
+    const channelId = this.channelIdOf(requirements)
+    const place = placeOf(requirements.network, contractOf(requirements))
+    const channel = (await this.#storage.get(channelId)) ?? (await this.#recover(requirements, channelId))
+    const max = BigInt(channel.charged) + BigInt(requirements.amount)
+    const voucher = signVoucher(this.#signer, place, channelId, max)
+    const missing = max - BigInt(channel.balance)
+    if (missing <= 0n) return { x402Version, payload: { type: "voucher", channelConfig, voucher } }
+    const amount = this.#depositFor(requirements, missing)
+    const authorization = { transaction: await this.#authorizeDeposit(requirements, channelConfig, amount) }
+    const deposit = { amount: String(amount), authorization }
+    return { x402Version, payload: { type: "deposit", channelConfig, voucher, deposit } }
+  }
+
+  /** Asks the seller at `url` to refund `amount`, or all that is left; the settlement's answer. */
+  async refund(url: string, amount?: bigint): Promise<any> {
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const asked = decode((await fetch(url)).headers.get("payment-required"))
+      const accepted = asked?.accepts.find((one: any) => one.scheme === this.scheme)
+      if (accepted === undefined) throw new Error(`${url} does not offer ${this.scheme}`)
+      const channelId = this.channelIdOf(accepted)
+      const channel = (await this.#storage.get(channelId)) ?? (await this.#recover(accepted, channelId))
+      const place = placeOf(accepted.network, contractOf(accepted))
+      const payload = {
+        type: "refund",
+        channelConfig: this.configOf(accepted),
+        voucher: signVoucher(this.#signer, place, channelId, BigInt(channel.charged)),
+        ...(amount === undefined ? {} : { amount: String(amount) })
+      }
+      const paymentPayload = { x402Version: 2, accepted, payload, resource: asked.resource }
+      const response = await fetch(url, { headers: { "payment-signature": encode(paymentPayload) } })
+      const receipt = decode(response.headers.get("payment-response"))
+      if (receipt?.success === true) {
+        await this.#received({ settleResponse: receipt, paymentPayload, requirements: accepted })
+        return receipt
+      }
+      const corrective = decode(response.headers.get("payment-required"))
+      const recovered = await this.#received({ paymentRequired: corrective })
+      if (recovered === undefined)
+        throw new Error(`the refund was refused: ${receipt?.errorReason ?? corrective?.error ?? response.status}`)
+    }
+    throw new Error("the refund was refused after a correction")
+  }
+
+  /** What starts or ends a withdrawal without the seller: the body of the facilitator's settle. */
+  async withdrawal(step: "start" | "end", requirements: any): Promise<any> {
+    const accepted = plain(requirements)
+    const channelConfig = this.configOf(accepted)
+    const name = step === "start" ? "withdraw_start" : "withdraw_end"
+    const transaction = await this.#authorize(accepted, name, withdrawArgs(channelConfig))
+    const type = step === "start" ? "withdrawStart" : "withdrawEnd"
+    const payload = {
+      type,
+      channelConfig,
+      voucher: { channelId: this.channelIdOf(accepted) },
+      authorization: { transaction }
+    }
+    return {
+      x402Version: 2,
+      paymentPayload: { x402Version: 2, accepted, payload },
+      paymentRequirements: accepted
+    }
+  }
+
+  #depositFor(requirements: any, missing: bigint): bigint {
+    const { depositMax, depositTimes = 100 } = this.#options
+    const announced = /^\d{1,39}$/.test(requirements.extra.minDeposit ?? "")
+      ? BigInt(requirements.extra.minDeposit)
+      : 0n
+    const wished = BigInt(requirements.amount) * BigInt(depositTimes)
+    const amount = [missing, announced, wished].reduce((a, b) => (a > b ? a : b))
+    if (depositMax === undefined || amount <= depositMax) return amount
+    if (missing > depositMax) throw new Error(`the payment needs a deposit of ${missing}, above ${depositMax}`)
+    return depositMax
+  }
+
+  /** The channel as the ledger has it: what was claimed is the base until the seller shows another. */
+  async #recover(requirements: any, channelId: string): Promise<ClientChannel> {
+    const key = xdr.LedgerKey.fromXdr(channelKey(contractOf(requirements), channelId), "base64")
+    const { entries } = await this.#server.getLedgerEntries(key)
+    const value = entries[0]?.val.value as any
+    const state =
+      value === undefined ? undefined : channelStateOf(xdr.ScVal.schema.decode(value.val.toXdr()) as unknown as Value)
+    const channel = { charged: String(state?.totalClaimed ?? 0n), balance: String(state?.balance ?? 0n) }
+    await this.#storage.set(channelId, channel)
+    return channel
+  }
+
+  async #received({ paymentPayload, paymentRequired, requirements, settleResponse }: any): Promise<any> {
+    if (settleResponse !== undefined) {
+      if (settleResponse.success) await this.#settled(paymentPayload.payload, requirements, settleResponse)
+      return undefined
+    }
+    for (const accept of paymentRequired?.accepts ?? []) {
+      if (accept.scheme === this.scheme && (await this.#corrected(accept))) return { recovered: true }
+    }
+    return undefined
+  }
+
+  async #settled(payload: any, requirements: any, { extra }: any): Promise<void> {
+    const channelId = this.channelIdOf(requirements)
+    const channel = (await this.#storage.get(channelId)) ?? { charged: "0", balance: "0" }
+    const { balance, chargedCumulativeAmount } = extra?.channelState ?? {}
+    const signed = BigInt(payload.voucher.maxClaimableAmount)
+    const said = /^\d{1,39}$/.test(chargedCumulativeAmount ?? "") ? BigInt(chargedCumulativeAmount) : signed
+    // No seller has charged more than was signed, nor less than before.
+    const charged = said > signed ? signed : said
+    const deposited = payload.type === "deposit" ? BigInt(payload.deposit.amount) : 0n
+    const refunded = payload.type === "refund" && /^\d{1,39}$/.test(balance ?? "")
+    await this.#storage.set(channelId, {
+      charged: String(charged < BigInt(channel.charged) ? channel.charged : charged),
+      balance: refunded ? balance : String(BigInt(channel.balance) + deposited)
+    })
+  }
+
+  /** Takes the seller's total with a voucher of our own key for at least as much; else what the ledger shows. */
+  async #corrected(accept: any): Promise<boolean> {
+    const { channelState, voucherState } = accept.extra ?? {}
+    const channelId = this.channelIdOf(accept)
+    const charged = String(channelState?.chargedCumulativeAmount ?? "")
+    if (channelState?.channelId !== channelId || !/^(0|[1-9][0-9]{0,38})$/.test(charged)) return false
+    const voucher = {
+      channelId,
+      maxClaimableAmount: String(voucherState?.signedMaxClaimable ?? ""),
+      signature: String(voucherState?.signature ?? "")
+    }
+    const place = placeOf(accept.network, contractOf(accept))
+    if (!isVoucherOf(this.#signer.address, place, voucher)) return false
+    if (BigInt(charged) > BigInt(voucher.maxClaimableAmount)) return false
+    const recovered = await this.#recover(accept, channelId)
+    await this.#storage.set(channelId, { ...recovered, charged })
+    return true
+  }
+
+  #authorizeDeposit(requirements: any, config: ChannelConfig, amount: bigint): Promise<string> {
+    const contract = contractOf(requirements)
+    const below = invocation(config.token, "transfer", depositTransferArgs(config.payer, contract, amount))
+    return this.#authorize(requirements, "deposit", depositArgs(config.payer, config, amount), [below])
+  }
+
+  /** An unsigned envelope around one call of the contract that the payer authorizes. */
+  async #authorize(
+    requirements: any,
+    functionName: string,
+    args: ReadonlyArray<Value>,
+    below: Array<xdr.SorobanAuthorizedInvocation> = []
+  ): Promise<string> {
+    const contract = contractOf(requirements)
+    await this.#recognize(contract)
+    const passphrase = requirements.network.endsWith(":pubnet") ? Networks.PUBLIC : Networks.TESTNET
+    const { protocolVersion, sequence } = await this.#server.getLatestLedger()
+    const expiration = sequence + Math.ceil((requirements.maxTimeoutSeconds ?? timeoutSeconds) / secondsPerLedger)
+    const root = invocation(contract, functionName, args, below)
+    const credentials = new xdr.SorobanAddressCredentials({
+      address: new Address(this.#payer.publicKey()).toScAddress(),
+      nonce: new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0),
+      signatureExpirationLedger: expiration,
+      signature: xdr.ScVal.scvVoid()
+    })
+    const unsigned = new xdr.SorobanAuthorizationEntry({
+      rootInvocation: root,
+      // Since protocol 27 the signed payload includes the address.
+      credentials:
+        Number(protocolVersion) >= 27
+          ? xdr.SorobanCredentials.sorobanCredentialsAddressV2(credentials)
+          : xdr.SorobanCredentials.sorobanCredentialsAddress(credentials)
+    })
+    const entry = await authorizeEntry(unsigned, this.#payer, expiration, passphrase)
+    const call = new xdr.InvokeContractArgs({
+      contractAddress: new Address(contract).toScAddress(),
+      functionName,
+      args: args.map(scVal)
+    })
+    const func = xdr.HostFunction.hostFunctionTypeInvokeContract(call)
+    return new TransactionBuilder(new Account(nullAccount, "0"), { fee: "100", networkPassphrase: passphrase })
+      .addOperation(Operation.invokeHostFunction({ func, auth: [entry] }))
+      .setTimeout(300)
+      .build()
+      .toXDR()
+  }
+
+  /** Refuses a contract with unexpected code: it holds the deposit. */
+  async #recognize(contract: string): Promise<void> {
+    if (this.#known.has(contract)) return
+    const wasm = await this.#server.getContractWasmByContractId(contract)
+    const found = Buffer.from(hash(wasm)).toString("hex")
+    if (found !== (this.#options.wasmHash ?? wasmHash))
+      throw new Error(`${contract} has other code than the batch contract that this buyer knows`)
+    this.#known.add(contract)
+  }
+}

@@ -1,0 +1,363 @@
+// The seller's side of `batch-settlement`, in the official resource server's interface: it prices, verifies vouchers by
+// itself while it knows the channel's state well enough, reserves the channel for the request, charges what was used
+// and corrects a buyer whose total differs from its own. A deposit and a refund are settled by the facilitator; a voucher
+// is answered without it and without the ledger. The seller's channels and its authorizer's key are its own, or the
+// facilitator's store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims what was charged.
+import { randomUUID } from "node:crypto"
+import type { Channel, ChannelConfig, LedgerState, SellerChannels, Voucher } from "./channels.ts"
+import { channelsOver, impliedBase, memoryStorage } from "./channels.ts"
+import {
+  channelIdIn,
+  contractOf,
+  isVoucherOf,
+  placeOf,
+  signClaims,
+  type Signer,
+  signerOf,
+  signRefund,
+  type WireClaim
+} from "./vouchers.ts"
+
+/** What a seller adds to the buyer's refund. */
+export interface EnrichedRefund {
+  readonly amount: string
+  readonly refundNonce: string
+  readonly claims: ReadonlyArray<WireClaim>
+  readonly refundAuthorizerSignature: string
+  readonly claimAuthorizerSignature?: string
+}
+
+export interface RefundAsked {
+  readonly network: string
+  readonly contract: string
+  readonly channel: Channel
+  /** Of what was charged so far. */
+  readonly voucher: Voucher
+  readonly amount: string | undefined
+  readonly pendingId: string
+}
+
+/** The key that allows claims and refunds of the seller's channels. */
+export interface ReceiverAuthorizer {
+  readonly address: string
+  readonly refund: (asked: RefundAsked) => Promise<EnrichedRefund>
+  /** Absent where another claims for the seller. */
+  readonly signClaims?: (network: string, contract: string, claims: ReadonlyArray<WireClaim>) => string
+}
+
+export interface BatchServerOptions {
+  /** Who is paid: G… or C…, the routes' `payTo`. */
+  readonly receiver: string
+  readonly authorizer: ReceiverAuthorizer
+  /** Default: in memory, for one process. */
+  readonly channels?: SellerChannels
+  /** Seconds between a payer's withdrawal and its end: the time to claim. Default 900, the least. */
+  readonly withdrawDelay?: number
+  /** How long the ledger's state of a channel is trusted without asking again. Default 60 000. */
+  readonly stateTtlMillis?: number
+  /** The announced least deposit, as a multiple of the price. Default 10; a smaller deposit is not refused. */
+  readonly minDepositTimes?: number
+}
+
+/** What can be refunded of a channel, and the claim of what was charged before it. */
+export const refundOf = ({ amount, channel, voucher }: RefundAsked) => {
+  const left = BigInt(channel.balance) - BigInt(channel.chargedCumulativeAmount)
+  const asked = amount === undefined || BigInt(amount) > left ? left : BigInt(amount)
+  const { maxClaimableAmount, signature } = voucher
+  const claims: ReadonlyArray<WireClaim> =
+    BigInt(channel.chargedCumulativeAmount) > BigInt(channel.totalClaimed)
+      ? [
+          {
+            voucher: { channel: channel.channelConfig, maxClaimableAmount },
+            signature,
+            totalClaimed: channel.chargedCumulativeAmount
+          }
+        ]
+      : []
+  return { amount: asked, claims }
+}
+
+/** A seller's own key as its channels' authorizer. */
+export const keyAuthorizer = (secret: string): ReceiverAuthorizer => {
+  const signer: Signer = signerOf(secret)
+  return {
+    address: signer.address,
+    signClaims: (network, contract, claims) => signClaims(signer, placeOf(network, contract), claims),
+    refund: async (asked) => {
+      const { channel, contract, network } = asked
+      const { amount, claims } = refundOf(asked)
+      if (amount <= 0n) throw new Error("nothing is left to refund")
+      const place = placeOf(network, contract)
+      return {
+        amount: String(amount),
+        refundNonce: String(channel.refundNonce),
+        claims,
+        refundAuthorizerSignature: signRefund(signer, place, channel.channelId, amount, BigInt(channel.refundNonce)),
+        ...(claims.length === 0 ? {} : { claimAuthorizerSignature: signClaims(signer, place, claims) })
+      }
+    }
+  }
+}
+
+/** What this request has reserved. */
+interface Request {
+  readonly pendingId: string
+  readonly channel: Channel
+}
+
+const reservationMillisMin = 5_000
+const reservationMillisMax = 600_000
+
+/** The state in a verify's or settle's `extra`; undefined when it is not whole. */
+export const stateIn = (extra: any): LedgerState | undefined => {
+  const { balance, refundNonce, totalClaimed, withdrawRequestedAt } = extra ?? {}
+  if (![balance, totalClaimed].every((one) => typeof one === "string" && /^\d{1,39}$/.test(one))) return undefined
+  return {
+    balance,
+    totalClaimed,
+    withdrawRequestedAt: Number(withdrawRequestedAt ?? 0),
+    refundNonce: Number(refundNonce ?? 0)
+  }
+}
+
+const isOfScheme = (payload: any): boolean => ["deposit", "voucher", "refund"].includes(payload?.type)
+const sameConfig = (a: ChannelConfig, b: ChannelConfig): boolean =>
+  (Object.keys(a) as Array<keyof ChannelConfig>).every((name) => a[name] === b[name])
+
+const stateExtra = (channel: Channel) => ({
+  channelId: channel.channelId,
+  balance: channel.balance,
+  totalClaimed: channel.totalClaimed,
+  withdrawRequestedAt: channel.withdrawRequestedAt,
+  refundNonce: String(channel.refundNonce),
+  chargedCumulativeAmount: channel.chargedCumulativeAmount
+})
+
+export class BatchStellarServer {
+  readonly scheme = "batch-settlement"
+  readonly defaultAssetTransferMethod = "default"
+  readonly paymentFlows = { default: { supported: ["authorization"], default: "authorization" } }
+  readonly channels: SellerChannels
+  readonly authorizer: ReceiverAuthorizer
+  readonly receiver: string
+  readonly schemeHooks
+  readonly #options: BatchServerOptions
+  readonly #requests = new WeakMap<object, Request>()
+  readonly #stale = new WeakMap<object, Channel>()
+
+  constructor(options: BatchServerOptions) {
+    this.#options = options
+    this.channels = options.channels ?? channelsOver(memoryStorage())
+    this.authorizer = options.authorizer
+    this.receiver = options.receiver
+    this.schemeHooks = {
+      onBeforeVerify: (context: any) => this.#beforeVerify(context),
+      onAfterVerify: (context: any) => this.#afterVerify(context),
+      onBeforeSettle: (context: any) => this.#beforeSettle(context),
+      onAfterSettle: (context: any) => this.#afterSettle(context),
+      onVerifyFailure: (context: any) => this.#release(context),
+      onSettleFailure: (context: any) => this.#release(context),
+      onVerifiedPaymentCanceled: (context: any) => this.#release(context)
+    }
+  }
+
+  get withdrawDelay(): number {
+    return this.#options.withdrawDelay ?? 900
+  }
+
+  async parsePrice(price: any): Promise<any> {
+    if (typeof price?.amount !== "string" || typeof price.asset !== "string")
+      throw new Error("a price is { amount, asset } with the amount in atomic units")
+    return { amount: price.amount, asset: price.asset, extra: price.extra ?? {} }
+  }
+
+  /** The terms of a channel with this seller, and the contract that the facilitator announces. */
+  async enhancePaymentRequirements(requirements: any, kind: any): Promise<any> {
+    const { areFeesSponsored, batchContract } = kind.extra ?? {}
+    const times = BigInt(this.#options.minDepositTimes ?? 10)
+    return {
+      ...requirements,
+      extra: {
+        ...requirements.extra,
+        areFeesSponsored,
+        batchContract,
+        receiverAuthorizer: this.authorizer.address,
+        withdrawDelay: this.withdrawDelay,
+        minDeposit: String(BigInt(requirements.amount) * times)
+      }
+    }
+  }
+
+  /** Verifies a voucher without the facilitator while the channel's state is known. */
+  async #beforeVerify({ paymentPayload, requirements }: any): Promise<any> {
+    const { channelConfig, type, voucher } = paymentPayload.payload
+    if (!isOfScheme(paymentPayload.payload)) return
+    try {
+      const id = channelIdIn(requirements.network, contractOf(requirements), channelConfig)
+      if (id !== voucher.channelId) return this.#abort(requirements, "channel_id_mismatch", "another channel's id")
+      const channel = await this.channels.get(voucher.channelId)
+      const price = type === "refund" ? "0" : requirements.amount
+      const base = channel?.chargedCumulativeAmount ?? impliedBase(voucher.maxClaimableAmount, price)
+      if (BigInt(voucher.maxClaimableAmount) !== BigInt(base) + BigInt(price)) {
+        if (channel !== undefined) this.#stale.set(paymentPayload, channel)
+        return this.#abort(requirements, "cumulative_amount_mismatch", "the voucher's base is not what was charged")
+      }
+      if (type !== "voucher" || channel === undefined) return
+      const result = this.#verifyHere(channel, paymentPayload.payload, requirements)
+      return result === undefined ? undefined : { skip: true, result }
+    } catch {
+      return this.#abort(requirements, "verification_state_unavailable", "the channel's state cannot be read")
+    }
+  }
+
+  #verifyHere(channel: Channel, { channelConfig, voucher }: any, requirements: any): any {
+    const readAt = channel.onchainSyncedAt ?? undefined
+    if (readAt === undefined || Date.now() - readAt > (this.#options.stateTtlMillis ?? 60_000)) return undefined
+    const max = BigInt(voucher.maxClaimableAmount)
+    // What is wrong here is the facilitator's to say, by the ledger's newest state.
+    const isFine =
+      sameConfig(channel.channelConfig, channelConfig) &&
+      channelConfig.receiver === requirements.payTo &&
+      channelConfig.token === requirements.asset &&
+      channelConfig.receiverAuthorizer === requirements.extra?.receiverAuthorizer &&
+      channelConfig.withdrawDelay === requirements.extra?.withdrawDelay &&
+      channel.withdrawRequestedAt === 0 &&
+      max <= BigInt(channel.balance) &&
+      max > BigInt(channel.totalClaimed) &&
+      isVoucherOf(channelConfig.payerAuthorizer, placeOf(requirements.network, contractOf(requirements)), voucher)
+    if (!isFine) return undefined
+    return { isValid: true, payer: channelConfig.payer, extra: { ...stateExtra(channel), isLocal: true } }
+  }
+
+  /** Reserves the channel for this request. */
+  async #afterVerify({ paymentPayload, requirements, result }: any): Promise<any> {
+    if (!result.isValid || !isOfScheme(paymentPayload.payload)) return
+    const { channelConfig, type, voucher } = paymentPayload.payload
+    const pendingId = paymentPayload.extensions?.["payment-identifier"]?.info?.id ?? randomUUID()
+    const ttlMillis = Math.min(
+      reservationMillisMax,
+      Math.max(reservationMillisMin, requirements.maxTimeoutSeconds * 1_000)
+    )
+    const price = type === "refund" ? "0" : requirements.amount
+    const state = result.extra?.isLocal === true ? undefined : stateIn(result.extra)
+    let reserved
+    try {
+      reserved = await this.channels.reserve({ pendingId, channelConfig, voucher, price, state, ttlMillis })
+    } catch {
+      return this.#abort(requirements, "verification_state_unavailable", "the channel's record cannot be reached")
+    }
+    if (reserved.status === "busy")
+      return this.#abort(requirements, "channel_busy", "another request of the channel is in progress")
+    if (reserved.status === "stale") {
+      this.#stale.set(paymentPayload, reserved.channel)
+      return this.#abort(requirements, "cumulative_amount_mismatch", "the voucher's base is not what was charged")
+    }
+    this.#requests.set(paymentPayload, { pendingId, channel: reserved.channel })
+    if (type !== "refund") return
+    const body = { message: "the refund is being settled", channelId: voucher.channelId }
+    return { skipHandler: true, response: { contentType: "application/json", body } }
+  }
+
+  /** Charges a voucher: the whole answer, nothing goes to the ledger. */
+  async #beforeSettle({ paymentPayload, requirements }: any): Promise<any> {
+    const { type, voucher } = paymentPayload.payload
+    if (type !== "voucher") return
+    const request = this.#requests.get(paymentPayload)
+    if (request === undefined) return this.#abort(requirements, "missing_channel", "the request has no reservation")
+    const { pendingId } = request
+    const { amount } = requirements
+    const charged = await this.channels.charge({ channelId: voucher.channelId, pendingId, amount, voucher })
+    if (charged.status !== "charged") {
+      if (charged.status === "exceeded") await this.channels.release(voucher.channelId, pendingId)
+      const word = { missing: "missing_channel", busy: "channel_busy", exceeded: "charge_exceeds_signed_cumulative" }
+      return this.#abort(requirements, word[charged.status], "the voucher cannot be charged")
+    }
+    return {
+      skip: true,
+      result: {
+        success: true,
+        payer: request.channel.channelConfig.payer,
+        transaction: "",
+        network: requirements.network,
+        amount,
+        extra: { chargedAmount: amount, channelState: stateExtra(charged.channel!) }
+      }
+    }
+  }
+
+  /** The seller's part of a refund. */
+  enrichSettlementPayload = async ({ paymentPayload, requirements }: any): Promise<any> => {
+    const { amount, type, voucher } = paymentPayload.payload
+    if (type !== "refund") return
+    const request = this.#requests.get(paymentPayload)
+    if (request === undefined) throw new Error(this.#word(requirements, "channel_busy"))
+    const { channel, pendingId } = request
+    const refund = await this.authorizer.refund({
+      network: requirements.network,
+      contract: contractOf(requirements),
+      channel,
+      voucher,
+      amount,
+      pendingId
+    })
+    const { amount: refunded, ...rest } = refund
+    return amount === undefined ? { amount: refunded, ...rest } : rest
+  }
+
+  async #afterSettle({ paymentPayload, requirements, result }: any): Promise<any> {
+    const { type, voucher } = paymentPayload.payload
+    const request = this.#requests.get(paymentPayload)
+    if (!result.success || request === undefined || type === "voucher") return
+    const state = stateIn(result.extra?.channelState)
+    const { pendingId } = request
+    if (type === "refund") {
+      if (state !== undefined) await this.channels.sync(voucher.channelId, state, pendingId)
+      else await this.channels.release(voucher.channelId, pendingId)
+      return
+    }
+    const { amount } = requirements
+    const charged = await this.channels.charge({ channelId: voucher.channelId, pendingId, amount, voucher, state })
+    if (charged.status !== "charged") throw new Error(this.#word(requirements, "channel_busy"))
+    this.#requests.set(paymentPayload, { pendingId, channel: charged.channel! })
+  }
+
+  enrichSettlementResponse = async ({ paymentPayload, requirements }: any): Promise<any> => {
+    const { type } = paymentPayload.payload
+    const request = this.#requests.get(paymentPayload)
+    if (type === "voucher" || request === undefined) return
+    const { chargedCumulativeAmount } = request.channel
+    return {
+      channelState: { chargedCumulativeAmount },
+      ...(type === "deposit" ? { chargedAmount: requirements.amount } : {})
+    }
+  }
+
+  /** A buyer whose total differs gets the seller's, with the voucher that proves it. */
+  enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any): Promise<any> => {
+    const channel = paymentPayload === undefined ? undefined : this.#stale.get(paymentPayload)
+    if (channel === undefined) return
+    const { network } = paymentPayload.accepted
+    const accept = requirements.find((one: any) => one.scheme === this.scheme && one.network === network)
+    if (accept === undefined) return
+    accept.extra = {
+      ...accept.extra,
+      channelState: stateExtra(channel),
+      voucherState: { signedMaxClaimable: channel.signedMaxClaimable, signature: channel.signature }
+    }
+  }
+
+  async #release({ paymentPayload }: any): Promise<void> {
+    const request = this.#requests.get(paymentPayload)
+    if (request === undefined) return
+    this.#requests.delete(paymentPayload)
+    await this.channels.release(request.channel.channelId, request.pendingId)
+  }
+
+  #word({ network }: any, word: string): string {
+    return `invalid_batch_settlement_${String(network).startsWith("stellar:") ? "stellar" : "ledger"}_${word}`
+  }
+
+  #abort(requirements: any, word: string, message: string): any {
+    return { abort: true, reason: this.#word(requirements, word), message }
+  }
+}

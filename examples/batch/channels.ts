@@ -1,0 +1,231 @@
+// What a seller keeps of each payment channel, and the three decisions over it: reserve a channel for a request, charge
+// it, release it. Each is one atomic step, so that two instances of a seller never accept two vouchers on one base; a
+// reservation that is never charged expires. `channelsOver` makes the decisions on any storage of the official packages
+// (in memory, in files, Redis): the record is theirs, field by field. `remoteChannels.ts` leaves them to a facilitator.
+
+/** The immutable terms of a channel. Addresses are strkeys, `payerAuthorizer` and `receiverAuthorizer` ed25519 keys. */
+export interface ChannelConfig {
+  readonly payer: string
+  readonly payerAuthorizer: string
+  readonly receiver: string
+  readonly receiverAuthorizer: string
+  readonly token: string
+  /** Seconds between the start of a payer's withdrawal and its end. */
+  readonly withdrawDelay: number
+  /** 32 bytes, hex. */
+  readonly salt: string
+}
+
+/** A signed ceiling: the receiver may claim up to `maxClaimableAmount` in all, atomic units, from that channel. */
+export interface Voucher {
+  readonly channelId: string
+  readonly maxClaimableAmount: string
+  readonly signature: string
+}
+
+/** What the ledger holds of a channel, as the facilitator reports it. Amounts are atomic units. */
+export interface LedgerState {
+  readonly balance: string
+  readonly totalClaimed: string
+  /** Unix seconds; 0 when no withdrawal has started. */
+  readonly withdrawRequestedAt: number
+  readonly refundNonce: number
+}
+
+/** A channel's record, as the official packages store it. */
+export interface Channel extends LedgerState {
+  readonly channelId: string
+  readonly channelConfig: ChannelConfig
+  /** What the seller has charged in all: the base of the next voucher. */
+  readonly chargedCumulativeAmount: string
+  /** The newest voucher that was accepted. */
+  readonly signedMaxClaimable: string
+  readonly signature: string
+  /** When `LedgerState` was read, Unix milliseconds. */
+  readonly onchainSyncedAt?: number | undefined
+  readonly lastRequestTimestamp: number
+  readonly pendingRequest?:
+    | { readonly pendingId: string; readonly signedMaxClaimable: string; readonly expiresAt: number }
+    | undefined
+}
+
+/** The storage interface of the official packages: `updateChannel` is atomic for a channel. */
+export interface ChannelStorage {
+  readonly get: (channelId: string) => Promise<Channel | undefined>
+  readonly list: () => Promise<Array<Channel>>
+  /** `undefined` deletes; the same object leaves unchanged. */
+  readonly updateChannel: (
+    channelId: string,
+    update: (current: Channel | undefined) => Channel | undefined
+  ) => Promise<{ readonly channel: Channel | undefined; readonly status: "updated" | "unchanged" | "deleted" }>
+}
+
+export interface Reservation {
+  /** Identity of the request: its payment identifier, or a random one. */
+  readonly pendingId: string
+  readonly channelConfig: ChannelConfig
+  readonly voucher: Voucher
+  /** The most the request may be charged, atomic units; 0 for a refund. */
+  readonly price: string
+  /** The ledger's state when it was read for this request. */
+  readonly state?: LedgerState | undefined
+  /** Milliseconds until the reservation expires. */
+  readonly ttlMillis: number
+}
+
+/** `stale`: the voucher is not the base and the price; the channel shows the base. */
+export interface Reserved {
+  readonly status: "reserved" | "busy" | "stale"
+  readonly channel: Channel
+}
+
+export interface Charge {
+  readonly channelId: string
+  readonly pendingId: string
+  /** What is charged, at most the price, atomic units. */
+  readonly amount: string
+  readonly voucher: Voucher
+  /** The ledger's state after a deposit. */
+  readonly state?: LedgerState | undefined
+}
+
+export interface Charged {
+  readonly status: "charged" | "missing" | "busy" | "exceeded"
+  readonly channel?: Channel | undefined
+}
+
+/** A seller's channels. Every method that changes a channel is atomic. */
+export interface SellerChannels {
+  readonly get: (channelId: string) => Promise<Channel | undefined>
+  readonly list: () => Promise<ReadonlyArray<Channel>>
+  readonly reserve: (reservation: Reservation) => Promise<Reserved>
+  readonly charge: (charge: Charge) => Promise<Charged>
+  /** Gives a reservation back; without effect on another request's. */
+  readonly release: (channelId: string, pendingId: string) => Promise<void>
+  /** Stores what the ledger shows after a claim or refund; releases the request's reservation. */
+  readonly sync: (channelId: string, state: LedgerState, pendingId?: string) => Promise<void>
+}
+
+/** The base that an unknown channel's voucher implies: the buyer's word, bounded below by what the ledger shows. */
+export const impliedBase = (maxClaimable: string, price: string): string => {
+  const base = BigInt(maxClaimable) - BigInt(price)
+  return String(base < 0n ? 0n : base)
+}
+
+const hasReservation = (channel: Channel | undefined, now: number): boolean =>
+  channel?.pendingRequest !== undefined && channel.pendingRequest.expiresAt > now
+
+const newChannel = ({ channelConfig, price, voucher }: Reservation, now: number): Channel => ({
+  channelId: voucher.channelId,
+  channelConfig,
+  chargedCumulativeAmount: impliedBase(voucher.maxClaimableAmount, price),
+  signedMaxClaimable: voucher.maxClaimableAmount,
+  signature: voucher.signature,
+  balance: "0",
+  totalClaimed: "0",
+  withdrawRequestedAt: 0,
+  refundNonce: 0,
+  lastRequestTimestamp: now
+})
+
+const withState = (channel: Channel, state: LedgerState | undefined, now: number): Channel =>
+  state === undefined
+    ? channel
+    : {
+        ...channel,
+        balance: state.balance,
+        totalClaimed: state.totalClaimed,
+        withdrawRequestedAt: state.withdrawRequestedAt,
+        refundNonce: state.refundNonce,
+        onchainSyncedAt: now
+      }
+
+const reserve = async (storage: ChannelStorage, reservation: Reservation): Promise<Reserved> => {
+  const { pendingId, price, state, ttlMillis, voucher } = reservation
+  const now = Date.now()
+  let decided: Reserved | undefined
+  await storage.updateChannel(voucher.channelId, (current) => {
+    const base = current ?? newChannel(reservation, now)
+    const decide = (status: Reserved["status"], channel: Channel) => {
+      decided = { status, channel }
+      return status === "reserved" ? channel : current
+    }
+    if (hasReservation(current, now) && current!.pendingRequest!.pendingId !== pendingId) return decide("busy", base)
+    const expected = BigInt(base.chargedCumulativeAmount) + BigInt(price)
+    if (BigInt(voucher.maxClaimableAmount) !== expected) return decide("stale", base)
+    const pendingRequest = { pendingId, signedMaxClaimable: voucher.maxClaimableAmount, expiresAt: now + ttlMillis }
+    return decide("reserved", { ...withState(base, state, now), lastRequestTimestamp: now, pendingRequest })
+  })
+  return decided!
+}
+
+const charge = async (storage: ChannelStorage, { amount, channelId, pendingId, state, voucher }: Charge) => {
+  const now = Date.now()
+  let decided: Charged = { status: "missing" }
+  await storage.updateChannel(channelId, (current) => {
+    if (current === undefined) return current
+    const isOwn =
+      current.pendingRequest?.pendingId === pendingId &&
+      current.pendingRequest.signedMaxClaimable === voucher.maxClaimableAmount
+    if (!isOwn) {
+      decided = { status: "busy", channel: current }
+      return current
+    }
+    const charged = BigInt(current.chargedCumulativeAmount) + BigInt(amount)
+    if (charged > BigInt(voucher.maxClaimableAmount)) {
+      decided = { status: "exceeded", channel: current }
+      return { ...current, pendingRequest: undefined }
+    }
+    const channel: Channel = {
+      ...withState(current, state, now),
+      chargedCumulativeAmount: String(charged),
+      signedMaxClaimable: voucher.maxClaimableAmount,
+      signature: voucher.signature,
+      lastRequestTimestamp: now,
+      pendingRequest: undefined
+    }
+    decided = { status: "charged", channel }
+    return channel
+  })
+  return decided
+}
+
+/** The decisions over a storage of the official packages. */
+export const channelsOver = (storage: ChannelStorage): SellerChannels => ({
+  get: (channelId) => storage.get(channelId),
+  list: () => storage.list(),
+  reserve: (reservation) => reserve(storage, reservation),
+  charge: (asked) => charge(storage, asked),
+  release: async (channelId, pendingId) => {
+    await storage.updateChannel(channelId, (current) =>
+      current?.pendingRequest?.pendingId === pendingId ? { ...current, pendingRequest: undefined } : current
+    )
+  },
+  sync: async (channelId, state, pendingId) => {
+    await storage.updateChannel(channelId, (current) => {
+      if (current === undefined) return current
+      const synced = withState(current, state, Date.now())
+      return current.pendingRequest?.pendingId === pendingId ? { ...synced, pendingRequest: undefined } : synced
+    })
+  }
+})
+
+/** A storage in memory: one process, gone with it. */
+export const memoryStorage = (): ChannelStorage => {
+  const channels = new Map<string, Channel>()
+  return {
+    get: async (channelId) => channels.get(channelId),
+    list: async () => [...channels.values()],
+    updateChannel: async (channelId, update) => {
+      const current = channels.get(channelId)
+      const next = update(current)
+      if (next === current) return { channel: current, status: "unchanged" }
+      if (next === undefined) {
+        channels.delete(channelId)
+        return { channel: undefined, status: "deleted" }
+      }
+      channels.set(channelId, next)
+      return { channel: next, status: "updated" }
+    }
+  }
+}

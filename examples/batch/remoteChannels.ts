@@ -1,0 +1,88 @@
+// A seller's channels in the facilitator's store, for sellers that keep no state: serverless ones, or several instances
+// without a database. The store decides by one statement, so that no two instances accept one voucher; its claimer
+// claims and settles by the seller's policy, with the store's key as the channels' authorizer.
+import type { ReceiverAuthorizer } from "./BatchStellarServer.ts"
+import type { Channel, Charged, Reserved, SellerChannels } from "./channels.ts"
+
+export interface RemoteOptions {
+  readonly facilitator: string
+  readonly apiKey?: string
+  readonly network: string
+}
+
+/** When a seller's channels of one token are claimed. */
+export interface ClaimPolicy {
+  readonly token: string
+  readonly claimEverySeconds: number
+  /** Claimed as soon as this much is unclaimed in one channel, atomic units. */
+  readonly claimAt?: string
+}
+
+const ask = async ({ apiKey, facilitator, network }: RemoteOptions, path: string, body: object): Promise<any> => {
+  const response = await fetch(`${facilitator}/batch/v1/${path}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` })
+    },
+    body: JSON.stringify({ network, ...body })
+  })
+  const answer: any = await response.json()
+  if (!response.ok) throw new Error(`${path}: ${answer.error} ${(answer.details ?? []).join("; ")}`)
+  return answer
+}
+
+export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
+  get: async (channelId) => (await ask(options, "channels/read", { channelId })).channels[0],
+  list: async () => {
+    const channels: Array<Channel> = []
+    for (let after: string | undefined; ;) {
+      const page = await ask(options, "channels/read", after === undefined ? {} : { after })
+      channels.push(...page.channels)
+      after = page.after
+      if (after === undefined) return channels
+    }
+  },
+  reserve: async ({ pendingId, ttlMillis, ...rest }): Promise<Reserved> => {
+    const asked = { payment: pendingId, ttlSeconds: Math.ceil(ttlMillis / 1_000), ...rest }
+    const { channel, status } = await ask(options, "channels/reserve", asked)
+    // A request that was charged before gets no second answer for one voucher.
+    return { status: status === "charged" ? "stale" : status, channel }
+  },
+  charge: ({ amount, channelId, pendingId, state }): Promise<Charged> =>
+    ask(options, "channels/charge", {
+      payment: pendingId,
+      channelId,
+      amount,
+      ...(state === undefined ? {} : { state })
+    }),
+  release: async (channelId, pendingId) => {
+    await ask(options, "channels/release", { payment: pendingId, channelId })
+  },
+  sync: async (channelId, state, pendingId) => {
+    await ask(options, "channels/sync", {
+      channelId,
+      state,
+      ...(pendingId === undefined ? {} : { payment: pendingId })
+    })
+  }
+})
+
+/** The store's key as the channels' authorizer: it signs refunds, and its claimer claims. */
+export const remoteAuthorizer = async (options: RemoteOptions): Promise<ReceiverAuthorizer> => {
+  const { receiverAuthorizer } = await ask(options, "authorizer", {})
+  return {
+    address: receiverAuthorizer,
+    refund: ({ amount, channel, pendingId, voucher }) =>
+      ask(options, "channels/refund", {
+        payment: pendingId,
+        channelId: channel.channelId,
+        voucher,
+        ...(amount === undefined ? {} : { amount })
+      })
+  }
+}
+
+export const setClaimPolicy = async (options: RemoteOptions, policy: ClaimPolicy): Promise<void> => {
+  await ask(options, "policy", policy)
+}

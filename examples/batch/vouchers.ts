@@ -1,0 +1,118 @@
+// Signatures of `batch-settlement`: vouchers by the payer's key, claims and refunds by the receiver's authorizer, all
+// raw ed25519 over 32-byte digests that name purpose, network, contract and channel. The platform's own ed25519 signs
+// and verifies: a voucher costs a seller a tenth of a millisecond.
+import { Keypair, Networks } from "@stellar/stellar-sdk"
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto"
+import {
+  type BatchContract,
+  channelIdOf,
+  claimDigest,
+  networkIdOf,
+  refundDigest,
+  voucherDigest
+} from "../../plugins/x402-batch/batchCodec.ts"
+import type { ChannelConfig, Voucher } from "./channels.ts"
+
+const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex")
+const spkiPrefix = Buffer.from("302a300506032b6570032100", "hex")
+
+const passphraseOf = (network: string): string => {
+  if (/^(stellar|ledger):testnet$/.test(network)) return Networks.TESTNET
+  if (/^(stellar|ledger):pubnet$/.test(network)) return Networks.PUBLIC
+  throw new Error(`no network ${network}`)
+}
+
+const places = new Map<string, BatchContract>()
+
+/** Where a channel lives, by the network of the terms and the contract that they name. */
+export const placeOf = (network: string, contract: string): BatchContract => {
+  const name = `${network} ${contract}`
+  const known = places.get(name)
+  if (known !== undefined) return known
+  const place = { networkId: networkIdOf(passphraseOf(network)), address: contract }
+  places.set(name, place)
+  return place
+}
+
+/** The terms' contract; throws without one. */
+export const contractOf = (requirements: { readonly extra?: any }): string => {
+  const contract = requirements.extra?.batchContract
+  if (typeof contract !== "string") throw new Error("the terms name no batchContract")
+  return contract
+}
+
+export const channelIdIn = (network: string, contract: string, config: ChannelConfig): string =>
+  channelIdOf(placeOf(network, contract), config)
+
+/** A key that signs digests. */
+export interface Signer {
+  /** G… */
+  readonly address: string
+  /** 64 bytes as hex. */
+  readonly sign: (digest: Uint8Array) => string
+}
+
+export const signerOf = (secret: string): Signer => {
+  const keypair = Keypair.fromSecret(secret)
+  const key = createPrivateKey({
+    key: Buffer.concat([pkcs8Prefix, keypair.rawSecretKey()]),
+    format: "der",
+    type: "pkcs8"
+  })
+  return { address: keypair.publicKey(), sign: (digest) => sign(null, digest, key).toString("hex") }
+}
+
+/** Keys that are kept for the next voucher of the same buyer. */
+const keysMax = 10_000
+const keys = new Map<string, KeyObject>()
+
+const keyOf = (address: string): KeyObject => {
+  const known = keys.get(address)
+  if (known !== undefined) return known
+  const raw = Keypair.fromPublicKey(address).rawPublicKey()
+  const key = createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: "der", type: "spki" })
+  if (keys.size >= keysMax) keys.delete(keys.keys().next().value!)
+  keys.set(address, key)
+  return key
+}
+
+export const signVoucher = (signer: Signer, place: BatchContract, channelId: string, max: bigint): Voucher => ({
+  channelId,
+  maxClaimableAmount: String(max),
+  signature: signer.sign(voucherDigest(place, channelId, max))
+})
+
+/** Whether a key signed a voucher of this channel. */
+export const isVoucherOf = (address: string, place: BatchContract, voucher: Voucher): boolean => {
+  if (!/^[0-9a-f]{128}$/.test(voucher.signature) || !/^(0|[1-9][0-9]{0,38})$/.test(voucher.maxClaimableAmount))
+    return false
+  const digest = voucherDigest(place, voucher.channelId, BigInt(voucher.maxClaimableAmount))
+  return verify(null, digest, keyOf(address), Buffer.from(voucher.signature, "hex"))
+}
+
+/** An entry of a claim on the wire. */
+export interface WireClaim {
+  readonly voucher: { readonly channel: ChannelConfig; readonly maxClaimableAmount: string }
+  readonly signature: string
+  readonly totalClaimed: string
+}
+
+export const signClaims = (signer: Signer, place: BatchContract, claims: ReadonlyArray<WireClaim>): string =>
+  signer.sign(
+    claimDigest(
+      place,
+      claims.map(({ totalClaimed, voucher }) => ({
+        channelId: channelIdOf(place, voucher.channel),
+        maxClaimableAmount: BigInt(voucher.maxClaimableAmount),
+        totalClaimed: BigInt(totalClaimed)
+      }))
+    )
+  )
+
+export const signRefund = (
+  signer: Signer,
+  place: BatchContract,
+  channelId: string,
+  amount: bigint,
+  nonce: bigint
+): string => signer.sign(refundDigest(place, channelId, amount, nonce))

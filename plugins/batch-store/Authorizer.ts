@@ -1,0 +1,107 @@
+// The store's keys as receivers' authorizers: one for each seller, derived from one secret, so that every replica has
+// the same and none is stored. Such a key allows claims to the receiver, at most what payers signed, and refunds to the
+// payer; it can move money nowhere else. Without the secret or the scheme's contract nothing is signed.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Hex } from "effect/encoding"
+import { Network, passphrases } from "../../kernel/config/Network.ts"
+import { Schemes } from "../../kernel/payment/Scheme.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import {
+  type BatchContract,
+  type ChannelConfig,
+  claimDigest,
+  claimedTotals,
+  networkIdOf,
+  refundDigest
+} from "../x402-batch/contract.ts"
+import { batchScheme } from "./claimPayment.ts"
+import { Config } from "./Config.ts"
+
+type Payload = Readonly<Record<string, unknown>>
+
+/** An entry of `claims`, as on the wire. */
+export interface WireClaim {
+  readonly voucher: { readonly channel: ChannelConfig; readonly maxClaimableAmount: string }
+  readonly signature: string
+  readonly totalClaimed: string
+}
+
+export class Authorizer extends Context.Service<
+  Authorizer,
+  {
+    /** The seller's authorizer, G…; undefined without a secret. */
+    readonly of: (principal: string) => string | undefined
+    /** The payload with `claimAuthorizerSignature` where it is a claim; undefined when it cannot be signed. */
+    readonly signed: (principal: string, payload: Payload) => Effect.Effect<Payload | undefined>
+    /** The signature of a refund, hex; undefined when it cannot be signed. */
+    readonly refund: (principal: string, channelId: string, amount: bigint, nonce: bigint) => string | undefined
+  }
+>()("tollkeeper/batch-store/Authorizer") {
+  static readonly layer = Layer.effect(
+    Authorizer,
+    Effect.gen(function* () {
+      const { authorizerSecret } = yield* Config
+      const crypto = yield* Crypto
+      const network = yield* Network
+      const schemes = yield* Schemes
+      const networkId = networkIdOf(passphrases[network.id])
+
+      const seedOf = (principal: string) =>
+        Option.getOrUndefined(
+          Option.map(authorizerSecret, (secret) => {
+            const encoder = new TextEncoder()
+            const name = `tollkeeper/batch-store/authorizer/${principal}`
+            return Redacted.make(crypto.hmacSha256(encoder.encode(Redacted.value(secret)), encoder.encode(name)))
+          })
+        )
+
+      /** The contract that the scheme announces. */
+      const contract = (): BatchContract | undefined => {
+        const scheme = Option.getOrUndefined(schemes.find(batchScheme))
+        const extra = scheme === undefined ? undefined : Option.getOrUndefined(scheme.supportedExtra(network.id))
+        const address = extra?.["batchContract"]
+        return typeof address === "string" ? { networkId, address } : undefined
+      }
+
+      const sign = (principal: string, digestAt: (at: BatchContract) => Uint8Array): string | undefined => {
+        const [seed, at] = [seedOf(principal), contract()]
+        if (seed === undefined || at === undefined) return undefined
+        return Hex.encode(crypto.ed25519Sign(Redacted.value(seed), digestAt(at)))
+      }
+
+      const signClaims = (principal: string, claims: ReadonlyArray<WireClaim>) =>
+        sign(principal, (at) =>
+          claimDigest(
+            at,
+            claimedTotals(
+              at,
+              claims.map(({ signature, totalClaimed, voucher }) => ({
+                config: voucher.channel,
+                maxClaimableAmount: BigInt(voucher.maxClaimableAmount),
+                signature,
+                totalClaimed: BigInt(totalClaimed)
+              }))
+            )
+          )
+        )
+
+      return Authorizer.of({
+        of: (principal) => {
+          const seed = seedOf(principal)
+          return seed === undefined
+            ? undefined
+            : StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
+        },
+        signed: (principal, payload) =>
+          Effect.sync(() => {
+            if (payload["type"] === "settle") return payload
+            const claimAuthorizerSignature = signClaims(principal, payload["claims"] as ReadonlyArray<WireClaim>)
+            return claimAuthorizerSignature === undefined ? undefined : { ...payload, claimAuthorizerSignature }
+          }),
+        refund: (principal, channelId, amount, nonce) =>
+          sign(principal, (at) => refundDigest(at, channelId, amount, nonce))
+      })
+    })
+  )
+}

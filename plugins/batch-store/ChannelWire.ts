@@ -1,0 +1,137 @@
+// Bodies of the channel store's routes, by Schemas that type the code, decode requests and describe the routes. Records
+// are those of the official packages' storage, field by field; ids, signatures and salts are lower-case hex.
+import { Schema } from "effect"
+import { text, units, whole } from "../../kernel/http/wireSchema.ts"
+
+const matching = (description: string, pattern: RegExp) => text(description).check(Schema.isPattern(pattern))
+
+const address = (description: string) => matching(description, /^[GC][A-Z2-7]{55}$/u)
+const key = (description: string) => matching(description, /^G[A-Z2-7]{55}$/u)
+
+export const network = text("In either spelling.").check(Schema.isMaxLength(64))
+export const channelId = matching("The channel's id: 32 bytes, hex.", /^[0-9a-f]{64}$/u)
+const signature = matching("An ed25519 signature: 64 bytes, hex.", /^[0-9a-f]{128}$/u)
+export const payment = matching(
+  "Identity of the request: its payment identifier, or a random one. Repeated, it changes nothing.",
+  /^[A-Za-z0-9_-]{16,128}$/u
+)
+export const token = matching("The token's contract.", /^C[A-Z2-7]{55}$/u)
+
+export const ChannelConfig = Schema.Struct({
+  payer: address("The payer."),
+  payerAuthorizer: key("The key that signs vouchers."),
+  receiver: address("The receiver."),
+  receiverAuthorizer: key("The key that allows claims and refunds."),
+  token,
+  withdrawDelay: whole("Seconds from the start of a withdrawal to its end."),
+  salt: matching("32 bytes, hex.", /^[0-9a-f]{64}$/u)
+}).annotate({ identifier: "BatchChannelConfig" })
+
+export const Voucher = Schema.Struct({
+  channelId,
+  maxClaimableAmount: units("The signed ceiling, cumulative."),
+  signature
+}).annotate({ identifier: "BatchVoucher" })
+
+export const LedgerState = Schema.Struct({
+  balance: units("Deposited, less refunds and withdrawals."),
+  totalClaimed: units("Claimed so far."),
+  withdrawRequestedAt: whole("Unix seconds; 0 when no withdrawal is started."),
+  refundNonce: whole("Nonce of the next refund.")
+}).annotate({ identifier: "BatchLedgerState" })
+export type LedgerState = typeof LedgerState.Type
+
+/** One channel, as the official packages store it. */
+export const ChannelRecord = Schema.Struct({
+  channelId,
+  channelConfig: ChannelConfig,
+  chargedCumulativeAmount: units("Charged in all: the base of the next voucher."),
+  signedMaxClaimable: units("Ceiling of the newest voucher."),
+  signature,
+  ...LedgerState.fields,
+  onchainSyncedAt: Schema.NullOr(Schema.Number.annotate({ description: "When the ledger's state was read, Unix ms." })),
+  lastRequestTimestamp: Schema.Number.annotate({ description: "The last request, Unix ms." }),
+  pendingRequest: Schema.NullOr(
+    Schema.Struct({
+      pendingId: text("The request that has the channel."),
+      signedMaxClaimable: units("Its voucher's ceiling."),
+      expiresAt: Schema.Number.annotate({ description: "When another request may take the channel, Unix ms." })
+    })
+  )
+}).annotate({ identifier: "BatchChannel" })
+export type ChannelRecord = typeof ChannelRecord.Type
+
+export const Reserve = Schema.Struct({
+  network,
+  payment,
+  channelConfig: ChannelConfig,
+  voucher: Voucher,
+  price: units("The most that the request may be charged; 0 for a refund."),
+  state: Schema.optionalKey(LedgerState),
+  ttlSeconds: whole("Seconds until another request may take the channel.")
+})
+export type Reserve = Omit<typeof Reserve.Type, "network" | "ttlSeconds">
+
+export const Charge = Schema.Struct({
+  network,
+  payment,
+  channelId,
+  amount: units("What is charged."),
+  state: Schema.optionalKey(LedgerState)
+})
+export type Charge = Omit<typeof Charge.Type, "network">
+
+export const Release = Schema.Struct({ network, payment, channelId })
+export const Sync = Schema.Struct({ network, channelId, state: LedgerState, payment: Schema.optionalKey(payment) })
+export const Read = Schema.Struct({
+  network,
+  channelId: Schema.optionalKey(channelId),
+  after: Schema.optionalKey(channelId)
+})
+export const Policy = Schema.Struct({
+  network,
+  token,
+  claimEverySeconds: Schema.Int.annotate({ description: "What is charged is claimed after this time." }).check(
+    Schema.isBetween({ minimum: 1, maximum: 2_592_000 })
+  ),
+  claimAt: Schema.optionalKey(units("Claimed as soon as this much is unclaimed in one channel."))
+})
+
+export const Authorizing = Schema.Struct({ network })
+export const AuthorizerAnswer = Schema.Struct({
+  receiverAuthorizer: key("The store's key for the caller: it allows claims and refunds of channels that name it.")
+}).annotate({ identifier: "BatchAuthorizer" })
+
+export const Refund = Schema.Struct({
+  network,
+  payment,
+  channelId,
+  voucher: Voucher,
+  amount: Schema.optionalKey(units("What is refunded; all that is left without it."))
+})
+
+/** What a seller adds to the buyer's refund before it is settled. */
+export const RefundAnswer = Schema.Struct({
+  amount: units("What is refunded."),
+  refundNonce: units("The channel's nonce."),
+  claims: Schema.Array(
+    Schema.Struct({
+      voucher: Schema.Struct({ channel: ChannelConfig, maxClaimableAmount: units("The signed ceiling.") }),
+      signature,
+      totalClaimed: units("What is claimed in all.")
+    })
+  ),
+  refundAuthorizerSignature: signature,
+  claimAuthorizerSignature: Schema.optionalKey(signature)
+}).annotate({ identifier: "BatchRefund" })
+
+export const Decided = Schema.Struct({
+  status: Schema.Literals(["reserved", "charged", "missing", "busy", "stale", "exceeded", "released", "synced", "set"]),
+  channel: Schema.optionalKey(ChannelRecord)
+}).annotate({ identifier: "BatchDecision" })
+
+export const Channels = Schema.Struct({
+  channels: Schema.Array(ChannelRecord),
+  /** Where the next page begins; absent on the last. */
+  after: Schema.optionalKey(channelId)
+}).annotate({ identifier: "BatchChannels" })

@@ -1,0 +1,192 @@
+// Claims and settles of the claimer, in SQL: recorded with their whole payload before they are submitted, so that a
+// crash between the two, or a lost answer, submits the same again, which is one transaction. A channel is in one claim
+// at a time.
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { ChannelRecord } from "./ChannelWire.ts"
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export interface OpenClaim {
+  readonly id: bigint
+  readonly principal: string
+  readonly network: string
+  readonly kind: "claim" | "settle"
+  readonly receiver: string
+  readonly token: string
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly attempts: number
+}
+
+/** Channels of one seller that are claimed together: one receiver, one token. */
+export interface Group {
+  readonly principal: string
+  readonly receiver: string
+  readonly token: string
+  readonly alone: boolean
+}
+
+/** What decides which channels are due. */
+export interface Due {
+  readonly network: string
+  /** Where a seller has no policy. */
+  readonly claimEverySeconds: number
+}
+
+/** A started withdrawal with something left to claim. */
+export interface Withdrawals {
+  readonly unanswered: number
+  /** Unix seconds at which the first of them may end; null without one. */
+  readonly firstEndsAt: number | null
+}
+
+/** A channel with something to claim, and its newest voucher. */
+export interface Watched {
+  readonly channelId: string
+  readonly principal: string
+  readonly channelConfig: ChannelRecord["channelConfig"]
+  readonly maxClaimableAmount: string
+  readonly signature: string
+  readonly withdrawRequestedAt: number
+}
+
+/** Channels in one page of `watched`. */
+export const watchedMax = 500
+/** Groups that one turn records claims of. */
+const groupsMax = 100
+/** Claims that one turn submits. */
+const submitsMax = 100
+/** How long a channel whose claim failed is left alone: times the attempts of that claim, to ten at most. */
+const failedPauseSeconds = 60
+
+export class Claims extends Context.Service<
+  Claims,
+  {
+    readonly due: (due: Due) => Sql<ReadonlyArray<Group>>
+    /** Records a claim of at most `claimsMax` channels of a group; the number of channels, 0 when none is left. */
+    readonly record: (due: Due, group: Group, claimsMax: number) => Sql<number>
+    /** The oldest first. */
+    readonly open: (network: string) => Sql<ReadonlyArray<OpenClaim>>
+    readonly settled: (claim: OpenClaim, transaction: string) => Sql<void>
+    /** Frees its channels: to be claimed one by one where there were several, later where there was one. */
+    readonly failed: (claim: OpenClaim, reason: string) => Sql<void>
+    readonly attempted: (claim: OpenClaim) => Sql<void>
+    /** Channels that are watched for withdrawals: at most `watchedMax` by id, after `after`. */
+    readonly watched: (network: string, after: string) => Sql<ReadonlyArray<Watched>>
+    /** Stores a withdrawal that the ledger shows, or its end. */
+    readonly seen: (network: string, channelId: string, withdrawRequestedAt: number) => Sql<void>
+    readonly withdrawals: (network: string) => Sql<Withdrawals>
+    readonly forget: (keepMillis: number) => Sql<number>
+  }
+>()("tollkeeper/batch-store/Claims") {
+  static readonly layer = Layer.effect(
+    Claims,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      return Claims.of({
+        ...makeRecording(sql),
+        ...makeEnding(sql),
+        open: (network) =>
+          sql<OpenClaim>`select id, principal, network, kind, receiver, token, payload, attempts from batch_store_claims
+            where state = 'open' and network = ${network} order by id limit ${submitsMax}`,
+        watched: (network, after) =>
+          sql<Watched>`select distinct on (channel_id) channel_id as "channelId", principal, config as "channelConfig",
+              signed_max::text as "maxClaimableAmount", signature,
+              withdraw_requested_at::float8 as "withdrawRequestedAt"
+            from batch_store_channels where network = ${network} and charged > total_claimed and channel_id > ${after}
+            order by channel_id, signed_max desc limit ${watchedMax}`,
+        seen: (network, channelId, withdrawRequestedAt) =>
+          Effect.asVoid(sql`update batch_store_channels set withdraw_requested_at = ${withdrawRequestedAt}
+            where network = ${network} and channel_id = ${channelId}
+              and withdraw_requested_at <> ${withdrawRequestedAt}`),
+        withdrawals: (network) =>
+          Effect.map(
+            sql<Withdrawals>`select count(*)::int as unanswered,
+                min(withdraw_requested_at + withdraw_delay)::float8 as "firstEndsAt"
+              from batch_store_channels
+              where network = ${network} and withdraw_requested_at > 0 and charged > total_claimed`,
+            ([row]) => row!
+          ),
+        forget: (keepMillis) =>
+          Effect.map(
+            sql`delete from batch_store_claims where state <> 'open'
+              and ended_at < clock_timestamp() - ${keepMillis} * interval '1 millisecond' returning 1`,
+            ({ length }) => length
+          )
+      })
+    })
+  )
+}
+
+const makeRecording = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "due" | "record"> => {
+  const claimable = ({ network }: Due) => sql`c.network = ${network} and c.claim is null and c.delegated
+    and c.charged > c.total_claimed
+    and (c.claim_after is null or c.claim_after <= clock_timestamp())`
+  return {
+    due: (due) =>
+      sql<Group>`select c.principal, c.receiver, c.token, c.claim_alone as alone from batch_store_channels c
+        left join batch_store_policies p
+          on p.principal = c.principal and p.network = c.network and p.token = c.token
+        where ${claimable(due)} and (c.withdraw_requested_at > 0 or c.charged - c.total_claimed >= p.claim_at
+          or c.unclaimed_since <= clock_timestamp()
+            - make_interval(secs => coalesce(p.claim_every_seconds, ${due.claimEverySeconds})::float8))
+        group by 1, 2, 3, 4 order by bool_or(c.withdraw_requested_at > 0) desc limit ${groupsMax}`,
+    record: (due, { alone, principal, receiver, token }, claimsMax) =>
+      Effect.map(
+        sql`with chosen as (
+            select c.principal, c.network, c.channel_id, jsonb_build_object(
+              'voucher', jsonb_build_object('channel', c.config, 'maxClaimableAmount', c.signed_max::text),
+              'signature', c.signature, 'totalClaimed', c.charged::text) as claim
+            from batch_store_channels c where ${claimable(due)} and c.principal = ${principal}
+              and c.receiver = ${receiver} and c.token = ${token} and c.claim_alone = ${alone}
+            order by c.withdraw_requested_at = 0, c.channel_id limit ${alone ? 1 : claimsMax} for update skip locked),
+          recorded as (
+            insert into batch_store_claims (principal, network, kind, receiver, token, payload)
+            select ${principal}, ${due.network}, 'claim', ${receiver}, ${token},
+              jsonb_build_object('type', 'claim', 'claims', jsonb_agg(claim order by channel_id))
+            from chosen having count(*) > 0 returning id)
+          update batch_store_channels c set claim = recorded.id from recorded, chosen
+          where c.principal = chosen.principal and c.network = chosen.network and c.channel_id = chosen.channel_id
+          returning 1`,
+        ({ length }) => length
+      )
+  }
+}
+
+const makeEnding = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "settled" | "failed" | "attempted"> => {
+  const ended = (id: bigint, state: "settled" | "failed", reason: string | null, transaction: string | null) =>
+    sql`update batch_store_claims set state = ${state}, reason = ${reason}::text, transaction = ${transaction}::text,
+      ended_at = clock_timestamp() where id = ${id} and state = 'open' returning 1`
+  return {
+    settled: ({ id, kind, network, payload, principal, receiver, token }, transaction) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          if ((yield* ended(id, "settled", null, transaction)).length === 0 || kind === "settle") return
+          yield* sql`update batch_store_channels c set claim = null, claim_alone = false, claim_after = null,
+              total_claimed = greatest(c.total_claimed, t.total),
+              unclaimed_since = case when c.charged > greatest(c.total_claimed, t.total) then clock_timestamp() end
+            from (select e->'voucher'->'channel' as config, (e->>'totalClaimed')::numeric as total
+              from jsonb_array_elements(${JSON.stringify(payload["claims"])}::jsonb) e) t
+            where c.claim = ${id} and c.config = t.config`
+          yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
+            select ${principal}, ${network}, 'settle', ${receiver}, ${token},
+              ${JSON.stringify({ type: "settle", receiver, token })}::jsonb
+            where not exists (select 1 from batch_store_claims where state = 'open' and kind = 'settle'
+              and network = ${network} and receiver = ${receiver} and token = ${token} and attempts = 0)`
+        })
+      ),
+    failed: ({ attempts, id }, reason) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          if ((yield* ended(id, "failed", reason, null)).length === 0) return
+          yield* sql`update batch_store_channels c set claim = null, claim_alone = true,
+              claim_after = case when n.number > 1 then null else clock_timestamp()
+                + make_interval(secs => ${failedPauseSeconds * Math.min(10, attempts + 1)}::float8) end
+            from (select count(*) as number from batch_store_channels where claim = ${id}) n
+            where c.claim = ${id}`
+        })
+      ),
+    attempted: ({ id }) =>
+      Effect.asVoid(sql`update batch_store_claims set attempts = attempts + 1 where id = ${id} and state = 'open'`)
+  }
+}

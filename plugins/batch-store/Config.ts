@@ -1,0 +1,92 @@
+// Settings of the channel store and its claimer. A seller's own policy, set over HTTP, comes before the defaults here.
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { flag, integer, section, text } from "../../kernel/config/Setting.ts"
+import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
+
+/** Characters of the authorizers' secret, at least. */
+const secretBytesMin = 32
+
+const batchStore = section("batch_store", "Payment channels of sellers that keep no state, and their claims.", {
+  allow_keyless: flag({
+    default: false,
+    doc: "Serve callers without a key, who then share their channels: for one machine."
+  }),
+  authorizer_secret_env: text({
+    default: "BATCH_AUTHORIZER_SECRET",
+    doc:
+      "Environment variable with a secret of 32 characters or more, from which each seller's authorizer key derives; " +
+      "unset, nothing is claimed for sellers."
+  }),
+  reservation_max_seconds: integer({
+    default: 600,
+    min: 5,
+    max: 3_600,
+    unit: "s",
+    doc: "The longest time that a request reserves a channel."
+  }),
+  claim_every_seconds: integer({
+    default: 3_600,
+    min: 1,
+    max: 2_592_000,
+    unit: "s",
+    doc: "What is charged is claimed after this time, where a seller has no policy."
+  }),
+  claims_per_transaction: integer({
+    default: 40,
+    min: 1,
+    max: 200,
+    doc: "Channels claimed by one transaction, at most; fewer where the ledger's limits ask for it."
+  }),
+  poll_seconds: integer({
+    default: 5,
+    min: 1,
+    max: 300,
+    unit: "s",
+    doc: "How often due claims and started withdrawals are checked."
+  }),
+  keep_days: integer({
+    default: 30,
+    min: 1,
+    max: 3_650,
+    unit: "days",
+    doc: "How long charges are kept for repeated requests, and ended claims for reading."
+  })
+})
+
+export interface ConfigValues {
+  /** From which each seller's authorizer key derives; None: the store signs nothing. */
+  readonly authorizerSecret: Option.Option<Redacted.Redacted>
+  readonly allowKeyless: boolean
+  readonly reservationMaxSeconds: number
+  readonly claimEverySeconds: number
+  readonly claimsMax: number
+  readonly pollSeconds: number
+  readonly keepMillis: number
+}
+
+export const declared = [batchStore]
+
+export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/batch-store/Config") {
+  static readonly layer = Layer.effect(
+    Config,
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const values = yield* settings.section(batchStore)
+      const authorizerSecret = settings.secret(values.authorizer_secret_env)
+      if (Option.exists(authorizerSecret, (secret) => Redacted.value(secret).length < secretBytesMin))
+        return yield* new SettingsRefused({
+          path: "batch_store.authorizer_secret_env",
+          message: `its variable has fewer than ${secretBytesMin} characters`
+        })
+      return Config.of({
+        authorizerSecret,
+        allowKeyless: values.allow_keyless,
+        reservationMaxSeconds: values.reservation_max_seconds,
+        claimEverySeconds: values.claim_every_seconds,
+        claimsMax: values.claims_per_transaction,
+        pollSeconds: values.poll_seconds,
+        keepMillis: values.keep_days * 86_400_000
+      })
+    })
+  )
+}

@@ -1,0 +1,211 @@
+// Channels of sellers, in SQL. Each decision (reserve, charge, release) is one statement over one row, so it is atomic
+// over the replicas of a facilitator and the instances of a seller; a second statement only reads why nothing changed.
+// A request is identified by its payment identifier: repeated, it gets the same answer and changes nothing. A
+// reservation that expired stays valid until another request takes the channel.
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { ChannelRecord, LedgerState, Reserve, Charge } from "./ChannelWire.ts"
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+/** Whose channel on which network. */
+export interface Place {
+  readonly principal: string
+  readonly network: string
+}
+
+export interface ReserveOptions {
+  readonly ttlSeconds: number
+  /** The store's key is the receiver's authorizer: its claimer claims the channel. */
+  readonly delegated: boolean
+}
+
+export interface Reserved {
+  readonly status: "reserved" | "charged" | "busy" | "stale"
+  readonly channel: ChannelRecord
+}
+
+export interface Charged {
+  readonly status: "charged" | "missing" | "busy" | "exceeded"
+  readonly channel: ChannelRecord | undefined
+}
+
+export interface Policy {
+  readonly claimEverySeconds: number
+  readonly claimAt: string | undefined
+}
+
+/** Channels in one page of `list`. */
+export const pageMax = 200
+
+export class StoredChannels extends Context.Service<
+  StoredChannels,
+  {
+    readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
+    readonly charge: (place: Place, asked: Charge) => Sql<Charged>
+    /** Whether the request had the channel. */
+    readonly release: (place: Place, channelId: string, payment: string) => Sql<boolean>
+    /** Stores what the ledger shows; gives the request's reservation back. None for an unknown channel. */
+    readonly sync: (
+      place: Place,
+      channelId: string,
+      state: LedgerState,
+      payment: string | undefined
+    ) => Sql<ChannelRecord | undefined>
+    readonly get: (place: Place, channelId: string) => Sql<ChannelRecord | undefined>
+    /** At most `pageMax` by id, after `after`. */
+    readonly list: (place: Place, after: string) => Sql<ReadonlyArray<ChannelRecord>>
+    readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<void>
+    /** Deletes charges of that age; returns their number. */
+    readonly forget: (keepMillis: number) => Sql<number>
+  }
+>()("tollkeeper/batch-store/StoredChannels") {
+  static readonly layer = Layer.effect(
+    StoredChannels,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const decisions = makeDecisions(sql)
+      const { columns, of } = decisions
+      return StoredChannels.of({
+        ...decisions,
+        release: (place, channelId, payment) =>
+          Effect.map(
+            sql`update batch_store_channels c set pending_payment = null, pending_max = null,
+                pending_signature = null, pending_until = null
+              where ${of(place, channelId)} and pending_payment = ${payment} returning 1`,
+            ({ length }) => length === 1
+          ),
+        list: ({ network, principal }, after) =>
+          sql<ChannelRecord>`select ${columns} from batch_store_channels c
+            where principal = ${principal} and network = ${network} and channel_id > ${after}
+            order by channel_id limit ${pageMax}`,
+        setPolicy: ({ network, principal }, token, { claimAt, claimEverySeconds }) =>
+          Effect.asVoid(sql`insert into batch_store_policies (principal, network, token, claim_every_seconds, claim_at)
+            values (${principal}, ${network}, ${token}, ${claimEverySeconds}, ${claimAt ?? null}::numeric)
+            on conflict (principal, network, token) do update
+            set claim_every_seconds = excluded.claim_every_seconds, claim_at = excluded.claim_at`),
+        forget: (keepMillis) =>
+          Effect.map(
+            sql`delete from batch_store_charges
+              where charged_at < clock_timestamp() - ${keepMillis} * interval '1 millisecond' returning 1`,
+            ({ length }) => length
+          )
+      })
+    })
+  )
+}
+
+const makeDecisions = (sql: SqlClient.SqlClient) => {
+  /** The record as the official packages have it. */
+  const columns = sql`c.channel_id as "channelId", c.config as "channelConfig", c.charged::text as
+    "chargedCumulativeAmount", c.signed_max::text as "signedMaxClaimable", c.signature, c.balance::text as balance,
+    c.total_claimed::text as "totalClaimed", c.withdraw_requested_at::float8 as "withdrawRequestedAt",
+    c.refund_nonce::float8 as "refundNonce",
+    (extract(epoch from c.synced_at) * 1000)::float8 as "onchainSyncedAt",
+    (extract(epoch from c.requested_at) * 1000)::float8 as "lastRequestTimestamp",
+    case when c.pending_until > clock_timestamp() then jsonb_build_object('pendingId', c.pending_payment,
+      'signedMaxClaimable', c.pending_max::text, 'expiresAt', floor(extract(epoch from c.pending_until) * 1000))
+      end as "pendingRequest"`
+  const of = ({ network, principal }: Place, channelId: string) =>
+    sql`c.principal = ${principal} and c.network = ${network} and c.channel_id = ${channelId}`
+  const wasCharged = ({ network, principal }: Place, channelId: string, payment: string) =>
+    sql`exists (select 1 from batch_store_charges d where d.principal = ${principal} and d.network = ${network}
+      and d.channel_id = ${channelId} and d.payment = ${payment})`
+
+  const get = (place: Place, channelId: string) =>
+    Effect.map(
+      sql<ChannelRecord>`select ${columns} from batch_store_channels c where ${of(place, channelId)}`,
+      ([channel]) => channel
+    )
+
+  /** Why a decision changed nothing. */
+  const read = (place: Place, channelId: string, payment: string) =>
+    Effect.map(
+      sql<ChannelRecord & { readonly isCharged: boolean }>`select ${columns},
+          ${wasCharged(place, channelId, payment)} as "isCharged"
+        from batch_store_channels c where ${of(place, channelId)}`,
+      ([row]) => {
+        if (row === undefined) return undefined
+        const { isCharged, ...channel } = row
+        return { isCharged, channel }
+      }
+    )
+
+  /** The ledger's state, where it came with the request. */
+  const stateOf = (state: LedgerState | undefined) =>
+    state === undefined
+      ? sql`synced_at = c.synced_at`
+      : sql`balance = ${state.balance}::numeric, total_claimed = ${state.totalClaimed}::numeric,
+          withdraw_requested_at = ${state.withdrawRequestedAt}, refund_nonce = ${state.refundNonce}::numeric,
+          synced_at = clock_timestamp()`
+
+  const reserve = Effect.fnUntraced(function* (
+    place: Place,
+    asked: Reserve,
+    options: ReserveOptions
+  ): Effect.fn.Return<Reserved, SqlError.SqlError> {
+    const { channelConfig, payment, price, state, voucher } = asked
+    const { channelId, maxClaimableAmount: max, signature } = voucher
+    const { receiver, token, withdrawDelay } = channelConfig
+    const ledger = state ?? { balance: "0", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+    const [reserved] = yield* sql<ChannelRecord>`insert into batch_store_channels as c (principal, network, channel_id,
+        config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
+        withdraw_requested_at, refund_nonce, synced_at, pending_payment, pending_max, pending_signature, pending_until)
+      select ${place.principal}, ${place.network}, ${channelId}, ${JSON.stringify(channelConfig)}::jsonb, ${receiver},
+        ${token}, ${withdrawDelay}, ${options.delegated}, greatest(${max}::numeric - ${price}::numeric, 0), ${max}::numeric, ${signature},
+        ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
+        ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
+        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8)
+      where not ${wasCharged(place, channelId, payment)}
+      on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
+        pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
+        pending_until = excluded.pending_until, requested_at = clock_timestamp(), ${stateOf(state)}
+      where c.charged + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
+        or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
+      returning ${columns}`
+    if (reserved !== undefined) return { status: "reserved", channel: reserved }
+    const found = yield* read(place, channelId, payment)
+    // Deleted in between: the request may come again.
+    if (found === undefined) return yield* reserve(place, asked, options)
+    const { channel, isCharged } = found
+    if (isCharged) return { status: "charged", channel }
+    const isBase = BigInt(channel.chargedCumulativeAmount) + BigInt(price) === BigInt(max)
+    return { status: isBase ? "busy" : "stale", channel }
+  })
+
+  const charge = Effect.fnUntraced(function* (
+    place: Place,
+    { amount, channelId, payment, state }: Charge
+  ): Effect.fn.Return<Charged, SqlError.SqlError> {
+    const [charged] = yield* sql<ChannelRecord>`with charged as (
+        update batch_store_channels as c set charged = c.charged + ${amount}::numeric, signed_max = c.pending_max,
+          signature = c.pending_signature, pending_payment = null, pending_max = null, pending_signature = null,
+          pending_until = null, requested_at = clock_timestamp(), ${stateOf(state)},
+          unclaimed_since = case when c.charged + ${amount}::numeric > c.total_claimed
+            then coalesce(c.unclaimed_since, clock_timestamp()) end
+        where ${of(place, channelId)} and c.pending_payment = ${payment}
+          and c.charged + ${amount}::numeric <= c.pending_max and not ${wasCharged(place, channelId, payment)}
+        returning c.*), noted as (
+        insert into batch_store_charges (principal, network, channel_id, payment, amount, charged)
+          select principal, network, channel_id, ${payment}, ${amount}::numeric, charged from charged)
+      select ${columns} from charged c`
+    if (charged !== undefined) return { status: "charged", channel: charged }
+    const found = yield* read(place, channelId, payment)
+    if (found === undefined) return { status: "missing", channel: undefined }
+    if (found.isCharged) return { status: "charged", channel: found.channel }
+    const isOwn = found.channel.pendingRequest?.pendingId === payment
+    return { status: isOwn ? "exceeded" : "busy", channel: found.channel }
+  })
+
+  const sync = (place: Place, channelId: string, state: LedgerState, payment: string | undefined) =>
+    Effect.map(
+      sql<ChannelRecord>`update batch_store_channels c set ${stateOf(state)},
+          unclaimed_since = case when c.charged > ${state.totalClaimed}::numeric then c.unclaimed_since end,
+          pending_until = case when pending_payment = ${payment ?? null}::text then null else pending_until end,
+          pending_payment = case when pending_payment = ${payment ?? null}::text then null else pending_payment end
+        where ${of(place, channelId)} returning ${columns}`,
+      ([channel]) => channel
+    )
+
+  return { columns, of, get, reserve, charge, sync }
+}

@@ -1,0 +1,211 @@
+// The routes below /batch/v1: a seller's key reserves, charges and releases its channels, stores what the ledger shows,
+// reads its records and sets its policy of claims. Every answer that decided something has status 200 and names the
+// decision; a body of another form is a 400 that says what is wrong.
+import { Effect, Option, Schema } from "effect"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { readNetwork } from "../../kernel/Dialect.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { parseJson } from "../../kernel/http/BoundedJson.ts"
+import { Authentication } from "../../kernel/http/Authentication.ts"
+import { json } from "../../kernel/http/httpMiddleware.ts"
+import { readBody } from "../../kernel/http/readBody.ts"
+import { Config } from "./Config.ts"
+import { Authorizer } from "./Authorizer.ts"
+import {
+  type AuthorizerAnswer,
+  Authorizing,
+  type Channels,
+  Charge,
+  type Decided,
+  Policy,
+  Read,
+  Refund,
+  type RefundAnswer,
+  Release,
+  Reserve,
+  Sync
+} from "./ChannelWire.ts"
+import { pageMax, type Place, StoredChannels } from "./StoredChannels.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = ReturnType<typeof json>
+
+const bodyBytesMax = 16_384
+/** A shorter reservation could expire before the request is answered. */
+const reservationMinSeconds = 5
+
+const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+const notFound = json({ error: "not_found" }, { status: 404 })
+const conflict = (detail: string) => json({ error: "conflict", details: [detail] }, { status: 409 })
+const unsigned = json(
+  {
+    error: "forbidden",
+    details: ["The store has no authorizer's secret, so it signs no claims and refunds. Set BATCH_AUTHORIZER_SECRET."]
+  },
+  { status: 403 }
+)
+const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
+const keyless = json(
+  {
+    error: "forbidden",
+    details: ["Channels belong to a key, and no API keys are configured. Set FACILITATOR_API_KEYS."]
+  },
+  { status: 403 }
+)
+
+/** The message of a decoding failure, bounded: where, and what is required. */
+const issueOf = (error: { readonly message: string }): string => error.message.replaceAll(/\s+/gu, " ").slice(0, 300)
+
+const decided = (answer: typeof Decided.Type): Response => json(answer)
+
+/** Reads, authenticates and decodes a request, then answers it. */
+const makeKeyed = Effect.gen(function* () {
+  const callers = yield* Authentication
+  const config = yield* Config
+  const network = yield* Network
+
+  return <S extends Schema.Codec<{ readonly network: string }, any>, E>(
+    schema: S,
+    answer: (place: Place, body: S["Type"]) => Effect.Effect<Response, E>
+  ) => {
+    const decode = Schema.decodeUnknownEffect(schema)
+    return (request: Request) =>
+      Effect.gen(function* () {
+        const caller = callers.authenticate(request)
+        if (Option.isNone(caller)) return unauthorized
+        if (!caller.value.keyed && !config.allowKeyless) return keyless
+        const parsed = yield* Effect.result(
+          Effect.flatMap(readBody(request, bodyBytesMax), (bytes) => parseJson(bytes))
+        )
+        if (parsed._tag === "Failure") return invalid(parsed.failure.message)
+        const body = yield* Effect.result(decode(parsed.success))
+        if (body._tag === "Failure") return invalid(issueOf(body.failure))
+        const sent = Option.getOrUndefined(readNetwork(body.success.network))
+        if (sent?.network !== network.id) return invalid("network: not served here")
+        return yield* answer({ principal: caller.value.owner, network: network.id }, body.success)
+      }).pipe(
+        Effect.catch((error) => Effect.as(Effect.logError("the channel store did not answer a request", error), away))
+      )
+  }
+})
+
+/** Signs the refund of what a request has reserved: what is charged is claimed with it. */
+const makeRefund = Effect.gen(function* () {
+  const authorizer = yield* Authorizer
+  const channels = yield* StoredChannels
+
+  return Effect.fnUntraced(function* (place: Place, { amount, channelId, payment, voucher }: typeof Refund.Type) {
+    const channel = yield* channels.get(place, channelId)
+    if (channel === undefined) return notFound
+    if (channel.pendingRequest?.pendingId !== payment) return conflict("the request has not reserved the channel")
+    const { balance, channelConfig, chargedCumulativeAmount, refundNonce, totalClaimed } = channel
+    if (voucher.maxClaimableAmount !== chargedCumulativeAmount)
+      return conflict("the voucher is not of what was charged")
+    const left = BigInt(balance) - BigInt(chargedCumulativeAmount)
+    if (left <= 0n) return conflict("nothing is left to refund")
+    const asked = amount === undefined || BigInt(amount) > left ? left : BigInt(amount)
+    if (asked === 0n) return invalid("amount: above zero")
+    const { maxClaimableAmount, signature } = voucher
+    const claims =
+      BigInt(chargedCumulativeAmount) > BigInt(totalClaimed)
+        ? [
+            {
+              voucher: { channel: channelConfig, maxClaimableAmount },
+              signature,
+              totalClaimed: chargedCumulativeAmount
+            }
+          ]
+        : []
+    const refundAuthorizerSignature = authorizer.refund(place.principal, channelId, asked, BigInt(refundNonce))
+    const signed = yield* authorizer.signed(place.principal, { type: "claim", claims })
+    if (refundAuthorizerSignature === undefined || signed === undefined) return unsigned
+    return json({
+      amount: String(asked),
+      refundNonce: String(refundNonce),
+      claims,
+      refundAuthorizerSignature,
+      ...(claims.length === 0 ? {} : { claimAuthorizerSignature: String(signed["claimAuthorizerSignature"]) })
+    } satisfies typeof RefundAnswer.Type)
+  })
+})
+
+export const addChannelRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const config = yield* Config
+  const channels = yield* StoredChannels
+  const authorizer = yield* Authorizer
+  const keyed = yield* makeKeyed
+  const refund = yield* makeRefund
+
+  const add = (path: string, handler: (request: Request) => Effect.Effect<Response, never, any>) =>
+    router.add("POST", `/batch/v1/${path}` as HttpRouter.PathInput, handler)
+
+  yield* add(
+    "channels/reserve",
+    keyed(Reserve, (place, { network: _, ttlSeconds, ...asked }) =>
+      Effect.map(
+        channels.reserve(place, asked, {
+          ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+          delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
+        }),
+        decided
+      )
+    )
+  )
+  yield* add(
+    "channels/charge",
+    keyed(Charge, (place, { network: _, ...asked }) =>
+      Effect.map(channels.charge(place, asked), ({ channel, status }) =>
+        decided({ status, ...(channel === undefined ? {} : { channel }) })
+      )
+    )
+  )
+  yield* add(
+    "channels/release",
+    keyed(Release, (place, { channelId, payment }) =>
+      Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))
+    )
+  )
+  yield* add(
+    "channels/sync",
+    keyed(Sync, (place, { channelId, payment, state }) =>
+      Effect.map(channels.sync(place, channelId, state, payment), (channel) =>
+        channel === undefined ? notFound : decided({ status: "synced", channel })
+      )
+    )
+  )
+  yield* add(
+    "channels/read",
+    keyed(Read, (place, { after, channelId }) =>
+      Effect.map(
+        channelId === undefined
+          ? channels.list(place, after ?? "")
+          : Effect.map(channels.get(place, channelId), (one) => (one === undefined ? [] : [one])),
+        (found) =>
+          json({
+            channels: found,
+            ...(found.length === pageMax ? { after: found.at(-1)!.channelId } : {})
+          } satisfies typeof Channels.Type)
+      )
+    )
+  )
+  yield* add("channels/refund", keyed(Refund, refund))
+  yield* add(
+    "authorizer",
+    keyed(Authorizing, ({ principal }) =>
+      Effect.sync(() => {
+        const receiverAuthorizer = authorizer.of(principal)
+        return receiverAuthorizer === undefined
+          ? unsigned
+          : json({ receiverAuthorizer } satisfies typeof AuthorizerAnswer.Type)
+      })
+    )
+  )
+  yield* add(
+    "policy",
+    keyed(Policy, (place, { claimAt, claimEverySeconds, token }) =>
+      Effect.as(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), decided({ status: "set" }))
+    )
+  )
+})

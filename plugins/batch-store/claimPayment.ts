@@ -1,0 +1,60 @@
+// What the claimer hands to the facilitator: a payment of `batch-settlement` as a seller would send it, under the
+// seller's own principal, so that budgets, records and receipts are the same. Its identifier is that of the recorded
+// claim: submitted again, it has the same answer.
+import { Option } from "effect"
+import { Hex } from "effect/encoding"
+import type { NetworkId } from "../../kernel/config/Network.ts"
+import type { Payment, Terms } from "../../kernel/payment/Payment.ts"
+import { canonicalJson } from "../../kernel/payment/wire/canonicalJson.ts"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+
+export const batchScheme = "batch-settlement"
+
+/** How long a claim's transaction may take to be in a ledger. */
+const timeoutSeconds = 60
+
+export interface Submission {
+  readonly principal: string
+  readonly network: NetworkId
+  readonly receiver: string
+  readonly token: string
+  readonly payload: Readonly<Record<string, unknown>>
+  /** Identity over restarts; none for a verification. */
+  readonly identifier?: string
+  /** The price that a voucher is verified for, atomic units. */
+  readonly amount?: bigint
+  readonly extra?: Readonly<Record<string, unknown>>
+}
+
+export const claimPayment = (crypto: Crypto["Service"], submission: Submission): Payment => {
+  const { amount = 0n, extra = {}, identifier, network, payload, principal, receiver, token } = submission
+  const terms: Terms = {
+    scheme: batchScheme,
+    network,
+    asset: token,
+    amount: Option.some(amount),
+    amountText: String(amount),
+    payTo: receiver,
+    maxTimeoutSeconds: timeoutSeconds,
+    extra
+  }
+  const fingerprintFor = (required: bigint) =>
+    Hex.encode(
+      crypto.sha256(
+        new TextEncoder().encode(canonicalJson({ network, payload, receiver, required: String(required), token }))
+      )
+    )
+  return {
+    dialect: "ledger",
+    principal: { owner: principal, source: principal, keyed: principal.startsWith("key:") },
+    requirements: terms,
+    accepted: terms,
+    payload,
+    resourceUrl: Option.none(),
+    resource: {},
+    extensions: new Map(),
+    identifier: Option.fromUndefinedOr(identifier),
+    fingerprint: fingerprintFor(amount),
+    fingerprintFor
+  }
+}

@@ -1,0 +1,134 @@
+// The claimer: claims and settles channels by their sellers' policies, and always before a started withdrawal ends. A
+// turn watches withdrawals, records what is due, and submits what is recorded, through the facilitator's own settle.
+// It holds no state of its own: after a crash the next turn, of any replica, continues from the records. It claims only
+// channels whose receiver's authorizer is the store's key for that seller; a seller with a key of its own claims by
+// itself.
+import { Clock, Duration, Effect, Option } from "effect"
+import { reconciler } from "../../kernel/actor/Actor.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { Health } from "../../kernel/health/Health.ts"
+import { Facilitator } from "../../kernel/payment/Facilitator.ts"
+import { Schemes } from "../../kernel/payment/Scheme.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Leases } from "../../kernel/settlement/Leases.ts"
+import { measure } from "../../kernel/telemetry/Measure.ts"
+import { Authorizer } from "./Authorizer.ts"
+import { claimPayment } from "./claimPayment.ts"
+import { Claims, type Due, type OpenClaim, type Withdrawals } from "./Claims.ts"
+import { Config } from "./Config.ts"
+import { metrics } from "./metrics.ts"
+import { watchWithdrawals } from "./watchWithdrawals.ts"
+
+const lease = Duration.seconds(30)
+/** Claims submitted at one time: each holds a channel account until its outcome. */
+const submittedAtOnce = 4
+
+/** The same authorization was settled before: by a turn whose answer was lost. */
+const settledBefore = new Set(["settle_ledger_already_settled"])
+/** All of it was paid out already. */
+const nothingLeft = /_nothing_to_settle$/
+
+const makeSubmit = Effect.gen(function* () {
+  const claims = yield* Claims
+  const crypto = yield* Crypto
+  const facilitator = yield* Facilitator
+  const network = yield* Network
+  const schemes = yield* Schemes
+  const authorizer = yield* Authorizer
+
+  const count = (claim: OpenClaim, outcome: string) => measure(metrics.claims, 1, { kind: claim.kind, outcome })
+
+  return Effect.fn("BatchClaimer.submit")(function* (claim: OpenClaim) {
+    const identifier = `batch-store-claim-${claim.id}`
+    const payload = yield* authorizer.signed(claim.principal, claim.payload)
+    if (payload === undefined)
+      return yield* Effect.logWarning(`claim ${claim.id} waits: no authorizer's key, or no contract`)
+    const answer = yield* facilitator.settle(
+      claimPayment(crypto, { ...claim, payload, network: network.id, identifier })
+    )
+    switch (answer._tag) {
+      case "Pending":
+        return yield* claims.attempted(claim)
+      case "Settled":
+        yield* claims.settled(claim, answer.transaction)
+        return yield* count(claim, "settled")
+      case "Failed": {
+        const { reason } = answer.refusal
+        if (settledBefore.has(reason) || nothingLeft.test(reason)) {
+          yield* claims.settled(
+            claim,
+            Option.getOrElse(answer.transaction, () => "")
+          )
+          return yield* count(claim, "settled")
+        }
+        // What may pass is tried again as it is.
+        if (schemes.statusOf(reason) >= 500) return yield* claims.attempted(claim)
+        yield* claims.failed(claim, reason)
+        yield* count(claim, "failed")
+        return yield* Effect.logWarning(`the claimer's ${claim.kind} ${claim.id} failed: ${reason}`)
+      }
+    }
+  })
+})
+
+/** Records a claim of every channel that is due. */
+const makeRecordDue = Effect.gen(function* () {
+  const claims = yield* Claims
+  const { claimEverySeconds, claimsMax } = yield* Config
+  const network = yield* Network
+
+  return Effect.gen(function* () {
+    const due: Due = { network: network.id, claimEverySeconds }
+    for (const group of yield* claims.due(due)) {
+      while ((yield* claims.record(due, group, claimsMax)) > 0);
+    }
+  })
+})
+
+/** A withdrawal that is not answered is the operator's to see: what is left of its delay is all the time there is. */
+const reportOf = ({ firstEndsAt, unanswered }: Withdrawals) =>
+  unanswered === 0
+    ? { state: "ready" as const, figures: { withdrawalsUnanswered: 0 } }
+    : {
+        state: "degraded" as const,
+        detail: `${unanswered} started withdrawals with charges not claimed; the first may end at ${new Date(
+          (firstEndsAt ?? 0) * 1_000
+        ).toISOString()}`,
+        figures: { withdrawalsUnanswered: unanswered }
+      }
+
+export const startClaimer = Effect.gen(function* () {
+  const claims = yield* Claims
+  const { keepMillis, pollSeconds } = yield* Config
+  const health = yield* Health
+  const leases = yield* Leases
+  const network = yield* Network
+  const submit = yield* makeSubmit
+  const recordDue = yield* makeRecordDue
+  const watch = yield* watchWithdrawals
+  let withdrawals: Withdrawals = { unanswered: 0, firstEndsAt: null }
+
+  const report = Effect.gen(function* () {
+    withdrawals = yield* claims.withdrawals(network.id)
+    const now = (yield* Clock.currentTimeMillis) / 1_000
+    yield* measure(metrics.unanswered, withdrawals.unanswered)
+    yield* measure(metrics.overdue, Math.max(0, (withdrawals.firstEndsAt ?? now) - now))
+  })
+
+  yield* reconciler({
+    id: "batch-store-claimer",
+    every: Duration.seconds(pollSeconds),
+    turn: Effect.gen(function* () {
+      if (!(yield* leases.hold("batch-store-claimer", lease))) return yield* report
+      yield* watch
+      yield* recordDue
+      yield* Effect.forEach(yield* claims.open(network.id), submit, { concurrency: submittedAtOnce, discard: true })
+      yield* report
+    })
+  })
+  yield* reconciler({ id: "batch-store-forget", every: "1 hour", turn: claims.forget(keepMillis) })
+  yield* health.register(
+    "batch-store",
+    Effect.sync(() => reportOf(withdrawals))
+  )
+})

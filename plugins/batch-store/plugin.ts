@@ -1,0 +1,58 @@
+// A channel store for sellers of `batch-settlement` that keep no state of their own, and a claimer that claims and
+// settles for them. An offer, not a need: a seller with a store of its own uses none of it, and the scheme does not
+// depend on it.
+import { Effect, Layer } from "effect"
+import { reconciler } from "../../kernel/actor/Actor.ts"
+import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
+import { settingsContract } from "../../kernel/config/Settings.ts"
+import { databaseContract } from "../../kernel/database/Database.ts"
+import { httpContract, networkContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
+import { healthContract } from "../../kernel/health/Health.ts"
+import { describe } from "../../kernel/http/OpenApi.ts"
+import { define } from "../../kernel/plugin/Plugin.ts"
+import { Authorizer } from "./Authorizer.ts"
+import { addChannelRoutes } from "./channelRoutes.ts"
+import { startClaimer } from "./claimer.ts"
+import { Claims } from "./Claims.ts"
+import { Config, declared } from "./Config.ts"
+import { described } from "./description.ts"
+import { StoredChannels } from "./StoredChannels.ts"
+
+const started = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { keepMillis } = yield* Config
+    const channels = yield* StoredChannels
+    yield* addChannelRoutes
+    yield* startClaimer
+    yield* reconciler({
+      id: "batch-store-forget-charges",
+      every: "1 hour",
+      turn: Effect.asVoid(channels.forget(keepMillis))
+    })
+  })
+)
+
+export const plugin = define({
+  id: "batch-store",
+  summary: "Payment channels for sellers of batch-settlement without a store, claimed by their policy.",
+  boot: "required",
+  needs: [
+    settingsContract,
+    supervisorContract,
+    healthContract,
+    networkContract,
+    httpContract,
+    databaseContract,
+    settlementContract,
+    paymentContract
+  ],
+  migrations: "folder",
+  settings: declared,
+  layer: Layer.merge(started, describe(described)).pipe(
+    Layer.provide(
+      Layer.mergeAll(Authorizer.layer, StoredChannels.layer, Claims.layer).pipe(Layer.provideMerge(Config.layer))
+    )
+  )
+})
+
+export { metrics } from "./metrics.ts"

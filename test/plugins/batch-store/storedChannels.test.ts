@@ -1,0 +1,186 @@
+// A seller's channels in SQL: what is reserved and charged once, also when instances race and requests come again, and
+// what the claimer records of it.
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { describe } from "vitest"
+import { Claims } from "../../../plugins/batch-store/Claims.ts"
+import type { Reserve } from "../../../plugins/batch-store/ChannelWire.ts"
+import { type Place, StoredChannels } from "../../../plugins/batch-store/StoredChannels.ts"
+import { databaseKinds, databaseLayer } from "../../support/databases.ts"
+
+const channelConfig = {
+  payer: "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ",
+  payerAuthorizer: "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ",
+  receiver: "GBRPYHIL2CI3FNQ4BXLFMNDLFJUNPU2HY3ZMFSHONUCEOASW7QC7OX2H",
+  receiverAuthorizer: "GBRPYHIL2CI3FNQ4BXLFMNDLFJUNPU2HY3ZMFSHONUCEOASW7QC7OX2H",
+  token: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+  withdrawDelay: 900,
+  salt: "00".repeat(32)
+}
+const state = { balance: "10000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+const network = "ledger:testnet"
+let number = 0
+const newId = () => (++number).toString(16).padStart(64, "0")
+const payment = (name: string) => name.padEnd(16, "-")
+
+const asked = (channelId: string, name: string, max: bigint, price = 100n): Reserve => ({
+  channelConfig,
+  payment: payment(name),
+  price: String(price),
+  state,
+  voucher: { channelId, maxClaimableAmount: String(max), signature: "ab".repeat(64) }
+})
+const options = { ttlSeconds: 60, delegated: true }
+const shop: Place = { principal: "key:shop", network }
+
+const services = (kind: (typeof databaseKinds)[number]) =>
+  Layer.mergeAll(StoredChannels.layer, Claims.layer).pipe(
+    Layer.provideMerge(databaseLayer(kind, ["kernel", "batch-store"]))
+  )
+
+/** Reserves and charges the whole price. */
+const pay = Effect.fnUntraced(function* (place: Place, channelId: string, name: string, max: bigint, amount = 100n) {
+  const channels = yield* StoredChannels
+  const { status } = yield* channels.reserve(place, asked(channelId, name, max), options)
+  const charged = yield* channels.charge(place, { payment: payment(name), channelId, amount: String(amount) })
+  return { reserved: status, charged: charged.status, total: charged.channel?.chargedCumulativeAmount }
+})
+
+for (const kind of databaseKinds) {
+  describe(`the channel store on ${kind}`, () =>
+    layer(services(kind))((it) => {
+      it.effect("charges less than the price, and the next voucher builds on what was charged", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const id = newId()
+          expect(yield* pay(shop, id, "first", 100n, 30n)).toEqual({
+            reserved: "reserved",
+            charged: "charged",
+            total: "30"
+          })
+          const signed = yield* channels.reserve(shop, asked(id, "second", 200n), options)
+          expect([signed.status, signed.channel.chargedCumulativeAmount]).toEqual(["stale", "30"])
+          expect((yield* pay(shop, id, "third", 130n)).total).toBe("130")
+          const stored = (yield* channels.get(shop, id))!
+          expect(stored).toMatchObject({ signedMaxClaimable: "130", pendingRequest: null, balance: "10000" })
+        })
+      )
+
+      it.effect("gives one voucher to one of eight instances, which charges it once", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const id = newId()
+          const tries = yield* Effect.forEach(
+            Array.from({ length: 8 }, (_, index) => `instance-${index}`),
+            (name) => pay(shop, id, name, 100n),
+            { concurrency: 8 }
+          )
+          expect(tries.filter(({ charged }) => charged === "charged")).toHaveLength(1)
+          expect((yield* channels.get(shop, id))?.chargedCumulativeAmount).toBe("100")
+        })
+      )
+
+      it.effect("answers the same request again, and changes nothing", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const id = newId()
+          yield* pay(shop, id, "again", 100n, 0n)
+          const repeated = yield* Effect.forEach(Array.from({ length: 4 }), () => pay(shop, id, "again", 100n, 0n), {
+            concurrency: 4
+          })
+          expect(new Set(repeated.map(({ reserved }) => reserved))).toEqual(new Set(["charged"]))
+          expect(new Set(repeated.map(({ charged }) => charged))).toEqual(new Set(["charged"]))
+          yield* pay(shop, id, "other", 100n)
+          expect(
+            (yield* channels.charge(shop, { payment: payment("other"), channelId: id, amount: "100" })).status
+          ).toBe("charged")
+          expect((yield* channels.get(shop, id))?.chargedCumulativeAmount).toBe("100")
+        })
+      )
+
+      it.effect("holds a channel until it is released or its reservation expires", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const id = newId()
+          yield* channels.reserve(shop, asked(id, "slow", 100n), options)
+          expect((yield* channels.reserve(shop, asked(id, "next", 100n), options)).status).toBe("busy")
+          expect(yield* channels.release(shop, id, payment("next"))).toBe(false)
+          expect(yield* channels.release(shop, id, payment("slow"))).toBe(true)
+          yield* channels.reserve(shop, asked(id, "short", 100n), { ...options, ttlSeconds: 0 })
+          expect((yield* channels.reserve(shop, asked(id, "next", 100n), options)).status).toBe("reserved")
+          // The one that expired has lost the channel.
+          const late = yield* channels.charge(shop, { payment: payment("short"), channelId: id, amount: "100" })
+          expect(late.status).toBe("busy")
+        })
+      )
+
+      it.effect("never charges above the voucher, an unknown channel, or another seller's", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const id = newId()
+          yield* channels.reserve(shop, asked(id, "much", 100n), options)
+          const charge = { payment: payment("much"), channelId: id, amount: "101" }
+          expect((yield* channels.charge(shop, charge)).status).toBe("exceeded")
+          expect((yield* channels.charge({ ...shop, principal: "key:other" }, charge)).status).toBe("missing")
+          expect((yield* channels.get(shop, id))?.chargedCumulativeAmount).toBe("0")
+        })
+      )
+
+      it.effect("records each channel in one claim, by the seller's policy, and a withdrawal at once", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const claims = yield* Claims
+          const place = { ...shop, principal: `key:claims-${kind}` }
+          const ids = [newId(), newId(), newId()]
+          for (const id of ids) yield* pay(place, id, `of-${id.slice(-4)}`, 100n)
+          const due = { network, claimEverySeconds: 3_600 }
+          const own = Effect.map(claims.due(due), (groups) => groups.filter((one) => one.principal === place.principal))
+          expect(yield* own).toEqual([])
+          yield* claims.seen(network, ids[1]!, 1_700_000_000)
+          const [group] = yield* own
+          expect(group).toMatchObject({ receiver: channelConfig.receiver, alone: false })
+          expect(yield* claims.withdrawals(network)).toEqual({ unanswered: 1, firstEndsAt: 1_700_000_900 })
+          expect(yield* claims.record(due, group!, 2)).toBe(2)
+          expect(yield* claims.record(due, group!, 2)).toBe(1)
+          expect(yield* claims.record(due, group!, 2)).toBe(0)
+          const [first, second] = (yield* claims.open(network)).filter((one) => one.principal === place.principal)
+          expect((first!.payload["claims"] as ReadonlyArray<unknown>)[0]).toEqual(
+            expect.objectContaining({ totalClaimed: "100", signature: "ab".repeat(64) })
+          )
+          yield* claims.settled(first!, "ff".repeat(32))
+          yield* claims.settled(first!, "ff".repeat(32))
+          yield* claims.failed(second!, "invalid_batch_settlement_ledger_claim_simulation_failed")
+          const totals = yield* Effect.forEach(ids, (id) => channels.get(place, id))
+          expect(totals.filter((one) => one?.totalClaimed === "100")).toHaveLength(2)
+          expect((yield* claims.withdrawals(network)).unanswered).toBe(0)
+          const open = (yield* claims.open(network)).filter((one) => one.principal === place.principal)
+          expect(open.map(({ kind }) => kind)).toEqual(["settle"])
+        })
+      )
+
+      it.effect("claims one by one what failed together", () =>
+        Effect.gen(function* () {
+          const claims = yield* Claims
+          const sql = yield* SqlClient.SqlClient
+          const place = { ...shop, principal: `key:failing-${kind}` }
+          for (const name of ["a", "b"]) yield* pay(place, newId(), `failing-${name}`, 100n)
+          yield* sql`update batch_store_channels set unclaimed_since = now() - interval '2 hours'
+            where principal = ${place.principal}`
+          const due = { network, claimEverySeconds: 3_600 }
+          const own = Effect.map(claims.due(due), (groups) => groups.filter((one) => one.principal === place.principal))
+          const [group] = yield* own
+          expect(yield* claims.record(due, group!, 40)).toBe(2)
+          const open = Effect.map(claims.open(network), (all) => all.filter((one) => one.principal === place.principal))
+          yield* claims.failed((yield* open)[0]!, "claim_simulation_failed")
+          const [alone] = yield* own
+          expect(alone!.alone).toBe(true)
+          expect(yield* claims.record(due, alone!, 40)).toBe(1)
+          expect(yield* claims.record(due, alone!, 40)).toBe(1)
+          yield* claims.failed((yield* open)[0]!, "claim_simulation_failed")
+          // It rests before it is tried again.
+          expect(yield* own).toEqual([])
+        })
+      )
+    }))
+}
