@@ -5,9 +5,14 @@
 // their own, by other salts.
 import { Account, Address, authorizeEntry, hash, Keypair, Networks, Operation, rpc } from "@stellar/stellar-sdk"
 import { TransactionBuilder, xdr } from "@stellar/stellar-sdk"
-import { channelKey, channelStateOf, depositArgs, depositTransferArgs } from "../../plugins/x402-batch/batchCalls.ts"
-import { wasmHash } from "../../plugins/x402-batch/contract/batchWasm.ts"
-import { withdrawArgs } from "../../plugins/x402-batch/batchCalls.ts"
+import {
+  batchWasmHash,
+  channelKey,
+  channelStateOf,
+  depositArgs,
+  depositTransferArgs,
+  withdrawArgs
+} from "../../plugins/x402-batch/contract.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
 import type { ChannelConfig } from "./channels.ts"
 import { channelIdIn, contractOf, isVoucherOf, placeOf, type Signer, signerOf, signVoucher } from "./vouchers.ts"
@@ -307,7 +312,7 @@ export class BatchStellarClient {
     if (this.#known.has(contract)) return
     const wasm = await this.#server.getContractWasmByContractId(contract)
     const found = Buffer.from(hash(wasm)).toString("hex")
-    if (found !== (this.#options.wasmHash ?? wasmHash))
+    if (found !== (this.#options.wasmHash ?? batchWasmHash))
       throw new Error(`${contract} has other code than the batch contract that this buyer knows`)
     this.#known.add(contract)
   }

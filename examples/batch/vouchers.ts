@@ -10,7 +10,7 @@ import {
   networkIdOf,
   refundDigest,
   voucherDigest
-} from "../../plugins/x402-batch/batchCodec.ts"
+} from "../../plugins/x402-batch/contract.ts"
 import type { ChannelConfig, Voucher } from "./channels.ts"
 
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex")

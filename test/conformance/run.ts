@@ -1,11 +1,13 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
 // that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
-// `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `mcp`, `agents`, `restart`) for some parts only, and
+// `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `batch`, `mcp`, `agents`, `restart`) for some parts only, and
 // `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which lists no token that
 // lies).
 // Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
+import { batchCases } from "./batchCases.ts"
+import { batchStoreCases } from "./batchStoreCases.ts"
 import { agentCases } from "./agentCases.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
 import { catalogCases } from "./catalogCases.ts"
@@ -13,7 +15,7 @@ import { installMcp, mcpCases, runtimes, sayLeftOut } from "./mcpCases.ts"
 import { leftOut } from "./mcpSuite.ts"
 import { neutralCases } from "./neutralCases.ts"
 import { officialCases } from "./officialCases.ts"
-import type { SetName } from "./officialSet.ts"
+import { installSet, type SetName } from "./officialSet.ts"
 import { makeReport } from "./report.ts"
 import { resendCases } from "./resendCases.ts"
 import { restartCases } from "./restartCases.ts"
@@ -42,6 +44,7 @@ const everything = [
   "malformed",
   "catalog",
   "upto",
+  "batch",
   "mcp",
   "agents",
   "restart"
@@ -60,6 +63,16 @@ const titles = {
 const inMarketOfItsOwn = async (work: (world: World) => Promise<void>): Promise<void> => {
   if (values.url !== undefined) return work(world)
   const own = await startWorld({})
+  return work(own).finally(own.stop)
+}
+
+/** The store's authorizers need a secret, and the cases kill the facilitator and set its ledger's clock ahead. */
+const withBatch = async (work: (world: World) => Promise<void>): Promise<void> => {
+  if (values.url !== undefined) return work(world)
+  const own = await startWorld({
+    set: ["batch_store.allow_keyless=true", "batch_store.poll_seconds=1"],
+    environment: { BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of conformance" }
+  })
   return work(own).finally(own.stop)
 }
 
@@ -92,6 +105,13 @@ try {
     await report.part("upto: a signed maximum", (part) => uptoCases(world, part))
     await report.part("upto: profiles of the drafts", (part) => profileCases(world, part))
     await report.part("upto: official packages 2.27.0", (part) => uptoOfficial(world, part, say))
+  }
+  if (parts.includes("batch")) {
+    await installSet("c", say)
+    await withBatch(async (own) => {
+      await report.part("batch: one deposit, many vouchers", (part) => batchCases(own, part))
+      await report.part("batch: sellers without a store", (part) => batchStoreCases(own, part))
+    })
   }
   if (parts.includes("mcp")) {
     await installMcp(say)

@@ -29,8 +29,11 @@ export interface World {
   readonly balance: (address: string) => Promise<bigint>
   /** Milliseconds from the first start to ready; undefined for a facilitator that was running before. */
   readonly readyAfterMs: number | undefined
-  /** Kills the facilitator without a warning and starts it on the same state; milliseconds until it is ready again. */
-  readonly crash: (() => Promise<number>) | undefined
+  /**
+   * Kills the facilitator without a warning and starts it on the same state, with these variables more; milliseconds
+   * until it is ready again.
+   */
+  readonly crash: ((environment?: Record<string, string>) => Promise<number>) | undefined
   /** The last lines the facilitator wrote, for a report. */
   readonly tail: () => string
   readonly stop: () => Promise<void>
@@ -43,6 +46,8 @@ export interface WorldOptions {
   readonly certificate?: string | undefined
   /** Settings over those of the local profile, for a facilitator that is started here. */
   readonly set?: ReadonlyArray<string>
+  /** Variables of the environment, for the same. */
+  readonly environment?: Record<string, string>
 }
 
 export const startWorld = async (options: WorldOptions): Promise<World> => {
@@ -61,7 +66,7 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
   const state = await mkdtemp(join(tmpdir(), "tollkeeper-conformance-"))
   const [port, ledgerPort, ledgerHttpsPort] = [await freePort(), await freePort(), await freePort()]
   const facilitator = `http://127.0.0.1:${port}`
-  const launch = () =>
+  const launch = (environment: Record<string, string> = {}) =>
     startProgram(
       process.execPath,
       [
@@ -73,7 +78,7 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
         ...["--ledger-https-port", String(ledgerHttpsPort)],
         ...(options.set ?? []).flatMap((setting) => ["--set", setting])
       ],
-      { cwd: root }
+      { cwd: root, env: { ...options.environment, ...environment } }
     )
   let program = launch()
   const untilReady = async (): Promise<number> => {
@@ -93,9 +98,9 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
       ledgerHttps,
       certificate: await findCertificate(state, ledgerHttps),
       readyAfterMs,
-      crash: async () => {
+      crash: async (environment) => {
         await program.kill()
-        program = launch()
+        program = launch(environment)
         return untilReady()
       },
       tail: () => program.tail(),

@@ -1,0 +1,345 @@
+// `batch-settlement` over HTTP on the local ledger, with sellers and buyers of the official packages, every balance
+// checked to the atom by the ledger's own entries: one deposit and many vouchers, what a buyer may try, what a lost
+// record costs, and how a channel ends.
+import assert from "node:assert/strict"
+import { Keypair } from "@stellar/stellar-sdk"
+import { memoryClientStorage } from "../../examples/batch/BatchStellarClient.ts"
+import { channelsOver, memoryStorage } from "../../examples/batch/channels.ts"
+import { placeOf, signerOf, signVoucher } from "../../examples/batch/vouchers.ts"
+import { lyingToken } from "./uptoWorld.ts"
+import { assertRefusedSettle, assertRefusedVerify } from "./ask.ts"
+import { type Batch, batchOf, makeBuyer, openShop, price, type Shop, usdc } from "./batchWorld.ts"
+import type { Part } from "./report.ts"
+import type { World } from "./world.ts"
+
+export interface Cases {
+  readonly world: World
+  readonly part: Part
+  readonly batch: Batch
+}
+
+const word = (reason: string) => `invalid_batch_settlement_stellar_${reason}`
+
+/** A shop of a new receiver, closed at the end. */
+export const inShop = async (
+  { world }: Cases,
+  work: (shop: Shop) => Promise<void>,
+  options: Partial<Parameters<typeof openShop>[1]> = {}
+): Promise<void> => {
+  const shop = await openShop(world, { receiver: await world.account(0), ...options })
+  try {
+    await work(shop)
+  } finally {
+    await shop.stop()
+  }
+}
+
+const manyVouchers = async (cases: Cases): Promise<void> => {
+  const { batch, part, world } = cases
+  await part.check("one deposit pays 1,000 calls, which are claimed, settled and refunded to the atom", () =>
+    inShop(cases, async (shop) => {
+      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 1_500 })
+      const before = await batch.held()
+      const deposit = await buyer.pay(shop.page)
+      assert.match(deposit.transaction, /^[0-9a-f]{64}$/)
+      const started = performance.now()
+      for (let call = 1; call < 1_000; call++) {
+        const receipt = await buyer.pay(shop.page)
+        assert.equal(receipt.transaction, "", "a voucher needs no transaction")
+      }
+      part.figure("ms per paid call", ((performance.now() - started) / 999).toFixed(2))
+      const [deposited, charged] = [1_500n * price, 1_000n * price]
+      assert.equal(await batch.held(), before + deposited)
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - deposited)
+      assert.equal((await shop.claims.claim()).length, 1)
+      assert.equal(await world.balance(shop.receiver), 0n)
+      await shop.claims.settle()
+      assert.equal(await world.balance(shop.receiver), charged)
+      const refund = await buyer.client.refund(shop.page)
+      assert.match(refund.transaction, /^[0-9a-f]{64}$/)
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - charged)
+      assert.equal(await batch.held(), before)
+    })
+  )
+
+  await part.check("a channel that runs out is topped up by the next deposit", () =>
+    inShop(cases, async (shop) => {
+      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 3 })
+      const deposits = []
+      for (let call = 0; call < 7; call++) deposits.push((await buyer.pay(shop.page)).transaction !== "")
+      assert.deepEqual(deposits, [true, false, false, true, false, false, true])
+      const { balance, totalClaimed } = await batch.state(buyer.client.channelIdOf(await batch.termsOf(shop)))
+      assert.deepEqual([balance, totalClaimed], [9n * price, 0n])
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 9n * price)
+    })
+  )
+
+  await part.check("a call that used less is charged less, and the next voucher builds on it", () =>
+    inShop(cases, async (shop) => {
+      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
+      for (const used of ["40", "0", "100", "7"]) {
+        const receipt = await buyer.pay(`${shop.page}?used=${used}`)
+        assert.equal(receipt.extra.chargedAmount, used)
+      }
+      await shop.claims.claim()
+      await shop.claims.settle()
+      assert.equal(await world.balance(shop.receiver), 147n)
+      await buyer.client.refund(shop.page)
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 147n)
+    })
+  )
+}
+
+const claimedTogether = async (cases: Cases): Promise<void> => {
+  const { batch, part, world } = cases
+  await part.check("40 channels are claimed in one transaction, and a claim that lands twice changes nothing", () =>
+    inShop(cases, async (shop) => {
+      const payer = await world.account(1)
+      const salts = Array.from({ length: 40 }, (_, index) => index.toString(16).padStart(64, "0"))
+      const open = async (salt: string) => {
+        const buyer = await makeBuyer(world, payer, { salt, depositTimes: 3 })
+        await buyer.pay(shop.page)
+        await buyer.pay(shop.page)
+      }
+      for (let at = 0; at < salts.length; at += 8) await Promise.all(salts.slice(at, at + 8).map(open))
+      const channels = await shop.server.channels.list()
+      assert.equal(channels.length, 40)
+      const transactions = await shop.claims.claim()
+      assert.equal(transactions.length, 1)
+      await shop.claims.settle()
+      assert.equal(await world.balance(shop.receiver), 80n * price)
+      // A seller that forgot its claim makes it again.
+      for (const one of channels) await shop.server.channels.sync(one.channelId, { ...one, totalClaimed: "0" })
+      await shop.claims.claim().catch((error) => assert.match(String(error), /nothing_to_claim|already_settled/))
+      await shop.claims.settle().catch((error) => assert.match(String(error), /nothing_to_settle/))
+      assert.equal(await world.balance(shop.receiver), 80n * price)
+      assert.equal(await world.balance(payer.publicKey()), usdc - 120n * price)
+      const totals = await Promise.all(channels.map(({ channelId }) => batch.state(channelId)))
+      assert.deepEqual(new Set(totals.map(({ totalClaimed }) => totalClaimed)), new Set([2n * price]))
+    })
+  )
+}
+
+const refusedVouchers = async (cases: Cases): Promise<void> => {
+  const { batch, part, world } = cases
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
+  await inShop(cases, async (shop) => {
+    const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
+    await buyer.pay(shop.page)
+    await buyer.pay(shop.page)
+    const terms = await batch.termsOf(shop)
+    const channelConfig = buyer.client.configOf(terms)
+    const channelId = buyer.client.channelIdOf(terms)
+    const signer = signerOf(buyer.keypair.secret())
+    const place = placeOf("stellar:testnet", batch.contract)
+    const payloadOf = (voucher: unknown) => ({ type: "voucher", channelConfig, voucher })
+    const honest = (max: bigint) => signVoucher(signer, place, channelId, max)
+    const send = async (payload: unknown) => {
+      const paymentPayload = { x402Version: 2, accepted: terms, payload }
+      return fetch(shop.page, { headers: { "payment-signature": encode(paymentPayload) } })
+    }
+
+    await part.check("a seller refuses a voucher that was sent before, and a lower one", async () => {
+      const served = shop.served()
+      assert.equal((await send(payloadOf(honest(2n * price)))).status, 402)
+      assert.equal((await send(payloadOf(honest(price)))).status, 402)
+      assert.equal((await send(payloadOf(honest(4n * price)))).status, 402)
+      assert.equal(shop.served(), served)
+    })
+    await part.check(
+      "a voucher is verified without a transaction, and one not above the claims is refused",
+      async () => {
+        const { json } = await batch.verify(payloadOf(honest(3n * price)), terms)
+        assert.equal(json?.isValid, true, JSON.stringify(json))
+        assert.equal(json.extra.balance, String(10n * price))
+        await shop.claims.claim()
+        for (const max of [price, 2n * price])
+          assertRefusedVerify(await batch.verify(payloadOf(honest(max)), terms), [word("cumulative_below_claimed")])
+        assertRefusedVerify(await batch.verify(payloadOf(honest(10n * price + 1n)), terms), [
+          word("cumulative_exceeds_balance")
+        ])
+      }
+    )
+    const other = await makeBuyer(world, buyer.keypair, { salt: "ab".repeat(32) })
+    const wrong: ReadonlyArray<readonly [string, unknown, string]> = [
+      [
+        "another channel",
+        { ...honest(3n * price), channelId: other.client.channelIdOf(terms) },
+        word("channel_id_mismatch")
+      ],
+      [
+        "another channel's signature",
+        { ...honest(3n * price), signature: signVoucher(signer, place, "00".repeat(32), 3n * price).signature },
+        word("voucher_signature")
+      ],
+      [
+        "another network",
+        signVoucher(signer, placeOf("stellar:pubnet", batch.contract), channelId, 3n * price),
+        word("voucher_signature")
+      ],
+      [
+        "another contract",
+        signVoucher(signer, placeOf("stellar:testnet", lyingToken), channelId, 3n * price),
+        word("voucher_signature")
+      ],
+      [
+        "another payer",
+        signVoucher(signerOf(Keypair.random().secret()), place, channelId, 3n * price),
+        word("voucher_signature")
+      ]
+    ]
+    for (const [what, voucher, reason] of wrong) {
+      await part.check(`a voucher of ${what} is refused by facilitator and seller`, async () => {
+        const served = shop.served()
+        assertRefusedVerify(await batch.verify(payloadOf(voucher), terms), [reason])
+        assert.equal((await send(payloadOf(voucher))).status, 402)
+        assert.equal(shop.served(), served)
+      })
+    }
+    await part.check("a claim above the voucher, or without the seller's signature, moves nothing", async () => {
+      const before = await batch.state(channelId)
+      const voucher = honest(3n * price)
+      const claim = {
+        voucher: { channel: channelConfig, maxClaimableAmount: voucher.maxClaimableAmount },
+        signature: voucher.signature
+      }
+      const sign = shop.server.authorizer.signClaims!
+      for (const [claims, reason] of [
+        [[{ ...claim, totalClaimed: String(3n * price + 1n) }], "charge_exceeds_signed_cumulative"],
+        [[{ ...claim, totalClaimed: String(3n * price) }], "authorizer_not_configured"]
+      ] as const) {
+        const signature =
+          reason === "authorizer_not_configured"
+            ? {}
+            : { claimAuthorizerSignature: sign("stellar:testnet", batch.contract, claims) }
+        assertRefusedSettle(await batch.settle({ type: "claim", claims, ...signature }, terms), [word(reason)])
+      }
+      assert.deepEqual(await batch.state(channelId), before)
+    })
+  })
+}
+
+const lostRecords = async (cases: Cases): Promise<void> => {
+  const { part, world } = cases
+  await part.check("a buyer that lost its record takes the seller's, proven by its own voucher", () =>
+    inShop(cases, async (shop) => {
+      const keypair = await world.account(1)
+      const first = await makeBuyer(world, keypair, { depositTimes: 10 })
+      for (let call = 0; call < 3; call++) await first.pay(shop.page)
+      const again = await makeBuyer(world, keypair, { depositTimes: 10, storage: memoryClientStorage() })
+      const receipt = await again.pay(shop.page)
+      assert.equal(receipt.transaction, "", "no second deposit")
+      assert.equal(receipt.extra.channelState.chargedCumulativeAmount, String(4n * price))
+      assert.equal(await world.balance(keypair.publicKey()), usdc - 10n * price)
+    })
+  )
+  await part.check("a seller that lost its record continues from the buyer's voucher, and loses nothing", async () => {
+    const receiver = await world.account(0)
+    const keypair = await world.account(1)
+    const buyer = await makeBuyer(world, keypair, { depositTimes: 10 })
+    await inShop(
+      cases,
+      async (shop) => {
+        for (let call = 0; call < 3; call++) await buyer.pay(shop.page)
+      },
+      { receiver }
+    )
+    await inShop(
+      cases,
+      async (shop) => {
+        const receipt = await buyer.pay(shop.page)
+        assert.equal(receipt.extra.channelState.chargedCumulativeAmount, String(4n * price))
+        await shop.claims.claim()
+        await shop.claims.settle()
+        assert.equal(await world.balance(receiver.publicKey()), 4n * price)
+      },
+      { receiver, channels: channelsOver(memoryStorage()) }
+    )
+  })
+}
+
+const withdrawals = async (cases: Cases): Promise<void> => {
+  const { batch, part, world } = cases
+  const withdraw = async (buyer: Awaited<ReturnType<typeof makeBuyer>>, step: "start" | "end", terms: any) => {
+    const { paymentPayload } = await buyer.client.withdrawal(step, terms)
+    return batch.settle(paymentPayload.payload, terms)
+  }
+  await part.check("against a silent seller the payer alone withdraws all, after the delay and not before", () =>
+    inShop(cases, async (shop) => {
+      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
+      await buyer.pay(shop.page)
+      const terms = await batch.termsOf(shop)
+      const started = await withdraw(buyer, "start", terms)
+      assert.equal(started.json?.success, true, started.text)
+      assertRefusedSettle(await withdraw(buyer, "end", terms))
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 10n * price)
+      await batch.advance(901)
+      const ended = await withdraw(buyer, "end", terms)
+      assert.equal(ended.json?.success, true, ended.text)
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc)
+    })
+  )
+  await part.check("a seller that answers a withdrawal in time keeps what it charged", () =>
+    inShop(cases, async (shop) => {
+      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
+      for (let call = 0; call < 3; call++) await buyer.pay(shop.page)
+      const terms = await batch.termsOf(shop)
+      assert.equal((await withdraw(buyer, "start", terms)).json?.success, true)
+      // A started withdrawal is known: no voucher is accepted any more.
+      const voucher = signVoucher(
+        signerOf(buyer.keypair.secret()),
+        placeOf("stellar:testnet", batch.contract),
+        buyer.client.channelIdOf(terms),
+        4n * price
+      )
+      const payload = { type: "voucher", channelConfig: buyer.client.configOf(terms), voucher }
+      assertRefusedVerify(await batch.verify(payload, terms), [word("withdrawal_started")])
+      await shop.claims.claim()
+      await batch.advance(901)
+      const ended = await withdraw(buyer, "end", terms)
+      assert.equal(ended.json?.success, true, ended.text)
+      await shop.claims.settle()
+      assert.equal(await world.balance(shop.receiver), 3n * price)
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 3n * price)
+    })
+  )
+}
+
+/** A facilitator that dies between the record of a claim and its submission. */
+const killedClaim = async (cases: Cases): Promise<void> => {
+  const { part, world } = cases
+  const { crash } = world
+  if (crash === undefined) return
+  await part.check("a facilitator killed between record and submit of a claim ends it once", () =>
+    inShop(cases, async (shop) => {
+      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
+      for (let call = 0; call < 5; call++) await buyer.pay(shop.page)
+      await crash({ TOLLKEEPER_TEST_CRASH_AT: "afterRecord" })
+      await assert.rejects(shop.claims.claim())
+      await crash()
+      const until = performance.now() + 60_000
+      for (;;) {
+        const error = await shop.claims.claim().then(
+          () => undefined,
+          (error) => String(error)
+        )
+        if (error === undefined || /already_settled|nothing_to_claim/.test(error)) break
+        assert.ok(performance.now() < until, error)
+        await new Promise((resolve) => setTimeout(resolve, 500))
+      }
+      await shop.claims.settle()
+      assert.equal(await world.balance(shop.receiver), 5n * price)
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 10n * price)
+    })
+  )
+}
+
+export const batchCases = async (world: World, part: Part): Promise<void> => {
+  const cases = { world, part, batch: await batchOf(world) }
+  await manyVouchers(cases)
+  await claimedTogether(cases)
+  await refusedVouchers(cases)
+  await lostRecords(cases)
+  await killedClaim(cases)
+  await withdrawals(cases)
+}
