@@ -1,6 +1,7 @@
 // `npm run pay`: one payment, explained step by step. Two new accounts of the local ledger, a seller and a buyer, use
 // the facilitator that `npm start` runs; it prints what each side sees, and at the end the ledger's own record. With
-// `--upto` the seller charges by the word, and the buyer signs a maximum. It finds the running facilitator at any port,
+// `--upto` the seller charges by the word, and the buyer signs a maximum; with `--batch` the buyer deposits once and pays
+// a thousand calls by vouchers. It finds the running facilitator at any port,
 // with `--state DIR` the one over that folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { fileURLToPath } from "node:url"
@@ -23,13 +24,18 @@ const fail = (sentence: string): never => {
   process.exit(1)
 }
 
-const usage = `pay [--upto] [--state DIR]: one payment on the local ledger, explained step by step
+const usage = `pay [--upto | --batch] [--state DIR]: one payment on the local ledger, explained step by step
   --upto       the seller charges by the word, the buyer signs a maximum
+  --batch      a thousand calls from one deposit, by vouchers
   --state DIR  pay through the facilitator over this folder; default the one that runs on this machine
   FACILITATOR_URL and LEDGER_URL name others`
 const verified = process.argv[1] !== fileURLToPath(import.meta.url)
-const { flags } = readFlags(usage, { upto: { type: "boolean" }, state: { type: "string" } }, { verified })
-const { state, upto: isMetered = false } = flags
+const { flags } = readFlags(
+  usage,
+  { upto: { type: "boolean" }, batch: { type: "boolean" }, state: { type: "string" } },
+  { verified }
+)
+const { batch: isBatch = false, state, upto: isMetered = false } = flags
 
 const named = process.env["FACILITATOR_URL"]
 const found =
@@ -55,6 +61,13 @@ const account = async (units: number): Promise<Keypair> => {
 }
 
 const [buyer, owner] = [await account(1), await account(0)]
+if (isBatch) {
+  const { payByBatch } = await import("./batch.ts")
+  const settled = await payByBatch({ facilitator, ledger, asset: usdc, buyer, seller: owner, say }).catch((error) =>
+    fail(`not all calls were paid: ${String(error instanceof Error ? error.message : error).split("\n")[0]}`)
+  )
+  process.exit(settled ? 0 : 1)
+}
 const common = { facilitator, payTo: owner.publicKey(), asset: usdc }
 const seller = isMetered
   ? await startMeteredSeller({ ...common, max: amount, perWord: 500n })

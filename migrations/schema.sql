@@ -281,6 +281,80 @@ CREATE TABLE public.analytics_verifications (
     refused bigint DEFAULT 0 NOT NULL
 );
 
+CREATE TABLE public.batch_store_channels (
+    principal text NOT NULL,
+    network text NOT NULL,
+    channel_id text NOT NULL,
+    config jsonb NOT NULL,
+    receiver text NOT NULL,
+    token text NOT NULL,
+    withdraw_delay bigint NOT NULL,
+    delegated boolean DEFAULT false NOT NULL,
+    charged numeric(39,0) NOT NULL,
+    signed_max numeric(39,0) NOT NULL,
+    signature text NOT NULL,
+    balance numeric(39,0) DEFAULT 0 NOT NULL,
+    total_claimed numeric(39,0) DEFAULT 0 NOT NULL,
+    withdraw_requested_at bigint DEFAULT 0 NOT NULL,
+    refund_nonce numeric(39,0) DEFAULT 0 NOT NULL,
+    synced_at timestamp with time zone,
+    requested_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    unclaimed_since timestamp with time zone,
+    claim bigint,
+    claim_alone boolean DEFAULT false NOT NULL,
+    claim_after timestamp with time zone,
+    pending_payment text,
+    pending_max numeric(39,0),
+    pending_signature text,
+    pending_until timestamp with time zone
+);
+
+CREATE TABLE public.batch_store_charges (
+    principal text NOT NULL,
+    network text NOT NULL,
+    channel_id text NOT NULL,
+    payment text NOT NULL,
+    amount numeric(39,0) NOT NULL,
+    charged numeric(39,0) NOT NULL,
+    charged_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.batch_store_claims (
+    id bigint NOT NULL,
+    principal text NOT NULL,
+    network text NOT NULL,
+    kind text NOT NULL,
+    receiver text NOT NULL,
+    token text NOT NULL,
+    payload jsonb NOT NULL,
+    state text DEFAULT 'open'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    transaction text,
+    reason text,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT batch_store_claims_kind_check CHECK ((kind = ANY (ARRAY['claim'::text, 'settle'::text]))),
+    CONSTRAINT batch_store_claims_state_check CHECK ((state = ANY (ARRAY['open'::text, 'settled'::text, 'failed'::text])))
+);
+
+ALTER TABLE public.batch_store_claims ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.batch_store_claims_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.batch_store_policies (
+    principal text NOT NULL,
+    network text NOT NULL,
+    token text NOT NULL,
+    claim_every_seconds bigint NOT NULL,
+    claim_at numeric(39,0),
+    CONSTRAINT batch_store_policies_claim_every_seconds_check CHECK ((claim_every_seconds > 0))
+);
+
 CREATE TABLE public.catalog_activity (
     resource_id bigint NOT NULL,
     last_seen_at timestamp with time zone NOT NULL,
@@ -1039,6 +1113,18 @@ ALTER TABLE ONLY public.analytics_totals
 ALTER TABLE ONLY public.analytics_verifications
     ADD CONSTRAINT analytics_verifications_pkey PRIMARY KEY (day);
 
+ALTER TABLE ONLY public.batch_store_channels
+    ADD CONSTRAINT batch_store_channels_pkey PRIMARY KEY (principal, network, channel_id);
+
+ALTER TABLE ONLY public.batch_store_charges
+    ADD CONSTRAINT batch_store_charges_pkey PRIMARY KEY (principal, network, channel_id, payment);
+
+ALTER TABLE ONLY public.batch_store_claims
+    ADD CONSTRAINT batch_store_claims_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.batch_store_policies
+    ADD CONSTRAINT batch_store_policies_pkey PRIMARY KEY (principal, network, token);
+
 ALTER TABLE ONLY public.catalog_activity
     ADD CONSTRAINT catalog_activity_pkey PRIMARY KEY (resource_id);
 
@@ -1248,6 +1334,16 @@ CREATE INDEX analytics_settlements_scheme ON public.analytics_settlements USING 
 CREATE INDEX analytics_settlements_status ON public.analytics_settlements USING btree (status, occurred_at DESC, id DESC) WHERE (status = ANY (ARRAY['unknown'::text, 'failed'::text]));
 
 CREATE INDEX analytics_standings_address ON public.analytics_standings USING btree (address, day);
+
+CREATE INDEX batch_store_channels_claim ON public.batch_store_channels USING btree (claim) WHERE (claim IS NOT NULL);
+
+CREATE INDEX batch_store_channels_unclaimed ON public.batch_store_channels USING btree (unclaimed_since) WHERE (unclaimed_since IS NOT NULL);
+
+CREATE INDEX batch_store_charges_age ON public.batch_store_charges USING btree (charged_at);
+
+CREATE INDEX batch_store_claims_ended ON public.batch_store_claims USING btree (ended_at) WHERE (state <> 'open'::text);
+
+CREATE INDEX batch_store_claims_open ON public.batch_store_claims USING btree (id) WHERE (state = 'open'::text);
 
 CREATE INDEX catalog_authorizations_at ON public.catalog_authorizations USING btree (at);
 

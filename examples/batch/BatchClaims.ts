@@ -2,6 +2,7 @@
 // transaction, and what was claimed is settled to the receiver. `start` does both on an interval, and claims a channel
 // at once when its payer has started a withdrawal. A claim that lands twice changes nothing, so a failure is only
 // repeated.
+import { facilitatorClient } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"
 import { stateIn } from "./BatchStellarServer.ts"
 import type { Channel } from "./channels.ts"
@@ -104,19 +105,8 @@ export class BatchClaims {
       maxTimeoutSeconds: 60,
       extra: {}
     }
-    const response = await fetch(`${facilitator}/settle`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` })
-      },
-      body: JSON.stringify({
-        x402Version: 2,
-        paymentPayload: { x402Version: 2, accepted: terms, payload },
-        paymentRequirements: terms
-      })
-    })
-    const receipt: any = await response.json()
+    const client = facilitatorClient({ facilitator, ...(apiKey === undefined ? {} : { apiKey }) })
+    const receipt: any = await client.settle({ x402Version: 2, accepted: terms, payload }, terms)
     if (receipt.success !== true) throw new Error(`${receipt.errorReason}: ${receipt.errorMessage ?? ""}`)
     return receipt
   }

@@ -13,6 +13,10 @@ export const pay = Command.make(
     upto: Flag.Boolean("upto").pipe(
       Flag.withDescription("The seller charges by the word, the buyer signs a maximum; default false"),
       Flag.withDefault(false)
+    ),
+    batch: Flag.Boolean("batch").pipe(
+      Flag.withDescription("The buyer deposits once and pays a thousand calls by vouchers; default false"),
+      Flag.withDefault(false)
     )
   },
   () => Effect.promise(() => import("../../examples/pay.ts"))
