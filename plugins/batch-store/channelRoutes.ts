@@ -138,7 +138,7 @@ export const addChannelRoutes = Effect.gen(function* () {
   const keyed = yield* makeKeyed
   const refund = yield* makeRefund
 
-  const add = (path: string, handler: (request: Request) => Effect.Effect<Response, never, any>) =>
+  const add = (path: string, handler: (request: Request) => Effect.Effect<Response>) =>
     router.add("POST", `/batch/v1/${path}` as HttpRouter.PathInput, handler)
 
   yield* add(
