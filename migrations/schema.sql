@@ -950,6 +950,60 @@ CREATE TABLE public.mcp_tools_reservations (
     CONSTRAINT mcp_tools_reservations_state_check CHECK ((state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text, 'spent'::text, 'settled'::text, 'released'::text])))
 );
 
+CREATE TABLE public.receipts_checkpoints (
+    epoch integer NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    note text NOT NULL,
+    signed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.receipts_epochs (
+    epoch integer NOT NULL,
+    server text NOT NULL,
+    size bigint DEFAULT 0 NOT NULL,
+    begun_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    reason text,
+    previous_size bigint,
+    previous_root bytea,
+    statement text
+);
+
+CREATE TABLE public.receipts_keys (
+    kid text NOT NULL,
+    purpose text NOT NULL,
+    public_key bytea NOT NULL,
+    valid_from timestamp with time zone NOT NULL,
+    valid_until timestamp with time zone,
+    CONSTRAINT receipts_keys_purpose_check CHECK ((purpose = ANY (ARRAY['receipt'::text, 'log'::text, 'attestation'::text])))
+);
+
+CREATE TABLE public.receipts_leaves (
+    epoch integer NOT NULL,
+    index bigint NOT NULL,
+    entry bytea NOT NULL,
+    salt bytea,
+    record text,
+    transaction bytea,
+    principal text,
+    payer text,
+    pay_to text
+);
+
+CREATE TABLE public.receipts_nodes (
+    epoch integer NOT NULL,
+    level smallint NOT NULL,
+    index bigint NOT NULL,
+    hash bytea NOT NULL
+);
+
+CREATE TABLE public.receipts_receipts (
+    transaction bytea NOT NULL,
+    network text NOT NULL,
+    jws text NOT NULL,
+    attestation text
+);
+
 CREATE TABLE public.search_lexical_documents (
     language text NOT NULL,
     id bigint NOT NULL,
@@ -1278,6 +1332,24 @@ ALTER TABLE ONLY public.mcp_tools_approvals
 ALTER TABLE ONLY public.mcp_tools_reservations
     ADD CONSTRAINT mcp_tools_reservations_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.receipts_checkpoints
+    ADD CONSTRAINT receipts_checkpoints_pkey PRIMARY KEY (epoch, size);
+
+ALTER TABLE ONLY public.receipts_epochs
+    ADD CONSTRAINT receipts_epochs_pkey PRIMARY KEY (epoch);
+
+ALTER TABLE ONLY public.receipts_keys
+    ADD CONSTRAINT receipts_keys_pkey PRIMARY KEY (kid);
+
+ALTER TABLE ONLY public.receipts_leaves
+    ADD CONSTRAINT receipts_leaves_pkey PRIMARY KEY (epoch, index);
+
+ALTER TABLE ONLY public.receipts_nodes
+    ADD CONSTRAINT receipts_nodes_pkey PRIMARY KEY (epoch, level, index);
+
+ALTER TABLE ONLY public.receipts_receipts
+    ADD CONSTRAINT receipts_receipts_pkey PRIMARY KEY (transaction, network);
+
 ALTER TABLE ONLY public.search_lexical_documents
     ADD CONSTRAINT search_lexical_documents_pkey PRIMARY KEY (language, id);
 
@@ -1444,6 +1516,8 @@ CREATE INDEX mcp_tools_reservations_invocation ON public.mcp_tools_reservations 
 CREATE INDEX mcp_tools_reservations_open ON public.mcp_tools_reservations USING btree (created_at) WHERE (state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text]));
 
 CREATE INDEX mcp_tools_reservations_spent ON public.mcp_tools_reservations USING btree (day, agent, network, asset) WHERE (state <> 'released'::text);
+
+CREATE INDEX receipts_leaves_transaction ON public.receipts_leaves USING btree (transaction) WHERE (transaction IS NOT NULL);
 
 CREATE INDEX search_lexical_documents_gin ON public.search_lexical_documents USING gin (document) WITH (fastupdate=off);
 

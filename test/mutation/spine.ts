@@ -891,12 +891,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   })),
   ...(
     [
-      [
-        "an empty sponsor settles",
-        settling,
-        "if (Option.isSome(unable)) return busyFor(unable.value)",
-        ""
-      ],
+      ["an empty sponsor settles", settling, "if (Option.isSome(unable)) return busyFor(unable.value)", ""],
       [
         "an empty sponsor verifies",
         "kernel/payment/verifyPayment.ts",
