@@ -132,10 +132,32 @@ export function transfer_from(spender: Val, from: Val, to: Val, amount: Val): Va
   return VOID
 }
 
-/** A holder moves what he holds, as with any token. */
+/**
+ * A holder moves what he holds, as with any token. 11 half arrives, 12 twice as much moves, 13 nothing, 14 the holder
+ * pays an atom more, 15 calls the recipient back, 16 the holder loses nothing and the recipient gets all.
+ */
 export function transfer(from: Val, to: Val, amount: Val): Val {
   requireAuth(from)
-  move(from, to, amountOf(amount))
-  announce(from, to, amountOf(amount))
+  const asked = amountOf(amount)
+  const how = modeOf()
+  if (how < 11) move(from, to, asked)
+  if (how == 11) {
+    hold(from, held(from) - asked)
+    hold(to, held(to) + asked / 2)
+  }
+  if (how == 12) {
+    move(from, to, asked)
+    move(from, to, asked)
+  }
+  if (how == 14) {
+    hold(from, held(from) - asked - 1)
+    hold(to, held(to) + asked)
+  }
+  if (how == 15) {
+    put(0, from)
+    call(to, symbolFromMemory(u32Val(settleText as u32), u32Val(6)), vec(1))
+  }
+  if (how == 16) hold(to, held(to) + asked)
+  announce(from, to, asked)
   return VOID
 }

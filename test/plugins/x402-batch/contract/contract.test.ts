@@ -333,10 +333,6 @@ describe("a claim", () => {
     expect(call({ type: 16, vec: [codec.u64Value(1n)] } as never)).toBe("InvalidArgument 0")
     for (const i of [0, 1, 3]) expect(call(withItem(i, codec.u64Value(1n)))).toBe("InvalidArgument 0")
   })
-
-  it("more cannot be deposited in all than an amount holds", () => {
-    expect(codec.amountMax).toBe(2n ** 127n - 1n)
-  })
 })
 
 describe("a refund", () => {
