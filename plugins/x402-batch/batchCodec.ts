@@ -34,7 +34,7 @@ export interface ChannelConfig {
   readonly token: string
   /** Seconds between a withdrawal's start and its end, `withdrawDelayMin` to `withdrawDelayMax`. */
   readonly withdrawDelay: number
-  /** 32 bytes, hex: tells channels of equal terms apart. */
+  /** 32 bytes, hex: makes channels of equal terms different ones. */
   readonly salt: string
 }
 

@@ -28,7 +28,7 @@ const DELAY_MAX: u64 = 2_592_000
 const LIFE_MIN: u32 = 259_200
 const LIFE: u32 = 518_400
 
-/** The config that is looked at, taken apart in the order of the wire. */
+/** The current config, taken apart in the order of the wire. */
 const members: usize = memory.data(56, 8)
 const PAYER: u32 = 0
 const PAYER_AUTHORIZER: u32 = 1
@@ -41,7 +41,7 @@ const SALT: u32 = 6
 let network: Val = 0
 let contract: Val = 0
 
-/** The channel that is looked at: its id and its entry, at first that of a new one. */
+/** The current channel: its id and its entry, at first that of a new one. */
 let channelId: Val = 0
 let balance: Val = 11
 let claimed: Val = 11
@@ -146,7 +146,7 @@ function pay(token: Val, to: Val, amount: Val): void {
   demand(isEqual(difference(before, balanceOf(token)), amount), MOVED_OTHERWISE)
 }
 
-/** An event about the channel that is looked at and its payer. */
+/** An event about the current channel and its payer. */
 function emitOfChannel(name: string, data: Val): void {
   put(0, symbol(name))
   put(1, channelId)

@@ -113,7 +113,7 @@ declare function requireAuth(address: Val): Val
 const words: usize = memory.data(64, 8)
 const letters: usize = memory.data(32, 8)
 
-/** What is added to an error's number: names the entry of a claim while one is looked at. */
+/** What is added to an error's number: names the current entry of a claim. */
 let errorBase: u32 = 0
 
 // @ts-ignore: decorator

@@ -1,5 +1,5 @@
 // What the batch contract is to do, as a pure function of a state and an action: channels, what receivers are due, and
-// where every atom of each token is. Written from the document, without a look at how the contract computes.
+// where every atom of each token is. Written from the document, not from how the contract computes.
 import type { BatchErrorName } from "../../../../plugins/x402-batch/batchErrors.ts"
 
 export interface Channel {

@@ -315,7 +315,7 @@ describe("a claim", () => {
     expect(lines(world)).toEqual([300n, 0n, 680n])
   })
 
-  it("a claim of nothing, of too much at once and of other types is refused", () => {
+  it("a claim of nothing, of too many channels and of other types is refused", () => {
     const { config, world } = opened()
     expect(refusalOf(world.claim([]))).toBe("NoClaims")
     const many = Array.from({ length: 257 }, () =>
@@ -336,7 +336,7 @@ describe("a claim", () => {
 })
 
 describe("a refund", () => {
-  it("a refund pays the payer at once, at most what is left, and its nonce counts once", () => {
+  it("a refund pays the payer at most what is left, and its nonce counts once", () => {
     const { config, world } = opened()
     done(world.claim([{ config, max: 300n, total: 200n }]))
     const { events, returnValue } = done(world.refund(config, 100n))
@@ -457,7 +457,7 @@ describe("a withdrawal", () => {
     expect(world.channel(config)).toMatchObject({ balance: 500n, totalClaimed: 500n, withdrawRequestedAt: 0 })
   })
 
-  it("nobody but the payer starts or ends it", () => {
+  it("none but the payer starts or ends it", () => {
     const { config, world } = opened()
     for (const by of [stranger, payee, session]) {
       expect(errorOf(world.withdrawStart(config, by))).toMatch(/Auth/)
