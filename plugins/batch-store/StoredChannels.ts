@@ -131,11 +131,12 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
       }
     )
 
-  /** The ledger's state, where it came with the request. */
+  /** The ledger's state, where it came with the request. What was claimed never goes back: that reading is older. */
   const stateOf = (state: LedgerState | undefined) =>
     state === undefined
       ? sql`synced_at = c.synced_at`
-      : sql`balance = ${state.balance}::numeric, total_claimed = ${state.totalClaimed}::numeric,
+      : sql`balance = ${state.balance}::numeric,
+          total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric),
           withdraw_requested_at = ${state.withdrawRequestedAt}, refund_nonce = ${state.refundNonce}::numeric,
           synced_at = clock_timestamp()`
 
@@ -197,13 +198,24 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
     return { status: isOwn ? "exceeded" : "busy", channel: found.channel }
   })
 
+  // A refund claims what was charged: that is still to be paid out.
   const sync = (place: Place, channelId: string, state: LedgerState, payment: string | undefined) =>
     Effect.map(
-      sql<ChannelRecord>`update batch_store_channels c set ${stateOf(state)},
-          unclaimed_since = case when c.charged > ${state.totalClaimed}::numeric then c.unclaimed_since end,
-          pending_until = case when pending_payment = ${payment ?? null}::text then null else pending_until end,
-          pending_payment = case when pending_payment = ${payment ?? null}::text then null else pending_payment end
-        where ${of(place, channelId)} returning ${columns}`,
+      sql<ChannelRecord>`with before as (
+          select c.total_claimed as was from batch_store_channels c where ${of(place, channelId)} for update),
+        synced as (
+          update batch_store_channels c set ${stateOf(state)},
+            unclaimed_since = case when c.charged > ${state.totalClaimed}::numeric then c.unclaimed_since end,
+            pending_until = case when c.pending_payment = ${payment ?? null}::text then null else c.pending_until end,
+            pending_payment = case when c.pending_payment = ${payment ?? null}::text then null
+              else c.pending_payment end
+          from before where ${of(place, channelId)} returning c.*, before.was),
+        due as (
+          insert into batch_store_claims (principal, network, kind, receiver, token, payload)
+          select principal, network, 'settle', receiver, token,
+            jsonb_build_object('type', 'settle', 'receiver', receiver, 'token', token)
+          from synced where delegated and total_claimed > was)
+        select ${columns} from synced c`,
       ([channel]) => channel
     )
 

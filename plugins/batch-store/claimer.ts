@@ -25,8 +25,8 @@ const submittedAtOnce = 4
 
 /** The same authorization was settled before: by a turn whose answer was lost. */
 const settledBefore = new Set(["settle_ledger_already_settled"])
-/** All of it was paid out already. */
-const nothingLeft = /_nothing_to_settle$/
+/** All of it was claimed or paid out already. */
+const nothingLeft = /_nothing_to_(claim|settle)$/
 
 const makeSubmit = Effect.gen(function* () {
   const claims = yield* Claims

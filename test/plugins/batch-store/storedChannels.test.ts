@@ -159,6 +159,24 @@ for (const kind of databaseKinds) {
         })
       )
 
+      it.effect("pays out what a refund claimed, and never takes a claim back", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const claims = yield* Claims
+          const place = { ...shop, principal: `key:refunding-${kind}` }
+          const id = newId()
+          yield* pay(place, id, "refunded", 100n)
+          const refunded = { ...state, balance: "100", totalClaimed: "100", refundNonce: 1 }
+          expect(yield* channels.sync(place, id, refunded, undefined)).toMatchObject({ totalClaimed: "100" })
+          // An older reading of the ledger comes late.
+          expect(yield* channels.sync(place, id, state, undefined)).toMatchObject({ totalClaimed: "100" })
+          const open = (yield* claims.open(network)).filter((one) => one.principal === place.principal)
+          expect(open.map(({ kind, payload }) => [kind, payload])).toEqual([
+            ["settle", { type: "settle", receiver: channelConfig.receiver, token: channelConfig.token }]
+          ])
+        })
+      )
+
       it.effect("claims one by one what failed together", () =>
         Effect.gen(function* () {
           const claims = yield* Claims
