@@ -30,7 +30,7 @@ export const watchWithdrawals = Effect.gen(function* () {
       return { ...announced, areFeesSponsored: true, withdrawDelay, receiverAuthorizer }
     })
 
-  const look = Effect.fnUntraced(function* (watched: Watched) {
+  const read = Effect.fnUntraced(function* (watched: Watched) {
     const { channelConfig, channelId, maxClaimableAmount, principal, signature, withdrawRequestedAt } = watched
     const { receiver, receiverAuthorizer, token, withdrawDelay } = channelConfig
     const payload = { type: "voucher", channelConfig, voucher: { channelId, maxClaimableAmount, signature } }
@@ -54,7 +54,7 @@ export const watchWithdrawals = Effect.gen(function* () {
     let after = ""
     while (true) {
       const page = yield* claims.watched(network.id, after)
-      yield* Effect.forEach(page, look, { concurrency: readAtOnce, discard: true })
+      yield* Effect.forEach(page, read, { concurrency: readAtOnce, discard: true })
       if (page.length < watchedMax) return
       after = page.at(-1)!.channelId
     }

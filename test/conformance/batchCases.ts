@@ -8,31 +8,10 @@ import { channelsOver, memoryStorage } from "../../examples/batch/channels.ts"
 import { placeOf, signerOf, signVoucher } from "../../examples/batch/vouchers.ts"
 import { lyingToken } from "./uptoWorld.ts"
 import { assertRefusedSettle, assertRefusedVerify } from "./ask.ts"
-import { type Batch, batchOf, makeBuyer, openShop, price, type Shop, usdc } from "./batchWorld.ts"
+import { batchEndings } from "./batchEndings.ts"
+import { batchOf, type Cases, inShop, makeBuyer, price, usdc, word } from "./batchWorld.ts"
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
-
-export interface Cases {
-  readonly world: World
-  readonly part: Part
-  readonly batch: Batch
-}
-
-const word = (reason: string) => `invalid_batch_settlement_stellar_${reason}`
-
-/** A shop of a new receiver, closed at the end. */
-export const inShop = async (
-  { world }: Cases,
-  work: (shop: Shop) => Promise<void>,
-  options: Partial<Parameters<typeof openShop>[1]> = {}
-): Promise<void> => {
-  const shop = await openShop(world, { receiver: await world.account(0), ...options })
-  try {
-    await work(shop)
-  } finally {
-    await shop.stop()
-  }
-}
 
 const manyVouchers = async (cases: Cases): Promise<void> => {
   const { batch, part, world } = cases
@@ -258,88 +237,11 @@ const lostRecords = async (cases: Cases): Promise<void> => {
   })
 }
 
-const withdrawals = async (cases: Cases): Promise<void> => {
-  const { batch, part, world } = cases
-  const withdraw = async (buyer: Awaited<ReturnType<typeof makeBuyer>>, step: "start" | "end", terms: any) => {
-    const { paymentPayload } = await buyer.client.withdrawal(step, terms)
-    return batch.settle(paymentPayload.payload, terms)
-  }
-  await part.check("against a silent seller the payer alone withdraws all, after the delay and not before", () =>
-    inShop(cases, async (shop) => {
-      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
-      await buyer.pay(shop.page)
-      const terms = await batch.termsOf(shop)
-      const started = await withdraw(buyer, "start", terms)
-      assert.equal(started.json?.success, true, started.text)
-      assertRefusedSettle(await withdraw(buyer, "end", terms))
-      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 10n * price)
-      await batch.advance(901)
-      const ended = await withdraw(buyer, "end", terms)
-      assert.equal(ended.json?.success, true, ended.text)
-      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc)
-    })
-  )
-  await part.check("a seller that answers a withdrawal in time keeps what it charged", () =>
-    inShop(cases, async (shop) => {
-      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
-      for (let call = 0; call < 3; call++) await buyer.pay(shop.page)
-      const terms = await batch.termsOf(shop)
-      assert.equal((await withdraw(buyer, "start", terms)).json?.success, true)
-      // A started withdrawal is known: no voucher is accepted any more.
-      const voucher = signVoucher(
-        signerOf(buyer.keypair.secret()),
-        placeOf("stellar:testnet", batch.contract),
-        buyer.client.channelIdOf(terms),
-        4n * price
-      )
-      const payload = { type: "voucher", channelConfig: buyer.client.configOf(terms), voucher }
-      assertRefusedVerify(await batch.verify(payload, terms), [word("withdrawal_started")])
-      await shop.claims.claim()
-      await batch.advance(901)
-      const ended = await withdraw(buyer, "end", terms)
-      assert.equal(ended.json?.success, true, ended.text)
-      await shop.claims.settle()
-      assert.equal(await world.balance(shop.receiver), 3n * price)
-      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 3n * price)
-    })
-  )
-}
-
-/** A facilitator that dies between the record of a claim and its submission. */
-const killedClaim = async (cases: Cases): Promise<void> => {
-  const { part, world } = cases
-  const { crash } = world
-  if (crash === undefined) return
-  await part.check("a facilitator killed between record and submit of a claim ends it once", () =>
-    inShop(cases, async (shop) => {
-      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
-      for (let call = 0; call < 5; call++) await buyer.pay(shop.page)
-      await crash({ TOLLKEEPER_TEST_CRASH_AT: "afterRecord" })
-      await assert.rejects(shop.claims.claim())
-      await crash()
-      const until = performance.now() + 60_000
-      for (;;) {
-        const error = await shop.claims.claim().then(
-          () => undefined,
-          (error) => String(error)
-        )
-        if (error === undefined || /already_settled|nothing_to_claim/.test(error)) break
-        assert.ok(performance.now() < until, error)
-        await new Promise((resolve) => setTimeout(resolve, 500))
-      }
-      await shop.claims.settle()
-      assert.equal(await world.balance(shop.receiver), 5n * price)
-      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 10n * price)
-    })
-  )
-}
-
 export const batchCases = async (world: World, part: Part): Promise<void> => {
   const cases = { world, part, batch: await batchOf(world) }
   await manyVouchers(cases)
   await claimedTogether(cases)
   await refusedVouchers(cases)
   await lostRecords(cases)
-  await killedClaim(cases)
-  await withdrawals(cases)
+  await batchEndings(cases)
 }

@@ -3,8 +3,7 @@
 import assert from "node:assert/strict"
 import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../examples/batch/remoteChannels.ts"
 import { testnetUsdc } from "../support/buyer.ts"
-import { type Cases, inShop } from "./batchCases.ts"
-import { batchOf, makeBuyer, network, price, usdc } from "./batchWorld.ts"
+import { batchOf, type Cases, inShop, makeBuyer, network, price, usdc } from "./batchWorld.ts"
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 

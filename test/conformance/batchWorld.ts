@@ -21,6 +21,7 @@ import type { SellerChannels } from "../../examples/batch/channels.ts"
 import { channelKey, channelStateOf } from "../../plugins/x402-batch/contract.ts"
 import { testnetUsdc } from "../support/buyer.ts"
 import { post } from "./ask.ts"
+import type { Part } from "./report.ts"
 import { root, type World } from "./world.ts"
 
 export const network = "stellar:testnet"
@@ -159,6 +160,8 @@ export interface Batch {
   readonly held: () => Promise<bigint>
   readonly settle: (payload: unknown, terms: any) => ReturnType<typeof post>
   readonly verify: (payload: unknown, terms: any) => ReturnType<typeof post>
+  /** Closes empty ledgers, as months do. */
+  readonly closeMany: (ledgers: number) => Promise<void>
   /** Sets the ledger's clock ahead. */
   readonly advance: (seconds: number) => Promise<void>
 }
@@ -168,6 +171,12 @@ const bodyOf = (payload: unknown, terms: any) => ({
   paymentPayload: { x402Version: 2, accepted: terms, payload },
   paymentRequirements: terms
 })
+
+const leap = async ({ ledger }: World, by: string): Promise<void> => {
+  const response = await fetch(`${ledger}/advance?${by}`, { method: "POST" })
+  assert.equal(response.status, 200, await response.text())
+  await fetch(`${ledger}/close`, { method: "POST" })
+}
 
 /** Reads what the facilitator announces, and the ledger. */
 export const batchOf = async (world: World): Promise<Batch> => {
@@ -204,10 +213,29 @@ export const batchOf = async (world: World): Promise<Batch> => {
     },
     settle: (payload, terms) => post(`${world.facilitator}/settle`, bodyOf(payload, terms)),
     verify: (payload, terms) => post(`${world.facilitator}/verify`, bodyOf(payload, terms)),
-    advance: async (seconds) => {
-      const response = await fetch(`${world.ledger}/advance?seconds=${seconds}`, { method: "POST" })
-      assert.equal(response.status, 200, await response.text())
-      await fetch(`${world.ledger}/close`, { method: "POST" })
-    }
+    closeMany: (ledgers) => leap(world, `ledgers=${ledgers}`),
+    advance: (seconds) => leap(world, `seconds=${seconds}`)
+  }
+}
+
+export interface Cases {
+  readonly world: World
+  readonly part: Part
+  readonly batch: Batch
+}
+
+export const word = (reason: string) => `invalid_batch_settlement_stellar_${reason}`
+
+/** A shop of a new receiver, closed at the end. */
+export const inShop = async (
+  { world }: Cases,
+  work: (shop: Shop) => Promise<void>,
+  options: Partial<Parameters<typeof openShop>[1]> = {}
+): Promise<void> => {
+  const shop = await openShop(world, { receiver: await world.account(0), ...options })
+  try {
+    await work(shop)
+  } finally {
+    await shop.stop()
   }
 }

@@ -1,0 +1,101 @@
+// The channel store over HTTP: each decision by its name, one key's channels apart from another's, and what is refused
+// with a sentence. The examples' client of it is the one that sellers use.
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Effect } from "effect"
+import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../../examples/batch/remoteChannels.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+
+const keys = { shop: "shop-secret-0123456789", other: "other-secret-0123456789" }
+const secret = "a secret for the authorizers of this test"
+const environment = { FACILITATOR_API_KEYS: `shop:${keys.shop},other:${keys.other}`, BATCH_AUTHORIZER_SECRET: secret }
+const network = "stellar:testnet"
+const plugins = "plugins=[ledger-local,x402-batch-local,x402-batch,batch-store]"
+const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+
+const reservation = (receiverAuthorizer: string, max = "100") => {
+  const payer = Keypair.random().publicKey()
+  return {
+    pendingId: "request-0123456789",
+    channelConfig: {
+      payer,
+      payerAuthorizer: payer,
+      receiver: payer,
+      receiverAuthorizer,
+      token: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+      withdrawDelay: 900,
+      salt: "00".repeat(32)
+    },
+    voucher: { channelId: "ab".repeat(32), maxClaimableAmount: max, signature: "cd".repeat(64) },
+    price: "100",
+    state,
+    ttlMillis: 60_000
+  }
+}
+
+it.live(
+  "reserves, charges and signs refunds for a seller's key, and shows no other seller its channels",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator({ set: [plugins], environment })
+      const store = { facilitator: facilitator.url, apiKey: keys.shop, network }
+      const [shop, other] = [remoteChannels(store), remoteChannels({ ...store, apiKey: keys.other })]
+      yield* Effect.promise(async () => {
+        const authorizer = await remoteAuthorizer(store)
+        expect((await remoteAuthorizer(store)).address).toBe(authorizer.address)
+        expect((await remoteAuthorizer({ ...store, apiKey: keys.other })).address).not.toBe(authorizer.address)
+
+        const first = reservation(authorizer.address)
+        const { channelId } = first.voucher
+        expect((await shop.reserve(first)).status).toBe("reserved")
+        expect((await shop.reserve({ ...first, pendingId: "another-0123456789" })).status).toBe("busy")
+        const charge = { channelId, pendingId: first.pendingId, amount: "60", voucher: first.voucher }
+        expect((await shop.charge(charge)).channel?.chargedCumulativeAmount).toBe("60")
+        expect((await shop.charge(charge)).channel?.chargedCumulativeAmount).toBe("60")
+        expect((await other.get(channelId)) ?? (await other.list())[0]).toBeUndefined()
+        expect((await other.charge(charge)).status).toBe("missing")
+
+        const refund = { ...first, pendingId: "refund-0123456789", price: "0" }
+        const voucher = { ...first.voucher, maxClaimableAmount: "60" }
+        const { channel } = await shop.reserve({ ...refund, voucher })
+        const asked = { network, contract: "", channel, voucher, amount: undefined, pendingId: refund.pendingId }
+        const signed = await authorizer.refund(asked)
+        expect(signed).toMatchObject({ amount: "940", refundNonce: "0" })
+        expect(signed.claims).toMatchObject([{ totalClaimed: "60" }])
+        expect(signed.refundAuthorizerSignature).toMatch(/^[0-9a-f]{128}$/)
+        await expect(authorizer.refund({ ...asked, pendingId: "not-the-one-that-has-it" })).rejects.toThrow(/conflict/)
+        await shop.release(channelId, refund.pendingId)
+        await setClaimPolicy(store, { token: first.channelConfig.token, claimEverySeconds: 60 })
+      })
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live(
+  "refuses callers without a key and bodies of another form, with a sentence",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator({ set: [plugins], environment })
+      const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+        facilitator.ask(path, { method: "POST", headers, body: JSON.stringify(body) })
+      const keyed = { authorization: `Bearer ${keys.shop}` }
+      expect((yield* post("/batch/v1/authorizer", { network })).status).toBe(401)
+      for (const body of [
+        { network, payment: "short" },
+        { network: "stellar:pubnet", channelId: "ab".repeat(32), payment: "request-0123456789" },
+        { network, channelId: "AB".repeat(32), payment: "request-0123456789" },
+        []
+      ]) {
+        const answer = yield* post("/batch/v1/channels/release", body, keyed)
+        expect([answer.status, answer.json.error]).toEqual([400, "invalid_request"])
+        expect(answer.json.details[0].length).toBeGreaterThan(5)
+      }
+      const unkeyed = yield* startFacilitator({
+        ledgerUrl: facilitator.ledgerUrl,
+        set: ["plugins=[x402-batch,batch-store]"]
+      })
+      const refused = yield* unkeyed.ask("/batch/v1/authorizer", { method: "POST", body: JSON.stringify({ network }) })
+      expect([refused.status, refused.json.error]).toEqual([403, "forbidden"])
+    }).pipe(Effect.scoped),
+  120_000
+)
