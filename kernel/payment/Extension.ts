@@ -1,7 +1,7 @@
 // Response extensions: observers that a plugin adds to the payment's answer. They run after the decision, are bounded
 // in time (50 ms by default; after that the header says `processing`), and can neither fail nor alter it. Their answers
-// go into the `EXTENSION-RESPONSES` header under the key that was sent (rules 4, S254–S257). A hook of a success adds to
-// the body's `extensions` (`settledExtensions.ts`), bounded alike.
+// go into the `EXTENSION-RESPONSES` header under the key that was sent (rules 4, S254–S257). A hook of a success adds
+// to the body's `extensions` (`settledExtensions.ts`), bounded alike.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { Payment } from "./Payment.ts"

@@ -9,15 +9,15 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 const receipts = section("receipts", "Signed receipts of settled payments, and the log of every outcome.", {
   host: text({
     default: "",
-    doc: "Public host name, with a port other than 443, that receipts and log are named by. Empty on a development network: localhost."
+    doc: "Public host name that receipts and log are named by, with a port other than 443. Empty in development: localhost."
   }),
   secret_env: text({
     default: "RECEIPTS_SECRET",
-    doc: "Environment variable with the seed (S…) that signs receipts; former ones after it, separated by commas. Never the sponsor's."
+    doc: "Environment variable with the seed (S…) that signs receipts, never the sponsor's; former ones after commas."
   }),
   log_secret_env: text({
     default: "RECEIPTS_LOG_SECRET",
-    doc: "Environment variable with the seed (S…) that signs checkpoints; unset, it is derived from the receipts' seed."
+    doc: "Environment variable with the seed (S…) that signs checkpoints; unset: derived from the receipts' seed."
   }),
   attestation: flag({
     default: false,

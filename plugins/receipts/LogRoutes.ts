@@ -18,7 +18,7 @@ const readsPerSecond = 100
 const unknown = json({ error: "not_found", message: "the log has no such part" }, { status: 404 })
 const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
-/** Anybody's page may check a receipt. */
+/** A page of any origin may check a receipt. */
 const open = { "access-control-allow-origin": "*", "x-content-type-options": "nosniff" }
 const forever = { ...open, "cache-control": "public, max-age=31536000, immutable" }
 const never = { ...open, "cache-control": "no-cache" }
@@ -55,15 +55,20 @@ const bundleOf = (entries: ReadonlyArray<Uint8Array>): Uint8Array =>
 const epochOf = (text: string | undefined): number | undefined =>
   text !== undefined && /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : undefined
 
-export const addLogRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
-  const callers = yield* Authentication
-  const checkpoints = yield* Checkpoints
-  const tree = yield* Tree
-  const takeToken = makeRateLimit(readsPerSecond)
+/** What a path's parameters ask for. */
+type Params = Readonly<Record<string, string | undefined>>
+type Read<E> = (params: Params) => Effect.Effect<Response, E>
 
-  const reading =
-    <E>(read: (params: Readonly<Record<string, string | undefined>>) => Effect.Effect<Response, E>) =>
+const inEpoch = <E>(params: Params, read: (epoch: number) => Effect.Effect<Response, E>) => {
+  const epoch = epochOf(params["epoch"])
+  return epoch === undefined ? Effect.succeed(unknown) : read(epoch)
+}
+
+/** A handler within the rate limit of its caller. */
+const makeReading = Effect.gen(function* () {
+  const callers = yield* Authentication
+  const takeToken = makeRateLimit(readsPerSecond)
+  return <E>(read: Read<E>) =>
     (request: Request) =>
       Effect.gen(function* () {
         const wait = yield* takeToken(callers.sourceOf(request))
@@ -73,6 +78,13 @@ export const addLogRoutes = Effect.gen(function* () {
           Effect.as(Effect.logWarning("the log could not be read", error), away)
         )
       })
+})
+
+export const addLogRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const checkpoints = yield* Checkpoints
+  const tree = yield* Tree
+  const reading = yield* makeReading
 
   const checkpoint = (epoch?: number) =>
     Effect.map(
@@ -93,14 +105,6 @@ export const addLogRoutes = Effect.gen(function* () {
     const bytes = level === "entries" ? bundleOf(found) : concat(...found)
     return HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream", headers: forever })
   })
-
-  const inEpoch = <E>(
-    params: Readonly<Record<string, string | undefined>>,
-    read: (epoch: number) => Effect.Effect<Response, E>
-  ) => {
-    const epoch = epochOf(params["epoch"])
-    return epoch === undefined ? Effect.succeed(unknown) : read(epoch)
-  }
 
   yield* router.add(
     "GET",

@@ -1,6 +1,6 @@
 // GET /receipts/:hash: the receipt of a transaction, its outcomes in the log and, with ?proof=1, their proofs. To the
-// principal that settled it, and to payer and payTo by a signed challenge (SEP-53); to anybody else a hash that is
-// theirs and one that is unknown look alike. /.well-known/did.json has the keys, with their times.
+// principal that settled it, and to payer and payTo by a signed challenge (SEP-53); any other caller is
+// answered as for a hash that is not known. /.well-known/did.json has the keys, with their times.
 import { Effect, Option, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"

@@ -1,5 +1,5 @@
-// The draft extension `facilitator-attestation`, revision 2: a payload of EIP-712 in the draft's own domain, signed with
-// secp256k1. The draft's types are never on the wire. It does not define Stellar's payer yet; here it is the account
+// The draft extension `facilitator-attestation`, revision 2: a payload of EIP-712 in the draft's domain, signed
+// with secp256k1. The draft's types are never on the wire. It does not define Stellar's payer yet; here it is the account
 // whose funds moved, as in our own receipt.
 import { Hex } from "effect/encoding"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -48,7 +48,8 @@ export const attestationDigest = ({ keccak256 }: Keccak, payload: AttestationPay
 export const addressOf = ({ keccak256 }: Keccak, publicKey: Uint8Array): string => {
   const address = Hex.encode(keccak256(publicKey.slice(1)).slice(12))
   const checksum = Hex.encode(keccak256(text.encode(address)))
-  return `0x${[...address].map((digit, at) => (Number.parseInt(checksum[at]!, 16) >= 8 ? digit.toUpperCase() : digit)).join("")}`
+  const isUpper = (at: number) => Number.parseInt(checksum[at]!, 16) >= 8
+  return `0x${[...address].map((digit, at) => (isUpper(at) ? digit.toUpperCase() : digit)).join("")}`
 }
 
 export const makeAttestation = (

@@ -19,7 +19,7 @@ const text = new TextEncoder()
 export const hashText = ({ sha256 }: Hashing, value: string): string =>
   `sha256:${Hex.encode(sha256(text.encode(value)))}`
 
-/** When an outcome was recorded: the time by which its key is chosen. An adopted settlement is recorded after its end. */
+/** When an outcome was recorded, by which its key is chosen. An adopted settlement is recorded after its end. */
 export const recordedAtOf = ({ recordedAt, resolvedAt }: SettlementRecord): number =>
   Math.max(recordedAt.getTime(), Option.match(resolvedAt, { onNone: () => 0, onSome: (at) => at.getTime() }))
 

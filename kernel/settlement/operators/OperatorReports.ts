@@ -195,7 +195,8 @@ const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
   })
 
 const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, recorded_ledger, delivered_at,
-  budget_stroops, budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal, channel_sequence`
+  budget_stroops, budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal,
+  channel_sequence`
 
 const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<SettlementHistory> =>
   Effect.map(

@@ -15,7 +15,7 @@ import { inclusionPath, leafHash, rootOfRange } from "./merkle.ts"
 import { checkpointText, signNote, verifierKey } from "./note.ts"
 import { Tree } from "./Tree.ts"
 
-/** How long leaves are gathered into one checkpoint. */
+/** How long leaves are collected into one checkpoint. */
 const gather = Duration.millis(200)
 /** A turn without a wake: leaves of a replica that ended before it signed. */
 const every = Duration.minutes(1)
@@ -99,7 +99,7 @@ const makeSigning = Effect.gen(function* () {
     const { epoch, size } = yield* inTransaction(epochs.lock)
     if (size === 0) return
     const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
-    // Known here before anybody else can know of it.
+    // Known here before any reader can know of it.
     yield* epochs.setMark({ epoch, size, root: Hex.encode(root) })
     const name = originOf(host, epoch)
     const signer = { name, publicKey: key.publicKey, sign: key.sign }

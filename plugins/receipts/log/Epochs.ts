@@ -73,6 +73,62 @@ interface EpochRow {
   readonly identity: string
 }
 
+type MarkOf = () => Mark | undefined
+
+/** Root of the first leaves of an epoch. */
+const rootAt = (tree: Tree["Service"], epoch: number, size: number) =>
+  tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
+
+/** Begins the epoch after a former one, in the caller's transaction. */
+const makeBegin = Effect.fnUntraced(function* (markOf: MarkOf) {
+  const sql = yield* SqlClient.SqlClient
+  const tree = yield* Tree
+  const name = (yield* Config).host ?? ""
+
+  const currentKeys = Effect.map(
+    sql<{ kid: string; purpose: KeyUse; public_key: Uint8Array; valid_from: Date }>`select kid, purpose,
+      public_key, valid_from from receipts_keys where valid_until is null order by purpose`,
+    (rows) =>
+      rows.map((row): KeyEntry => ({
+        event: "announced",
+        kid: `${didOf(name)}#${row.kid}`,
+        publicKey: Base64Url.encode(row.public_key),
+        use: row.purpose,
+        at: Math.floor(row.valid_from.getTime() / 1_000)
+      }))
+  )
+
+  const begin = Effect.fnUntraced(function* (former: EpochRow, reason: string) {
+    const known = markOf()
+    const isAhead =
+      known !== undefined &&
+      (known.epoch > former.epoch || (known.epoch === former.epoch && known.size > Number(former.size)))
+    const previous = isAhead
+      ? { epoch: known.epoch, size: known.size, root: Hex.decode(known.root) }
+      : { epoch: former.epoch, size: Number(former.size), root: undefined }
+    const root =
+      previous.root?._tag === "Success" ? previous.root.success : yield* rootAt(tree, former.epoch, Number(former.size))
+    const epoch = previous.epoch + 1
+    const entry: EpochEntry = {
+      epoch,
+      origin: originOf(name, epoch),
+      previous: { origin: originOf(name, previous.epoch), size: previous.size, root: Base64.encode(root) },
+      reason,
+      at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
+    }
+    yield* sql`insert into receipts_epochs (epoch, server, reason, previous_size, previous_root)
+      values (${epoch}, ${sql.literal(server)}, ${reason}, ${previous.size}, ${root})`
+    const keys = yield* currentKeys
+    const leaves = [publicLeaf(entryKinds.epoch, entry), ...keys.map((key) => publicLeaf(entryKinds.key, key))]
+    yield* tree.append(epoch, 0, leaves)
+    yield* Effect.logWarning(`the log of receipts begins epoch ${epoch}: ${reason}`).pipe(
+      Effect.annotateLogs({ previousSize: previous.size, keptSize: Number(former.size) })
+    )
+    return { epoch, size: leaves.length }
+  })
+  return begin
+})
+
 export class Epochs extends Context.Service<
   Epochs,
   {
@@ -92,12 +148,9 @@ export class Epochs extends Context.Service<
       const tree = yield* Tree
       const { host } = yield* Config
       const mark = yield* makeMark
-      const name = host ?? ""
+      const begin = yield* makeBegin(mark.get)
       /** The server whose leaves up to the mark are those that were published; they only grow there. */
       let checkedAt: string | undefined
-
-      const rootAt = (epoch: number, size: number) =>
-        tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
 
       /** Why nothing may be added to this epoch; undefined when it continues what is known of it. */
       const wentBack = Effect.fnUntraced(function* ({ epoch, identity, isSame, size }: EpochRow) {
@@ -106,52 +159,10 @@ export class Epochs extends Context.Service<
         if (known === undefined || known.epoch < epoch) return undefined
         if (known.epoch > epoch || known.size > Number(size)) return "the database lost entries that were published"
         if (checkedAt === identity) return undefined
-        const root = yield* rootAt(epoch, known.size)
+        const root = yield* rootAt(tree, epoch, known.size)
         if (Hex.encode(root) !== known.root) return "the database has other entries than were published"
         checkedAt = identity
         return undefined
-      })
-
-      const currentKeys = Effect.map(
-        sql<{ kid: string; purpose: KeyUse; public_key: Uint8Array; valid_from: Date }>`select kid, purpose,
-          public_key, valid_from from receipts_keys where valid_until is null order by purpose`,
-        (rows) =>
-          rows.map((row): KeyEntry => ({
-            event: "announced",
-            kid: `${didOf(name)}#${row.kid}`,
-            publicKey: Base64Url.encode(row.public_key),
-            use: row.purpose,
-            at: Math.floor(row.valid_from.getTime() / 1_000)
-          }))
-      )
-
-      const begin = Effect.fnUntraced(function* (former: EpochRow, reason: string) {
-        const known = mark.get()
-        const isAhead =
-          known !== undefined &&
-          (known.epoch > former.epoch || (known.epoch === former.epoch && known.size > Number(former.size)))
-        const previous = isAhead
-          ? { epoch: known.epoch, size: known.size, root: Hex.decode(known.root) }
-          : { epoch: former.epoch, size: Number(former.size), root: undefined }
-        const root =
-          previous.root?._tag === "Success" ? previous.root.success : yield* rootAt(former.epoch, Number(former.size))
-        const epoch = previous.epoch + 1
-        const entry: EpochEntry = {
-          epoch,
-          origin: originOf(name, epoch),
-          previous: { origin: originOf(name, previous.epoch), size: previous.size, root: Base64.encode(root) },
-          reason,
-          at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
-        }
-        yield* sql`insert into receipts_epochs (epoch, server, reason, previous_size, previous_root)
-          values (${epoch}, ${sql.literal(server)}, ${reason}, ${previous.size}, ${root})`
-        const keys = yield* currentKeys
-        const leaves = [publicLeaf(entryKinds.epoch, entry), ...keys.map((key) => publicLeaf(entryKinds.key, key))]
-        yield* tree.append(epoch, 0, leaves)
-        yield* Effect.logWarning(`the log of receipts begins epoch ${epoch}: ${reason}`).pipe(
-          Effect.annotateLogs({ previousSize: previous.size, keptSize: Number(former.size) })
-        )
-        return { epoch, size: leaves.length }
       })
 
       const lock = Effect.gen(function* () {

@@ -38,6 +38,62 @@ const rowOf = ({ entry, outcome }: NewLeaf, index: number) => ({
   pay_to: outcome?.payTo ?? null
 })
 
+/** Reads of the tree. */
+const makeReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { sha256 } = yield* Crypto
+  const tiles = new LruCache<string, ReadonlyArray<Uint8Array>>({ name: "receipts-tiles", capacity: tilesMax })
+
+  const entries = (epoch: number, from: number, to: number) =>
+    Effect.map(
+      sql<{ entry: Uint8Array }>`select entry from receipts_leaves
+        where epoch = ${epoch} and index >= ${from} and index < ${to} order by index`,
+      (rows) => rows.map(({ entry }) => entry)
+    )
+
+  const readHashes = (epoch: number, level: number, from: number, to: number) =>
+    level === 0
+      ? Effect.map(entries(epoch, from, to), (found) => found.map((entry) => leafHash(sha256, entry)))
+      : Effect.map(
+          sql<{ hash: Uint8Array }>`select hash from receipts_nodes
+            where epoch = ${epoch} and level = ${level} and index >= ${from} and index < ${to} order by index`,
+          (rows) => rows.map(({ hash }) => hash)
+        )
+
+  /** Of one tile. A range that is all of it is cached once it is there. */
+  const hashes = Effect.fnUntraced(function* (epoch: number, level: number, from: number, to: number) {
+    const tile = Math.floor(from / tileWidth)
+    const key = `${epoch} ${level} ${tile}`
+    const known = tiles.get(key)
+    if (known !== undefined) return known.slice(from - tile * tileWidth, to - tile * tileWidth)
+    const found = yield* readHashes(epoch, level, from, to)
+    if (found.length === tileWidth) tiles.set(key, found)
+    return found
+  })
+
+  /** The hashes of all nodes, in one read of each tile that holds some. */
+  const readNodes = Effect.fnUntraced(function* (epoch: number, nodes: ReadonlyArray<Node>) {
+    const needed = new Map<string, { level: number; from: number; to: number }>()
+    for (const node of nodes) {
+      const { from, level, to } = stretchOf(node)
+      const key = `${level} ${Math.floor(from / tileWidth)}`
+      const other = needed.get(key) ?? { level, from, to }
+      needed.set(key, { level, from: Math.min(from, other.from), to: Math.max(to, other.to) })
+    }
+    const read = new Map<string, Uint8Array>()
+    for (const { from, level, to } of needed.values())
+      for (const [at, hash] of (yield* hashes(epoch, level, from, to)).entries())
+        read.set(`${level} ${from + at}`, hash)
+    return (node: Node): Uint8Array => {
+      const { from, level, to } = stretchOf(node)
+      const below = Array.from({ length: to - from }, (_, i) => read.get(`${level} ${from + i}`))
+      if (below.includes(undefined)) throw new Error(`the log has no node ${node.height}/${node.index}`)
+      return rootOfComplete(sha256, below as ReadonlyArray<Uint8Array>)
+    }
+  })
+  return { entries, hashes, readHashes, readNodes }
+})
+
 export class Tree extends Context.Service<
   Tree,
   {
@@ -56,55 +112,7 @@ export class Tree extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { sha256 } = yield* Crypto
-      const tiles = new LruCache<string, ReadonlyArray<Uint8Array>>({ name: "receipts-tiles", capacity: tilesMax })
-
-      const entries = (epoch: number, from: number, to: number) =>
-        Effect.map(
-          sql<{ entry: Uint8Array }>`select entry from receipts_leaves
-            where epoch = ${epoch} and index >= ${from} and index < ${to} order by index`,
-          (rows) => rows.map(({ entry }) => entry)
-        )
-
-      const readHashes = (epoch: number, level: number, from: number, to: number) =>
-        level === 0
-          ? Effect.map(entries(epoch, from, to), (found) => found.map((entry) => leafHash(sha256, entry)))
-          : Effect.map(
-              sql<{ hash: Uint8Array }>`select hash from receipts_nodes
-                where epoch = ${epoch} and level = ${level} and index >= ${from} and index < ${to} order by index`,
-              (rows) => rows.map(({ hash }) => hash)
-            )
-
-      /** Of one tile. A range that is all of it is cached once it is there. */
-      const hashes = Effect.fnUntraced(function* (epoch: number, level: number, from: number, to: number) {
-        const tile = Math.floor(from / tileWidth)
-        const key = `${epoch} ${level} ${tile}`
-        const known = tiles.get(key)
-        if (known !== undefined) return known.slice(from - tile * tileWidth, to - tile * tileWidth)
-        const found = yield* readHashes(epoch, level, from, to)
-        if (found.length === tileWidth) tiles.set(key, found)
-        return found
-      })
-
-      /** The hashes of all nodes, in one read of each tile that holds some. */
-      const readNodes = Effect.fnUntraced(function* (epoch: number, nodes: ReadonlyArray<Node>) {
-        const needed = new Map<string, { level: number; from: number; to: number }>()
-        for (const node of nodes) {
-          const { from, level, to } = stretchOf(node)
-          const key = `${level} ${Math.floor(from / tileWidth)}`
-          const other = needed.get(key) ?? { level, from, to }
-          needed.set(key, { level, from: Math.min(from, other.from), to: Math.max(to, other.to) })
-        }
-        const read = new Map<string, Uint8Array>()
-        for (const { from, level, to } of needed.values())
-          for (const [at, hash] of (yield* hashes(epoch, level, from, to)).entries())
-            read.set(`${level} ${from + at}`, hash)
-        return (node: Node): Uint8Array => {
-          const { from, level, to } = stretchOf(node)
-          const below = Array.from({ length: to - from }, (_, i) => read.get(`${level} ${from + i}`))
-          if (below.includes(undefined)) throw new Error(`the log has no node ${node.height}/${node.index}`)
-          return rootOfComplete(sha256, below as ReadonlyArray<Uint8Array>)
-        }
-      })
+      const { entries, hashes, readHashes, readNodes } = yield* makeReads
 
       const compute = <A>(epoch: number, run: (sha256: Sha256, read: ReadNode) => A) =>
         Effect.map(readNodes(epoch, nodesOf(run)), (read) => run(sha256, read))

@@ -23,6 +23,8 @@ const saltBytes = 32
 
 const text = new TextEncoder()
 
+type Hashing = Pick<Crypto["Service"], "randomBytes" | "sha256">
+
 interface Ending {
   readonly fact: Extract<SettlementFact, { readonly _tag: "Ended" }>
   readonly principal: string | null
@@ -40,6 +42,41 @@ const endingOf = (fact: Fact): Omit<Ending, "record"> | undefined => {
 export const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Uint8Array, record: string) =>
   concat(Uint8Array.of(entryKinds.outcome), crypto.sha256(concat(salt, text.encode(record))))
 
+const recordOf = (crypto: Hashing, { fact, record }: Ending, receipt: Receipt | undefined): OutcomeRecord => {
+  const { by, feeChargedStroops, ledger, moved, reason, transaction } = fact.data
+  return {
+    v: 1,
+    outcome: fact.state as OutcomeRecord["outcome"],
+    ...(by === undefined ? {} : { by }),
+    settlement: fact.id,
+    ...(record === undefined ? {} : { network: encodeNetwork(record.network, "stellar") }),
+    transaction,
+    ...(moved === null ? {} : { moved: moved.toString() }),
+    fee: feeChargedStroops.toString(),
+    ...(ledger === null ? {} : { ledger }),
+    ...(reason === null ? {} : { reason }),
+    at: record === undefined ? fact.at.getTime() : recordedAtOf(record),
+    ...(receipt === undefined ? {} : { receipt: hashText(crypto, receipt.jws) }),
+    ...(receipt?.attestation === undefined ? {} : { attestation: hashText(crypto, receipt.attestation) })
+  }
+}
+
+const leafOf = (crypto: Hashing, ending: Ending, receipt: Receipt | undefined): NewLeaf => {
+  const salt = crypto.randomBytes(saltBytes)
+  const record = canonicalJson(recordOf(crypto, ending, receipt))
+  return {
+    entry: outcomeEntry(crypto, salt, record),
+    outcome: {
+      salt,
+      record,
+      transaction: ending.fact.data.transaction,
+      principal: ending.principal ?? ending.record?.principal ?? null,
+      payer: ending.record?.payer ?? null,
+      payTo: ending.record?.payTo ?? null
+    }
+  }
+}
+
 export const sequenceOutcomes = Effect.gen(function* () {
   const facts = yield* Facts
   const settlements = yield* Settlements
@@ -48,41 +85,6 @@ export const sequenceOutcomes = Effect.gen(function* () {
   const receipts = yield* Receipts
   const checkpoints = yield* Checkpoints
   const sql = yield* SqlClient.SqlClient
-
-  const recordOf = ({ fact, record }: Ending, receipt: Receipt | undefined): OutcomeRecord => {
-    const { by, feeChargedStroops, ledger, moved, reason, transaction } = fact.data
-    return {
-      v: 1,
-      outcome: fact.state as OutcomeRecord["outcome"],
-      ...(by === undefined ? {} : { by }),
-      settlement: fact.id,
-      ...(record === undefined ? {} : { network: encodeNetwork(record.network, "stellar") }),
-      transaction,
-      ...(moved === null ? {} : { moved: moved.toString() }),
-      fee: feeChargedStroops.toString(),
-      ...(ledger === null ? {} : { ledger }),
-      ...(reason === null ? {} : { reason }),
-      at: record === undefined ? fact.at.getTime() : recordedAtOf(record),
-      ...(receipt === undefined ? {} : { receipt: hashText(crypto, receipt.jws) }),
-      ...(receipt?.attestation === undefined ? {} : { attestation: hashText(crypto, receipt.attestation) })
-    }
-  }
-
-  const leafOf = (ending: Ending, receipt: Receipt | undefined): NewLeaf => {
-    const salt = crypto.randomBytes(saltBytes)
-    const record = canonicalJson(recordOf(ending, receipt))
-    return {
-      entry: outcomeEntry(crypto, salt, record),
-      outcome: {
-        salt,
-        record,
-        transaction: ending.fact.data.transaction,
-        principal: ending.principal ?? ending.record?.principal ?? null,
-        payer: ending.record?.payer ?? null,
-        payTo: ending.record?.payTo ?? null
-      }
-    }
-  }
 
   /** The stored receipts of a batch's settled payments, by settlement. */
   const receiptsOf = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
@@ -107,7 +109,9 @@ export const sequenceOutcomes = Effect.gen(function* () {
       const whole = endings.map((ending): Ending => ({ ...ending, record: byId.get(ending.fact.id) }))
       const stored = yield* receiptsOf(whole)
       yield* epochs.append(
-        whole.map((ending) => leafOf(ending, ending.fact.state === "settled" ? stored.get(ending.fact.id) : undefined))
+        whole.map((ending) =>
+          leafOf(crypto, ending, ending.fact.state === "settled" ? stored.get(ending.fact.id) : undefined)
+        )
       )
       yield* sql.afterCommit(checkpoints.wake)
     })

@@ -40,7 +40,7 @@ export const readCheckpoint = (note: string, verifierKey: string) => {
 
 /** Root of an audit path, as RFC 9162 section 2.1.3.2 computes it. */
 export const rootOf = (leaf: Uint8Array, hashes: ReadonlyArray<string>, index: number, size: number): string => {
-  let [fn, sn, r] = [index, size - 1, Buffer.from(leaf)]
+  let [fn, sn, r]: [number, number, Uint8Array] = [index, size - 1, leaf]
   for (const hash of hashes) {
     const p = Buffer.from(hash, "hex")
     if (sn === 0) throw new Error("too long a path")
@@ -51,7 +51,7 @@ export const rootOf = (leaf: Uint8Array, hashes: ReadonlyArray<string>, index: n
     ;[fn, sn] = [fn >> 1, sn >> 1]
   }
   if (sn !== 0) throw new Error("too short a path")
-  return r.toString("hex")
+  return Buffer.from(r).toString("hex")
 }
 
 /** Hash of an outcome's leaf. */

@@ -1,5 +1,5 @@
 // A payment's receipt: in its settle answer, in the log with a proof, the same bytes for ever and after a restart, and
-// nobody else's to read.
+// not for others to read.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
@@ -105,7 +105,7 @@ describe.each(databaseKinds)("receipts on %s", (kind) => {
         check(proof, key, record, salt)
         expect(() => check(proof, key, record.replace("12345", "12346"), salt)).toThrow()
 
-        // Another key's caller and a stranger's account cannot tell it from an unknown one; payer and payTo read it.
+        // For another key's caller and a stranger's account it is as unknown as any; payer and payTo read it.
         expect((yield* first.ask(`/receipts/${hash}`, { headers: other })).status).toBe(404)
         expect((yield* first.ask(`/receipts/${hash}`)).status).toBe(401)
         expect((yield* signedBy(payer, first, hash)).json.receipt).toBe(jws)
