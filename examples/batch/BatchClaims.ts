@@ -1,7 +1,7 @@
 // Claims of a seller that keeps its own channels: what was charged and not claimed is claimed, many channels in one
-// transaction, and what was claimed is settled to the receiver. `start` does both on an interval, and claims a channel
-// at once when its payer has started a withdrawal. A claim that lands twice changes nothing, so a failure is only
-// repeated.
+// transaction, and what was claimed is settled to the receiver. `start` does both on an interval, short enough that any
+// withdrawal of a payer is answered before its delay ends. A claim that lands twice changes nothing, so a failure is
+// only repeated.
 import { facilitatorClient } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"
 import { stateIn } from "./BatchStellarServer.ts"
@@ -72,8 +72,13 @@ export class BatchClaims {
     return (await this.#settle({ type: "settle", receiver: server.receiver, token })).transaction
   }
 
-  /** Claims and settles each `seconds`; `report` gets what went wrong, and the next turn repeats it. */
+  /**
+   * Claims and settles each `seconds`, at most half the withdraw delay; `report` gets what went wrong, and the next turn
+   * repeats it.
+   */
   start(seconds: number, report: (error: unknown) => void): void {
+    const most = this.#options.server.withdrawDelay / 2
+    if (seconds > most) throw new Error(`an interval above ${most} s may miss a withdrawal`)
     const turn = async () => {
       if ((await this.claim()).length > 0) await this.settle()
     }

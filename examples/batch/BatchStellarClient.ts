@@ -48,7 +48,7 @@ export interface BatchClientOptions {
   readonly depositTimes?: number
   /** The most that one deposit may be, atomic units; what needs more is refused. Default: no bound. */
   readonly depositMax?: bigint
-  /** 32 bytes, hex: tells channels with one seller apart. Default zeros. */
+  /** 32 bytes, hex: separates channels with one seller. Default zeros. */
   readonly salt?: string
   /** sha256, hex, of the only contract code that this buyer deposits into. Default the one of this project. */
   readonly wasmHash?: string

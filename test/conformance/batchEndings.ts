@@ -52,7 +52,7 @@ const withdrawals = async (cases: Cases): Promise<void> => {
   )
 }
 
-/** Ledgers after which an entry that nobody touched is archived: more than the contract's thirty days. */
+/** Ledgers after which an entry that no transaction touched is archived: more than the contract's thirty days. */
 const archivedAfterLedgers = 700_000
 
 const archived = async (cases: Cases): Promise<void> => {
@@ -75,7 +75,7 @@ const archived = async (cases: Cases): Promise<void> => {
 
 const partialRefund = async (cases: Cases): Promise<void> => {
   const { batch, part, world } = cases
-  await part.check("a part is refunded at once, and the channel goes on with what is left", () =>
+  await part.check("a part is refunded immediately, and the channel continues with what is left", () =>
     inShop(cases, async (shop) => {
       const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
       await buyer.pay(shop.page)

@@ -32,7 +32,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/batch-store/Claims.ts", [
     ["a channel in two claims", "and c.claim is null and c.delegated", "and c.delegated"],
     ["a started withdrawal waits for the policy", "and (c.withdraw_requested_at > 0 or", "and (false or"],
-    ["a failed channel is claimed at once", "and (c.claim_after is null or c.claim_after <= clock_timestamp())", ""],
+    [
+      "a failed channel is claimed again immediately",
+      "and (c.claim_after is null or c.claim_after <= clock_timestamp())",
+      ""
+    ],
     ["a claim ends twice", "where id = ${id} and state = 'open' returning 1", "where id = ${id} returning 1"],
     ["what failed together is claimed together", "set claim = null, claim_alone = true,", "set claim = null,"]
   ])

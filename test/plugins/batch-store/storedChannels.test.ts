@@ -127,7 +127,7 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("records each channel in one claim, by the seller's policy, and a withdrawal at once", () =>
+      it.effect("records each channel in one claim, by the seller's policy, and a withdrawal immediately", () =>
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const claims = yield* Claims
