@@ -1,21 +1,32 @@
 // `tollkeeper audit`: compares the ledger's transactions of our accounts with the database, without trusting the code
-// that wrote it, and prints every mismatch. It reads only; it may run beside facilitators on one PostgreSQL. Exit code
-// 1 on any mismatch.
+// that wrote it, and prints every mismatch. With `--log` the log of receipts is the third side. It reads only; it may
+// run beside facilitators on one PostgreSQL. Exit code 1 on any mismatch.
 import { Console, Data, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { readClaims } from "../../kernel/audit/auditRows.ts"
 import { compare } from "../../kernel/audit/compare.ts"
+import { compareLog } from "../../kernel/audit/compareLog.ts"
 import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
-import { jsonFlag, kernelTables, type CommandTarget, placeFlags, databaseStatus } from "./CommandTarget.ts"
+import { readLog } from "../readLog.ts"
+import { jsonFlag, type CommandTarget, placeFlags, databaseStatus, tablesOf } from "./CommandTarget.ts"
 
 /** Ledger and database differ. */
 class AuditFailed extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
 
-/** Both sides, read and compared; `rpc` in place of the profile's first endpoint. */
-const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
+interface Examined {
+  /** In place of the profile's first endpoint. */
+  readonly rpc: Option.Option<string>
+  /** Whether the log is compared too. */
+  readonly withLog: boolean
+  /** A published copy of the log, a folder or URL. */
+  readonly logCopy: Option.Option<string>
+}
+
+/** The sides, read and compared. */
+const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: Examined) {
   const network = yield* Network
   const { rpcTimeout } = yield* Limits
   const claims = yield* readClaims()
@@ -29,22 +40,23 @@ const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
     Number.MAX_SAFE_INTEGER
   )
   const url = Option.getOrElse(rpc, () => network.rpcUrls[0]!)
-  return compare(
-    claims,
-    yield* readLedger({
-      url,
-      // An address given by flag receives no configured API key.
-      headers: Option.isSome(rpc) ? [] : network.rpcHeaders,
-      passphrase: network.passphrase,
-      timeout: rpcTimeout,
-      accounts,
-      sinceLedger
-    })
-  )
+  const view = yield* readLedger({
+    url,
+    // An address given by flag receives no configured API key.
+    headers: Option.isSome(rpc) ? [] : network.rpcHeaders,
+    passphrase: network.passphrase,
+    timeout: rpcTimeout,
+    accounts,
+    sinceLedger
+  })
+  const report = compare(claims, view)
+  if (!withLog) return { ...report, logged: undefined }
+  const { mismatches, ...logged } = compareLog(claims, view, yield* readLog(Option.getOrUndefined(logCopy)))
+  return { ...report, logged, mismatches: [...report.mismatches, ...mismatches] }
 })
 
-const booksOf = (place: CommandTarget) =>
-  databaseStatus(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(kernelTables(place)))).pipe(
+const booksOf = (place: CommandTarget, ...owners: ReadonlyArray<string>) =>
+  databaseStatus(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(tablesOf(place, ...owners)))).pipe(
     Layer.merge(NodeHttpCalls.layer)
   )
 
@@ -53,17 +65,31 @@ export const audit = Command.make(
   {
     ...placeFlags(),
     rpc: Flag.String("rpc").pipe(Flag.withDescription("RPC to ask; default the profile's first"), Flag.optional),
+    withLog: Flag.Boolean("log").pipe(
+      Flag.withDescription("Compare the log of receipts too, with ledger and database; default false"),
+      Flag.withDefault(false)
+    ),
+    logCopy: Flag.String("log-copy").pipe(
+      Flag.withDescription(
+        "A published copy of the log, a folder or URL (HOST/log), to compare with --log; default none"
+      ),
+      Flag.optional
+    ),
     json: jsonFlag
   },
-  Effect.fn(function* ({ json, rpc, ...place }) {
-    const report = yield* Effect.provide(examine(rpc), booksOf(place))
+  Effect.fn(function* ({ json, logCopy, rpc, withLog: isAsked, ...place }) {
+    const withLog = isAsked || Option.isSome(logCopy)
+    const books = withLog ? booksOf(place, "receipts") : booksOf(place)
+    const report = yield* Effect.provide(examine({ rpc, withLog, logCopy }), books)
     if (json) yield* Console.log(JSON.stringify(report))
     else for (const { detail, rule, subject } of report.mismatches) yield* Console.log(`${rule}: ${subject} ${detail}`)
-    const { forgotten, mismatches, open, settlements, transactions, unresolved } = report
+    const { forgotten, logged, mismatches, open, settlements, transactions, unresolved } = report
     const states = `${open} open, ${unresolved} unresolved, ${forgotten} older than the ledger's memory`
-    const found = `${transactions} transactions, ${mismatches.length} mismatches`
+    const leaves = logged === undefined ? "" : `${logged.leaves} logged outcomes (${logged.swept} swept since), `
+    const found = `${transactions} transactions, ${leaves}${mismatches.length} mismatches`
     if (!json) yield* Console.log(`audit: ${settlements} settlements (${states}), ${found}`)
+    const sides = withLog ? "ledger, database and log" : "ledger and database"
     if (mismatches.length > 0)
-      return yield* new AuditFailed({ message: `${mismatches.length} mismatches between ledger and database` })
+      return yield* new AuditFailed({ message: `${mismatches.length} mismatches between ${sides}` })
   })
-).pipe(Command.withDescription("Compare the ledger with the database, independently"))
+).pipe(Command.withDescription("Compare the ledger with the database, and with the log, independently"))

@@ -1,0 +1,150 @@
+// The log's side of the audit, by SQL and hashing of its own: leaves in order, each the commitment to its record, the
+// root of every stored checkpoint and its signature, stored receipts; and a published copy of the log, which shows what
+// a restored database has lost. It shares nothing with the plugin but its tables and formats.
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { createHash } from "node:crypto"
+import { openTiles, readText } from "../examples/receipts/tiles.mjs"
+import { openCheckpoint } from "../examples/receipts/verify.mjs"
+import type { Mismatch } from "../kernel/audit/compare.ts"
+import type { LoggedOutcome, LogView } from "../kernel/audit/compareLog.ts"
+
+/** An outcome that was recorded this long ago is in the log. */
+const dueMillis = 10_000
+
+interface LeafRow {
+  readonly epoch: number
+  readonly index: bigint
+  readonly entry: Uint8Array
+  readonly salt: Uint8Array | null
+  readonly record: string | null
+}
+
+const sha = (...parts: ReadonlyArray<string | Uint8Array>): Buffer => {
+  const hash = createHash("sha256")
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+/** Roots of a growing tree: the complete subtrees of what was added, highest first. */
+const makeFrontier = () => {
+  const subtrees: Array<{ readonly height: number; readonly hash: Buffer }> = []
+  return {
+    add: (entry: Uint8Array): void => {
+      let node = { height: 0, hash: sha(Buffer.of(0), entry) }
+      while (subtrees.at(-1)?.height === node.height)
+        node = { height: node.height + 1, hash: sha(Buffer.of(1), subtrees.pop()!.hash, node.hash) }
+      subtrees.push(node)
+    },
+    root: (): string =>
+      subtrees.length === 0
+        ? sha().toString("hex")
+        : subtrees
+            .map(({ hash }) => hash)
+            .reduceRight((right, left) => sha(Buffer.of(1), left, right))
+            .toString("hex")
+  }
+}
+
+type Wrong = (rule: string, subject: string, detail: string) => void
+
+/** The leaves of one epoch, and the roots at the sizes that are asked for. */
+const readLeaves = (rows: ReadonlyArray<LeafRow>, sizes: ReadonlySet<number>, wrong: Wrong) => {
+  const frontier = makeFrontier()
+  const roots = new Map<number, string>()
+  const outcomes: Array<LoggedOutcome & { readonly receipt?: string }> = []
+  rows.forEach(({ entry, epoch, index, record, salt }, at) => {
+    const name = `leaf ${index} of epoch ${epoch}`
+    if (Number(index) !== at) wrong("log order", name, `is where leaf ${at} is expected`)
+    if (record !== null && salt !== null) {
+      const expected = Buffer.concat([Buffer.of(1), sha(salt, record)])
+      if (!expected.equals(entry)) wrong("log commitment", name, "is not the commitment to its record")
+      outcomes.push({ ...JSON.parse(record), epoch, index: Number(index) })
+    } else if (entry[0] === 1) wrong("log commitment", name, "is an outcome without a record")
+    frontier.add(entry)
+    if (sizes.has(at + 1)) roots.set(at + 1, frontier.root())
+  })
+  return { outcomes, roots }
+}
+
+/** Compares a published copy, a folder or URL, with what the database has of its epoch. */
+const readCopy = async (copy: string, did: unknown, byOrigin: ReadonlyMap<string, ReadonlyArray<LeafRow>>) => {
+  const issues: Array<Mismatch> = []
+  const tree = await openCheckpoint(await readText(copy, "checkpoint"), did)
+  const tiles = openTiles(copy, tree.size)
+  if ((await tiles.root(0, tree.size)) !== tree.root)
+    return [{ rule: "published log", subject: tree.origin, detail: "its tiles are not its checkpoint's" }]
+  const rows = byOrigin.get(tree.origin) ?? []
+  const common = Math.min(rows.length, tree.size)
+  for (let at = 0; at < common; at++) {
+    if ((await tiles.root(at, at + 1)) === sha(Buffer.of(0), rows[at]!.entry).toString("hex")) continue
+    issues.push({ rule: "published log", subject: `leaf ${at} of ${tree.origin}`, detail: "is another here" })
+    break
+  }
+  if (tree.size > rows.length)
+    issues.push({
+      rule: "published since",
+      subject: tree.origin,
+      detail: `leaves ${rows.length} to ${tree.size - 1} were published, and the database does not have them`
+    })
+  return issues
+}
+
+/** Reads the log from the database; with `copy`, compares what was published with it. */
+export const readLog = Effect.fn("audit.readLog")(function* (copy: string | undefined) {
+  const sql = yield* SqlClient.SqlClient
+  const issues: Array<Mismatch> = []
+  const wrong: Wrong = (rule, subject, detail) => issues.push({ rule, subject, detail })
+  const leaves = yield* sql<LeafRow>`select epoch, index, entry, salt, record from receipts_leaves
+    order by epoch, index`
+  const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string }>`
+    select epoch, size, root, note from receipts_checkpoints order by epoch, size`
+  const epochs = yield* sql<{ epoch: number; size: bigint; begun: Date }>`select epoch, size, begun_at as begun
+    from receipts_epochs order by epoch`
+  const keys = yield* sql<{ kid: string; key: Uint8Array }>`select kid, public_key as key from receipts_keys
+    where purpose = 'log'`
+  const stored = yield* sql<{ transaction: string; jws: string }>`select encode(transaction, 'hex') as transaction,
+    jws from receipts_receipts`
+  const ended = yield* sql<{ id: string; at: Date }>`select id::text as id, resolved_at as at from kernel_settlements
+    where state in ('settled', 'failed', 'expired') and resolved_at is not null`
+
+  const host = checkpoints[0]?.note.split("/")[0] ?? ""
+  const id = `did:web:${encodeURIComponent(host)}`
+  const verificationMethod = keys.map(({ key, kid }) => ({
+    id: `${id}#${kid}`,
+    publicKeyJwk: { x: Buffer.from(key).toString("base64url") }
+  }))
+  const did = { id, verificationMethod }
+  const outcomes: Array<LoggedOutcome> = []
+  const receipts = new Map(stored.map(({ jws, transaction }) => [transaction, `sha256:${sha(jws).toString("hex")}`]))
+  const byOrigin = new Map<string, ReadonlyArray<LeafRow>>()
+  for (const { epoch, size } of epochs) {
+    const rows = leaves.filter((leaf) => leaf.epoch === epoch)
+    const own = checkpoints.filter((checkpoint) => checkpoint.epoch === epoch)
+    const read = readLeaves(rows, new Set(own.map((one) => Number(one.size))), wrong)
+    if (rows.length !== Number(size)) wrong("log size", `epoch ${epoch}`, `has ${rows.length} leaves, says ${size}`)
+    for (const { note, root, size: at } of own) {
+      const name = `checkpoint ${at} of epoch ${epoch}`
+      const signed = yield* Effect.promise(() => openCheckpoint(note, did).catch((): undefined => undefined))
+      if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log")
+      const roots = [Buffer.from(root).toString("hex"), signed?.root, read.roots.get(Number(at))]
+      if (signed !== undefined && new Set(roots).size > 1) wrong("checkpoint", name, "has another root than the leaves")
+    }
+    for (const { receipt, transaction } of read.outcomes)
+      if (receipt !== undefined && receipts.get(transaction) !== receipt)
+        wrong("receipt", transaction, "the stored receipt is not the one that was logged")
+    outcomes.push(...read.outcomes)
+    byOrigin.set(epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`, rows)
+  }
+  if (copy !== undefined) issues.push(...(yield* Effect.promise(() => readCopy(copy, did, byOrigin))))
+  const now = yield* Clock.currentTimeMillis
+  const begun = epochs[0]?.begun.getTime() ?? Infinity
+  const isDue = (at: number) => at >= begun && now - at > dueMillis
+  const view: LogView = {
+    outcomes,
+    issues,
+    due: new Set(ended.flatMap(({ at, id: one }) => (isDue(at.getTime()) ? [one] : []))),
+    rememberedSince: ended.reduce((least, { at }) => Math.min(least, at.getTime()), Infinity)
+  }
+  return view
+})

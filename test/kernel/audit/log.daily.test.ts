@@ -1,0 +1,141 @@
+// The third side of the audit over a facilitator that worked: ledger, database and log agree; each injected difference
+// is found, in the log's own rows as well, and a published copy shows what a database has lost.
+import { NodeServices } from "@effect/platform-node"
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { describe } from "vitest"
+import type { Claims } from "../../../kernel/audit/auditRows.ts"
+import { compareLog, type LogView } from "../../../kernel/audit/compareLog.ts"
+import type { LedgerView } from "../../../kernel/audit/readLedger.ts"
+import { readLog } from "../../../runtime/readLog.ts"
+import { receiptSecrets } from "../../plugins/receipts/secrets.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { readBooks } from "../../support/readBooks.ts"
+
+interface Sides {
+  readonly claims: Claims
+  readonly view: LedgerView
+  readonly log: LogView
+}
+
+const first =
+  (change: (one: LogView["outcomes"][number]) => Partial<LogView["outcomes"][number]>) =>
+  ({ log, ...rest }: Sides): Sides => ({
+    ...rest,
+    log: { ...log, outcomes: log.outcomes.map((one, at) => (at === 0 ? { ...one, ...change(one) } : one)) }
+  })
+
+/** A difference between the sides, and the rule that finds it. */
+const differences: ReadonlyArray<readonly [rule: string, change: (sides: Sides) => Sides]> = [
+  ["log outcome", first(() => ({ outcome: "failed" }))],
+  ["log and ledger", first(() => ({ outcome: "failed" }))],
+  ["log and ledger", first(() => ({ transaction: "0".repeat(64) }))],
+  ["log and ledger", first(() => ({ moved: "1" }))],
+  ["log transaction", first(() => ({ transaction: "0".repeat(64) }))],
+  ["log amount", first(() => ({ moved: "1" }))],
+  ["log fee", first(() => ({ fee: "1" }))],
+  ["log ledger", first(({ ledger }) => ({ ledger: ledger! + 1 }))],
+  ["one leaf", ({ log, ...rest }) => ({ ...rest, log: { ...log, outcomes: [...log.outcomes, log.outcomes[0]!] } })],
+  [
+    "logged",
+    ({ claims, log, ...rest }) => ({
+      ...rest,
+      claims,
+      log: { ...log, outcomes: log.outcomes.slice(1), due: new Set(claims.settlements.map(({ id }) => id)) }
+    })
+  ],
+  [
+    "recorded before logged",
+    ({ claims, ...rest }) => ({ ...rest, claims: { ...claims, settlements: claims.settlements.slice(0, -1) } })
+  ],
+  [
+    "logged after its end",
+    ({ claims, ...rest }) => ({
+      ...rest,
+      claims: { ...claims, settlements: claims.settlements.map((one) => ({ ...one, state: "submitted" })) }
+    })
+  ]
+]
+
+/** A statement by which somebody with the database's password would change the log, and the rule that finds it. */
+const tamperings: ReadonlyArray<readonly [rule: string, statement: string]> = [
+  [
+    "log commitment",
+    `update receipts_leaves set record = replace(record, '"outcome":"settled"', '"outcome":"failed"')
+    where index = (select min(index) from receipts_leaves where record is not null)`
+  ],
+  ["checkpoint", `update receipts_leaves set entry = entry || '\\x00'::bytea where index = 0`],
+  ["log size", `delete from receipts_leaves where index = (select max(index) from receipts_leaves)`],
+  ["log order", `delete from receipts_leaves where index = 1`],
+  ["checkpoint", `update receipts_checkpoints set note = replace(note, '— ', '— evil.')`],
+  ["checkpoint", `update receipts_checkpoints set root = sha256('x')`],
+  ["receipt", `update receipts_receipts set jws = jws || 'x'`],
+  ["published log", `update receipts_leaves set entry = '\\x02'::bytea where index = 1`],
+  ["published since", `delete from receipts_leaves where index = (select max(index) from receipts_leaves)`]
+]
+
+const readSides = (facilitator: Facilitator) =>
+  Effect.gen(function* () {
+    const books = yield* readBooks(facilitator)
+    return { ...books, log: yield* readLog(`${facilitator.url}/log`) } satisfies Sides
+  }).pipe(Effect.provideService(SqlClient.SqlClient, facilitator.sql))
+
+/** What anyone has downloaded: the checkpoint and its one tile, in a folder. */
+const download = (facilitator: Facilitator, size: number) =>
+  Effect.promise(async () => {
+    const folder = await mkdtemp(join(tmpdir(), "log-copy-"))
+    for (const path of ["checkpoint", `tile/0/000.p/${size}`]) {
+      const answer = await fetch(`${facilitator.url}/log/${path}`)
+      await mkdir(dirname(join(folder, path)), { recursive: true })
+      await writeFile(join(folder, path), Buffer.from(await answer.arrayBuffer()))
+    }
+    return folder
+  })
+
+const rulesOf = ({ claims, log, view }: Sides) => compareLog(claims, view, log).mismatches.map(({ rule }) => rule)
+
+describe.each(databaseKinds)("the audit with the log on %s", (database) => {
+  it.live(
+    "finds nothing where all agree, and each difference",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment: receiptSecrets, set: ["server.port=0"] })
+        const payer = yield* facilitator.account()
+        const seller = (yield* facilitator.account(0n)).publicKey()
+        for (let number = 0; number < 3; number++) {
+          const { body } = yield* facilitator.payment({ payer, payTo: seller, amount: 10_000n })
+          expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
+        }
+        const { log } = yield* eventually(readSides(facilitator), ({ log }) => log.outcomes.length === 3)
+        expect(log.outcomes.map(({ outcome }) => outcome)).toEqual(["settled", "settled", "settled"])
+        const sides = yield* eventually(readSides(facilitator), ({ log: { issues } }) => issues.length === 0)
+        expect(compareLog(sides.claims, sides.view, sides.log)).toEqual({ leaves: 3, swept: 0, mismatches: [] })
+        for (const [rule, change] of differences)
+          expect([rule, rulesOf(change(sides))]).toEqual([rule, expect.arrayContaining([rule])])
+        const { sql } = facilitator
+        const copy = yield* download(facilitator, sides.log.outcomes.at(-1)!.index + 1)
+        for (const [rule, statement] of tamperings) {
+          const issues = yield* sql
+            .withTransaction(
+              Effect.gen(function* () {
+                yield* sql.unsafe(statement)
+                const { issues } = yield* readLog(rule.startsWith("published") ? copy : undefined)
+                return yield* Effect.fail(issues)
+              }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+            )
+            .pipe(Effect.flip)
+          expect([rule, (issues as LogView["issues"]).map((one) => one.rule)]).toEqual([
+            rule,
+            expect.arrayContaining([rule])
+          ])
+        }
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
+  )
+})
