@@ -126,10 +126,13 @@ const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler:
   )
 }
 
-/** Routes that any page may read or link to: public by the specification, or without information. */
+/** Paths of pages and their files, and of what is public by a specification or without information. */
+const publicPages = /^\/(dashboard(\/(web|library)\/.*)?|seller|docs|receipts|examples\/receipts\/.*|)$/
+const publicAnswers = /^\/(discovery\/.*|openapi\.json|health(\/.*)?|log\/.*|\.well-known\/did\.json)$/
+
+/** Routes that any page may read or link to. */
 const isPublic = (method: string, path: string): boolean =>
-  ["GET", "HEAD", "OPTIONS"].includes(method) &&
-  /^\/(discovery\/.*|openapi\.json|health(\/.*)?|dashboard(\/(web|library)\/.*)?|seller|docs|)$/.test(path)
+  ["GET", "HEAD", "OPTIONS"].includes(method) && (publicPages.test(path) || publicAnswers.test(path))
 
 /** Refuses requests of strange pages before the router sees them. */
 export const withinCapacity =

@@ -38,6 +38,9 @@ const packaged: Readonly<Record<string, readonly [file: string, type: keyof type
   "/dashboard/library/api.css": ["swagger-ui-dist/swagger-ui.css", "style"]
 }
 
+/** Published scripts that a page runs as they are, by the path that its import leads to. */
+const scriptPath = /^\/examples\/receipts\/((?:check|verify)\.mjs)$/
+
 const ownPath = /^\/dashboard\/web\/([A-Za-z]+)\.(ts|css|svg)$/
 
 const gzip = (bytes: Uint8Array<ArrayBuffer>): Effect.Effect<Uint8Array<ArrayBuffer>> =>
@@ -63,6 +66,7 @@ export class Assets extends Context.Service<
       const { strip } = yield* StripTypes
       const packages = yield* Packages
       const folder = yield* Effect.orDie(paths.fromFileUrl(new URL("web/", import.meta.url)))
+      const scripts = yield* Effect.orDie(paths.fromFileUrl(new URL("../../examples/receipts/", import.meta.url)))
       const own = new Set(yield* files.readDirectory(folder))
       const kept = new Map<string, Asset>()
 
@@ -70,6 +74,8 @@ export class Assets extends Context.Service<
       const placeOf = (
         path: string
       ): Option.Option<readonly [file: Effect.Effect<string>, type: keyof typeof types]> => {
+        const [, script] = scriptPath.exec(path) ?? []
+        if (script !== undefined) return Option.some([Effect.succeed(paths.join(scripts, script)), "script"])
         const [, name, ending] = ownPath.exec(path) ?? []
         if (name !== undefined && own.has(`${name}.${ending}`)) {
           const type = ending === "ts" ? "script" : ending === "css" ? "style" : "image"

@@ -46,8 +46,8 @@ export const addPageRoutes = Effect.gen(function* () {
     yield* router.add("GET", page.path as HttpRouter.PathInput, Effect.succeed(answerPage(body, policy)))
   }
   yield* router.add("GET", apiPath, Effect.succeed(answerPage(apiHtml, apiPolicy)))
-  for (const folder of ["web", "library"]) {
-    yield* router.add("GET", `/dashboard/${folder}/:file`, (request: Request) =>
+  for (const folder of ["/dashboard/web", "/dashboard/library", "/examples/receipts"] as const) {
+    yield* router.add("GET", `${folder}/:file`, (request: Request) =>
       Effect.map(
         assets.find(new URL(request.url, "http://localhost").pathname),
         Option.match({

@@ -13,7 +13,8 @@ export interface Page {
 export const pages: ReadonlyArray<Page> = [
   { path: "/", title: "Tollkeeper", module: "visitorPage.ts" },
   { path: "/dashboard", title: "Dashboard · Tollkeeper", module: "operatorPage.ts" },
-  { path: "/seller", title: "Selling · Tollkeeper", module: "sellerPage.ts" }
+  { path: "/seller", title: "Selling · Tollkeeper", module: "sellerPage.ts" },
+  { path: "/receipts", title: "Receipts · Tollkeeper", module: "receiptPage.ts" }
 ]
 
 export const importMap = JSON.stringify({

@@ -72,8 +72,7 @@ const runtimeIssue = (path: string, target: string): string | undefined => {
   // The first example is a command too, for users without a checkout.
   if (path === "runtime/commands/pay.ts" && target === "examples/pay.ts") return undefined
   // Receipts are checked by the published scripts alone.
-  if (/^runtime\/(?:verifyReceipt|readLog)\.ts$/.test(path) && target.startsWith("examples/receipts/"))
-    return undefined
+  if (/^runtime\/(?:verifyReceipt|readLog)\.ts$/.test(path) && target.startsWith("examples/receipts/")) return undefined
   return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)
     ? undefined
     : "the runtime imports of a plugin its plugin.ts only"
@@ -96,6 +95,8 @@ const importIssues = (source: Source): ReadonlyArray<string> => {
       const target = posix.join(posix.dirname(source.path), specifier)
       if (!/\.(ts|mjs|mts|json)$/.test(target)) return said("a file is imported by its whole name")
       if (target.startsWith("test/") && folder !== "test") return said("only tests import tests")
+      // A page runs published scripts as they are served.
+      if (isPage(source.path) && /^examples\/receipts\/(?:check|verify)\.mjs$/.test(target)) return []
       return said(ruleOf[folder]?.(source.path, target))
     }
     if (isPage(source.path))

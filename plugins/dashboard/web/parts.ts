@@ -239,7 +239,9 @@ export const Foot = (): VNode<any> =>
       null,
       "Every figure here is the answer of a route of this facilitator; ",
       h("a", { href: "/docs" }, "the API page"),
-      " describes them."
+      " describes them. ",
+      h("a", { href: "/receipts" }, "Check a receipt"),
+      " in this browser."
     )
   )
 

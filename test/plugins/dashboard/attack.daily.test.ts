@@ -11,7 +11,7 @@ const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `
 const set = ["plugins=[ledger-local,x402-exact,catalog,search-lexical,analytics,dashboard]"]
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
-const pages = ["/", "/seller", "/dashboard", "/docs", "/dashboard/web/style.css"]
+const pages = ["/", "/seller", "/receipts", "/dashboard", "/docs", "/dashboard/web/style.css"]
 /** The requests of the pages, and the tables behind them. */
 const asked = [
   "/dashboard/v1/standing",

@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-const pages = ["/", "/dashboard", "/seller"]
+const pages = ["/", "/dashboard", "/seller", "/receipts"]
 
 /** Every file that a page names, and what those modules import. */
 const filesOf = async (page: string): Promise<ReadonlyMap<string, Response>> => {
@@ -32,7 +32,7 @@ const filesOf = async (page: string): Promise<ReadonlyMap<string, Response>> => 
     if (found.has(path)) continue
     const response = await fetch(facilitator.url + path)
     found.set(path, response)
-    if (!/\.(ts|js)$/.test(path)) continue
+    if (!/\.(ts|m?js)$/.test(path)) continue
     const { staticImports } = parseSync("module.js", await response.clone().text()).module
     for (const { moduleRequest } of staticImports)
       pending.push(map.imports[moduleRequest.value] ?? new URL(moduleRequest.value, facilitator.url + path).pathname)
@@ -64,7 +64,7 @@ describe("a page", () => {
     for (const [path, response] of files) {
       expect([path, response.status]).toEqual([path, 200])
       expect(response.headers.get("x-content-type-options")).toBe("nosniff")
-      if (/\.(ts|js)$/.test(path)) {
+      if (/\.(ts|m?js)$/.test(path)) {
         expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8")
         expect(parseSync("module.js", await response.text()).errors).toEqual([])
       }
@@ -95,7 +95,9 @@ describe("a page", () => {
     "/dashboard/web/nothing.ts",
     "/dashboard/web/toString",
     "/dashboard/library/__proto__",
-    "/dashboard/library/react.js"
+    "/dashboard/library/react.js",
+    "/examples/receipts/witness.mjs",
+    "/examples/receipts/..%2fpay.ts"
   ])("the dashboard serves no file at %s", async (path) => {
     expect((await fetch(facilitator.url + path)).status).toBe(404)
   })

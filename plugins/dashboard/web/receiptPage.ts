@@ -1,0 +1,165 @@
+// The page at `/receipts`: checks a kept receipt in this browser, by the published scripts that run elsewhere as well
+// (`/examples/receipts/verify.mjs`). What is pasted leaves the browser nowhere; only this facilitator's own DID
+// document is requested. A receipt of another one, or a seller's, is checked by a document that is pasted beside it.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { checkKept, issuerOf, openDelivery, outcomeOf, readKept } from "../../../examples/receipts/check.mjs"
+import { ask } from "./ask.ts"
+import { Bar, draw, Foot, Notice, Panel, written } from "./parts.ts"
+
+/** Characters of a pasted text; a receipt with its proof has a few thousand. */
+const textMax = 100_000
+
+interface Pasted {
+  readonly receipt: string
+  readonly did: string
+  readonly sellerDid: string
+}
+
+interface Verdict {
+  readonly outcome: string
+  readonly checks: ReadonlyArray<string>
+  readonly claims: Readonly<Record<string, string | number>>
+}
+
+type Shown = { readonly state: "none" | "busy" } | { readonly state: "refused"; readonly why: string } | Checked
+interface Checked {
+  readonly state: "checked"
+  readonly verdict: Verdict
+}
+
+const explained: Readonly<Record<string, string>> = {
+  COMPLETE: "paid, and delivered: both sides signed for the same transaction",
+  UNLINKED: "paid, and something was delivered; the seller's receipt names no transaction",
+  PAYMENT_ONLY: "paid; there is no receipt of the seller that was checked",
+  DELIVERY_ONLY: "delivered; there is no receipt of the payment",
+  MISMATCH: "the seller's receipt is of another payment"
+}
+
+/** The document of the issuer: pasted, or this facilitator's own. */
+const documentOf = async (issuer: string, pasted: string): Promise<any> => {
+  if (pasted.trim() !== "") return JSON.parse(pasted)
+  const own = await ask<any>("/.well-known/did.json")
+  if (own.state === "failed" || own.body.id !== issuer)
+    throw new Error(`the receipt is of ${issuer}: paste the did.json that its host serves`)
+  return own.body
+}
+
+const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
+  const kept = readKept(receipt.slice(0, textMax))
+  const delivery =
+    kept.delivery !== undefined && sellerDid.trim() !== ""
+      ? await openDelivery(kept.delivery, JSON.parse(sellerDid))
+      : undefined
+  const delivered = delivery === undefined ? [] : ["The seller signed its receipt."]
+  if (kept.receipt === undefined && delivery !== undefined)
+    return { outcome: outcomeOf(undefined, delivery), checks: delivered, claims: {} }
+  if (kept.receipt === undefined) throw new Error("there is no receipt in this text")
+  const issuer = issuerOf(kept.receipt)
+  const { claims, isProven, key } = await checkKept(kept, await documentOf(issuer, did))
+  const proven = isProven
+    ? "Its leaf is in the log of a signed checkpoint."
+    : "No proof is with it: the answer of GET /receipts/HASH?proof=1 has one."
+  return { outcome: outcomeOf(claims, delivery), checks: [`${key.id} signed it.`, proven, ...delivered], claims }
+}
+
+const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Verdict }): VNode<any> =>
+  h(
+    Panel,
+    { title: "What it shows", wide: true },
+    h(
+      "p",
+      { role: "status" },
+      h("span", { class: `state ${outcome === "MISMATCH" ? "bad" : "good"}` }, outcome.replace("_", " ")),
+      ` ${explained[outcome] ?? ""}`
+    ),
+    h(
+      "ul",
+      null,
+      checks.map((line) => h("li", { key: line }, written(line)))
+    ),
+    h(
+      "dl",
+      { class: "figures" },
+      Object.entries(claims).map(([name, value]) =>
+        h("div", { key: name }, h("dt", null, name), h("dd", null, h("code", { class: "whole" }, String(value))))
+      )
+    )
+  )
+
+const Field = (props: {
+  readonly label: string
+  readonly value: string
+  readonly rows: number
+  readonly onText: (text: string) => void
+}): VNode<any> =>
+  h(
+    "label",
+    null,
+    props.label,
+    h("textarea", {
+      rows: props.rows,
+      spellcheck: false,
+      maxLength: textMax,
+      value: props.value,
+      onInput: (event: Event) => props.onText((event.target as HTMLTextAreaElement).value)
+    })
+  )
+
+const Form = (props: { readonly onCheck: (pasted: Pasted) => void; readonly isBusy: boolean }): VNode<any> => {
+  const [pasted, change] = useState<Pasted>({ receipt: "", did: "", sellerDid: "" })
+  const setting = (name: keyof Pasted) => (text: string) => change({ ...pasted, [name]: text })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    props.onCheck(pasted)
+  }
+  const labels: ReadonlyArray<readonly [keyof Pasted, string, number]> = [
+    ["receipt", "Receipt: the JWS, an answer of /receipts or /settle, or a PAYMENT-RESPONSE header", 6],
+    ["did", "did.json of its facilitator (empty: this one's)", 2],
+    ["sellerDid", "did.json of the seller, for its offer-receipt (optional)", 2]
+  ]
+  return h(
+    Panel,
+    { title: "Check a receipt", wide: true },
+    h("p", { class: "quiet" }, "It is checked in this browser, and is sent nowhere."),
+    h(
+      "form",
+      { class: "paper", onSubmit: submit },
+      labels.map(([name, label, rows]) =>
+        h(Field, { key: name, label, rows, value: pasted[name], onText: setting(name) })
+      ),
+      h("button", { type: "submit", class: "main", disabled: props.isBusy || pasted.receipt.trim() === "" }, "Check")
+    )
+  )
+}
+
+const Page = (): VNode<any> => {
+  const [shown, show] = useState<Shown>({ state: "none" })
+  const onCheck = (pasted: Pasted): void => {
+    show({ state: "busy" })
+    check(pasted).then(
+      (verdict) => show({ state: "checked", verdict }),
+      (error: Error) => show({ state: "refused", why: error.message })
+    )
+  }
+  return h(
+    "div",
+    null,
+    h(Bar, { here: "/receipts" }),
+    h(
+      "main",
+      { id: "main" },
+      h("h1", null, "Receipts"),
+      h(
+        "div",
+        { class: "grid" },
+        h(Form, { onCheck, isBusy: shown.state === "busy" }),
+        shown.state === "refused" ? h(Notice, { kind: "error" }, "Not verified: ", written(shown.why)) : null,
+        shown.state === "checked" ? h(Claims, { verdict: shown.verdict }) : null
+      )
+    ),
+    h(Foot, {})
+  )
+}
+
+draw(h(Page, {}))
