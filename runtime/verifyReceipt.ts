@@ -1,6 +1,6 @@
-// Checks a kept receipt as `tollkeeper receipts verify` does: by the published scripts of `examples/receipts/`, and what
-// they cannot ask: the ledger for the movement, the log for what it has by now. Each check is a line of the report; one
-// that fails throws why. Nothing here trusts the facilitator beyond its DID document.
+// Checks a kept receipt as `tollkeeper receipts verify` does: by the published scripts of `examples/receipts/`, and
+// what they cannot ask: the ledger for the movement, the log for what it has by now. Each check is a line of the
+// report; one that fails throws why. Nothing here trusts the facilitator beyond its DID document.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { readFile } from "node:fs/promises"
 import {

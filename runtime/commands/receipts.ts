@@ -1,6 +1,6 @@
 // `tollkeeper receipts verify`: checks a kept receipt without trusting the facilitator that signed it: signature,
-// claims, the log's proof, and the ledger where one is named. It needs no profile and no state. Exit code 1 when a check
-// fails.
+// claims, the log's proof, and the ledger where one is named. It needs no profile and no state. Exit code 1 when a
+// check fails.
 import { Data, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { answer, jsonFlag } from "./CommandTarget.ts"

@@ -1,8 +1,8 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
 // that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
-// `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `batch`, `mcp`, `agents`, `restart`) for some parts only, and
-// `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which lists no token that
-// lies).
+// `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `batch`, `mcp`, `agents`, `receipts`, `restart`) for
+// some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which
+// lists no token that lies).
 // Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
@@ -16,6 +16,7 @@ import { leftOut } from "./mcpSuite.ts"
 import { neutralCases } from "./neutralCases.ts"
 import { officialCases } from "./officialCases.ts"
 import { installSet, type SetName } from "./officialSet.ts"
+import { receiptCases } from "./receiptCases.ts"
 import { makeReport } from "./report.ts"
 import { resendCases } from "./resendCases.ts"
 import { restartCases } from "./restartCases.ts"
@@ -47,6 +48,7 @@ const everything = [
   "batch",
   "mcp",
   "agents",
+  "receipts",
   "restart"
 ]
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
@@ -125,6 +127,7 @@ try {
     await report.part("agents: HTTP and MCP paid", (part) => inMarketOfItsOwn((own) => agentCases(own, part)))
     await report.part("agents: receipts in every shape, sellers of both eras", (part) => sellerCases(world, part))
   }
+  if (parts.includes("receipts")) await receiptCases(sets, report.part, say)
   if (parts.includes("restart") && world.crash !== undefined) {
     await report.part("start and restart", (part) => restartCases(world, part))
   }
