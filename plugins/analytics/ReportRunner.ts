@@ -8,7 +8,7 @@ import type { SqlError } from "effect/sql"
 import { AccountSessions } from "../../kernel/accounts/AccountSessions.ts"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
-import { listed } from "../../kernel/http/csv.ts"
+import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Config } from "./Config.ts"
 import { type Page, type QueryReader, readQuery, readWindow, type Window } from "./reports/parameters.ts"
@@ -21,6 +21,9 @@ export interface Asked {
   readonly asset: () => string | undefined
   readonly window: (absent: 0 | 30) => Window
   readonly page: () => Page
+  /** The answer is a CSV. */
+  readonly isCsv: boolean
+  readonly nowMillis: number
 }
 
 /** A report after its parameters were read; it runs only without issues. None: not found. */
@@ -90,7 +93,9 @@ export class ReportRunner extends Context.Service<
               inPath: (name) => read.check(name, path[name], name),
               asset: () => read.given("asset", "asset"),
               window: (absent) => readWindow(query, now, absent),
-              page: () => read.page(config)
+              page: () => read.page(config),
+              isCsv: asksForCsv(request),
+              nowMillis: now
             })
             return read.issues.length > 0
               ? json({ error: "invalid_parameter", details: read.issues }, { status: 400 })

@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import type { Described, Parameters, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { text, whole } from "../../kernel/http/wireSchema.ts"
+import { Found, Pulse, SettlementsListed } from "./reports/ListWire.ts"
 import { daysAllowed, forms } from "./reports/parameters.ts"
 import type { Role } from "./reports/ranking.ts"
 import {
@@ -150,6 +151,38 @@ const transactions: ReadonlyArray<RouteDescription> = [
   )
 ]
 
+/** What the pages read: a list by cursor, search, and a range beside the one before it. */
+const lists: ReadonlyArray<RouteDescription> = [
+  get("/settlements", "settlementList", "Settlements by cursor; a CSV has up to 10,000.", SettlementsListed, {
+    status: exactly("status"),
+    reason: exactly("reason"),
+    network: exactly("network"),
+    scheme: exactly("scheme"),
+    asset: exactly("asset"),
+    key: Schema.optionalKey(filter("principal", "Label of the key that settled it.")),
+    payer: exactly("address"),
+    payTo: exactly("address"),
+    party: Schema.optionalKey(filter("address", "As payer or as recipient.")),
+    resourceId: exactly("id"),
+    origin: exactly("origin"),
+    min: Schema.optionalKey(filter("units", "At least, in atomic units of `asset`.")),
+    max: Schema.optionalKey(filter("units", "At most, in atomic units of `asset`.")),
+    from: Schema.optionalKey(filter("time", "From this time on, UTC.")),
+    to: Schema.optionalKey(filter("time", "Before this time, UTC.")),
+    sort: Schema.optionalKey(filter("sort", "Default newest; by amount only with `asset`.")),
+    limit: paging.limit,
+    cursor: Schema.optionalKey(filter("cursor", "Of the page before."))
+  }),
+  get("/find", "find", "What a hash, id, address, URL, name or key label leads to.", Found, {
+    q: filter("words", "The words, or the beginning of a hash or address.")
+  }),
+  get("/pulse", "pulse", "Sums and series of a range, beside the range of equal length before it.", Pulse, {
+    from: Schema.optionalKey(filter("time", "Start, UTC; 30 days before `to` without it.")),
+    to: Schema.optionalKey(filter("time", "End, UTC; now without it.")),
+    ...asset
+  })
+]
+
 const cursor = (description: string) =>
   Schema.optionalKey(text(description).check(Schema.isPattern(/^[0-9]{1,19}(-[0-9a-z]{1,12})?$/u)))
 
@@ -244,6 +277,7 @@ export const described: Described = {
   routes: [
     ...totals,
     ...transactions,
+    ...lists,
     ...participants("buyer"),
     ...participants("seller"),
     ...resources,

@@ -25,12 +25,16 @@ import { consumer, rebuild } from "./recording/rebuild.ts"
 import { Recorder } from "./recording/Recorder.ts"
 import { Rollups } from "./recording/Rollups.ts"
 import { sweepSettlements } from "./recording/sweepSettlements.ts"
+import { addListRoutes } from "./ListRoutes.ts"
 import { ReportRunner } from "./ReportRunner.ts"
 import { Amounts } from "./reports/Amounts.ts"
+import { Find } from "./reports/Find.ts"
 import { Participants } from "./reports/Participants.ts"
+import { Pulse } from "./reports/Pulse.ts"
 import { Redaction } from "./reports/Redaction.ts"
 import { readRefusals, Refusals } from "./reports/Refusals.ts"
 import { ResourceReports } from "./reports/ResourceReports.ts"
+import { SettlementList } from "./reports/SettlementList.ts"
 import { Spelling } from "./reports/Spelling.ts"
 import { Totals } from "./reports/Totals.ts"
 import { Transactions } from "./reports/Transactions.ts"
@@ -78,6 +82,7 @@ const started = Layer.effectDiscard(
     yield* startVerifications
     yield* startRefusals
     yield* addAnalyticsRoutes
+    yield* addListRoutes
     yield* addEventsRoute
   })
 )
@@ -91,7 +96,10 @@ export const reports = Layer.mergeAll(
   Transactions.layer,
   Participants.layer,
   ResourceReports.layer,
-  Refusals.layer
+  Refusals.layer,
+  SettlementList.layer,
+  Find.layer,
+  Pulse.layer
 ).pipe(Layer.provideMerge(Spelling.layer), Layer.provideMerge(Redaction.layer))
 
 export const plugin = define({

@@ -284,6 +284,11 @@ export class CatalogRecords extends Context.Service<
       { readonly total: bigint; readonly items: ReadonlyArray<RejectedDeclaration> },
       SqlError.SqlError
     >
+    /** Resources whose URL, tool or seller's name holds these words in this order, the last listed first. */
+    readonly find: (asked: {
+      readonly words: string
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<ResourceSummary>, SqlError.SqlError>
     readonly history: (id: bigint) => Effect.Effect<Option.Option<ResourceHistory>, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/CatalogRecords") {}

@@ -51,7 +51,7 @@ const write = Effect.fnUntraced(function* (changes: ReadonlyArray<Change>) {
   const rows = JSON.stringify(changes.map(({ after }) => toRow(after)))
   yield* sql`insert into analytics_settlements (id, occurred_at, due_at, network, scheme, asset, payer, pay_to,
       amount_max, amount_meant, amount, fee_stroops, transaction_hash, status, facilitator_id, resource_id,
-      resource_origin, resource_url, error_reason, organic)
+      resource_origin, resource_url, error_reason, organic, principal)
     select * from jsonb_to_recordset(${rows}::jsonb) as r (${sql.literal(recordsetColumns)})
     on conflict (id) do update set amount = excluded.amount, fee_stroops = excluded.fee_stroops,
       status = excluded.status, resource_id = excluded.resource_id, resource_origin = excluded.resource_origin,

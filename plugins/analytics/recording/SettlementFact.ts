@@ -29,6 +29,8 @@ export interface SettlementFact {
   readonly errorReason: string | null
   /** The recipient had not paid the payer before. */
   readonly organic: boolean
+  /** The caller's key label; null where the fact does not name it. */
+  readonly principal: string | null
 }
 
 /** Facilitator id of settlements recorded before facts carried one. */
@@ -57,7 +59,8 @@ export const begin = (
   resourceOrigin: null,
   resourceUrl: data.resourceUrl,
   errorReason: null,
-  organic: true
+  organic: true,
+  principal: data.principal ?? null
 })
 
 export const isFinal = ({ status }: SettlementFact): boolean => status === "success" || status === "failed"

@@ -4,13 +4,14 @@ import type { SettlementFact, Status } from "./SettlementFact.ts"
 /** The columns that a settlement is read from, as SQL. */
 export const settlementColumns = `id::text as id, occurred_at, due_at, network, scheme, asset, payer, pay_to,
   amount_max::text as amount_max, amount_meant::text as amount_meant, amount::text as amount, fee_stroops,
-  transaction_hash, status, facilitator_id, resource_id, resource_origin, resource_url, error_reason, organic`
+  transaction_hash, status, facilitator_id, resource_id, resource_origin, resource_url, error_reason, organic,
+  principal`
 
 /** The columns of `toRow` as JSON, with their types. */
 export const recordsetColumns = `id uuid, occurred_at timestamptz, due_at timestamptz, network text, scheme text,
   asset text, payer text, pay_to text, amount_max numeric, amount_meant numeric, amount numeric, fee_stroops bigint,
   transaction_hash text, status text, facilitator_id text, resource_id bigint, resource_origin text,
-  resource_url text, error_reason text, organic boolean`
+  resource_url text, error_reason text, organic boolean, principal text`
 
 export interface SettlementRow {
   readonly id: string
@@ -33,6 +34,7 @@ export interface SettlementRow {
   readonly resource_url: string | null
   readonly error_reason: string | null
   readonly organic: boolean
+  readonly principal: string | null
 }
 
 export const toFact = (row: SettlementRow): SettlementFact => ({
@@ -55,7 +57,8 @@ export const toFact = (row: SettlementRow): SettlementFact => ({
   resourceOrigin: row.resource_origin,
   resourceUrl: row.resource_url,
   errorReason: row.error_reason,
-  organic: row.organic
+  organic: row.organic,
+  principal: row.principal
 })
 
 /** A row as JSON: big numbers as text. */
@@ -79,5 +82,6 @@ export const toRow = (known: SettlementFact) => ({
   resource_origin: known.resourceOrigin,
   resource_url: known.resourceUrl,
   error_reason: known.errorReason,
-  organic: known.organic
+  organic: known.organic,
+  principal: known.principal
 })

@@ -52,12 +52,25 @@ export const forms = {
   bucket: { pattern: /^(?:hour|day)$/u, expected: "hour or day" },
   id: { pattern: /^[1-9][0-9]{0,17}$/u, expected: "the id of a resource" },
   hash: { pattern: /^[0-9a-fA-F]{64}$/u, expected: "a transaction hash of 64 hex digits" },
+  reason: { pattern: /^[a-z0-9_]{1,80}$/u, expected: "the code of a reason" },
+  principal: { pattern: /^[A-Za-z0-9.:_/-]{1,128}$/u, expected: "the label of a key, or anonymous" },
+  origin: { pattern: /^https?:\/\/[^\s/?#]{1,255}$/u, expected: "an origin such as https://shop.example" },
+  units: { pattern: /^(?:0|[1-9][0-9]{0,38})$/u, expected: "atomic units, a whole number of at most 39 digits" },
+  time: {
+    pattern: /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z)?$/u,
+    expected: "a UTC time such as 2026-01-31 or 2026-01-31T10:00:00Z"
+  },
+  sort: { pattern: /^(?:newest|oldest|largest|smallest)$/u, expected: "newest, oldest, largest or smallest" },
+  cursor: { pattern: /^-?[0-9]{1,39}_[0-9a-f-]{36}$/u, expected: "the cursor of a page" },
+  words: { pattern: /^[^\u0000-\u001f]{1,200}$/u, expected: "1 to 200 characters" },
   number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, expected: "a whole number of at least 0" }
 } as const satisfies Record<string, Form>
 
 /** One query, parsed; issues accumulate while it is read. */
 export interface QueryReader {
   readonly issues: ReadonlyArray<string>
+  /** Adds an issue of parameters together. */
+  readonly refuse: (issue: string) => void
   /** A valid text; an empty one counts as absent. */
   readonly check: (name: string, value: string | null | undefined, form: keyof typeof forms) => string | undefined
   /** The parameter of that name, in its form. */
@@ -78,6 +91,7 @@ export const readQuery = (query: URLSearchParams): QueryReader => {
   const given: QueryReader["given"] = (name, form) => check(name, query.get(name), form)
   return {
     issues: problems,
+    refuse: (issue) => void problems.push(issue),
     check,
     given,
     network: () => {

@@ -174,6 +174,24 @@ const rejectionsOf = (sql: SqlClient.SqlClient): Records["rejections"] =>
     return { items, total: row!.total }
   })
 
+/** Of the newest listings alone, so that its cost has a bound; an exact URL is found wherever it is. */
+const findScannedMax = 20_000
+
+const findWith = (sql: SqlClient.SqlClient, crypto: Crypto["Service"]): Records["find"] =>
+  Effect.fn("CatalogRecords.find")(function* ({ limit, words }) {
+    const asked = words.toLowerCase()
+    const spelled = spellResourceUrl(/^mcp:/i.test(words) ? "mcp" : "http", words)
+    const key = spelled === undefined ? "" : resourceKey(crypto, spelled.resource)
+    return yield* sql<ResourceSummary>`select ${sql.literal(summaryColumns)}
+      from ${sql.literal(summariesFrom)} where r.id in (
+        select id from catalog_resources where resource_key = ${key}
+        union (select id from (select id, resource, tool_name, declaration from catalog_resources
+            order by id desc limit ${findScannedMax}) recent
+          where position(${asked} in lower(resource)) > 0 or position(${asked} in lower(tool_name)) > 0
+            or position(${asked} in lower(coalesce(declaration->'about'->>'serviceName', ''))) > 0 limit ${limit}))
+      order by r.id desc limit ${limit}`
+  })
+
 export const layer = Layer.effect(
   CatalogRecords,
   Effect.gen(function* () {
@@ -185,6 +203,7 @@ export const layer = Layer.effect(
       census,
       ...pagesOf(sql, census),
       rejections: rejectionsOf(sql),
+      find: findWith(sql, crypto),
       history: historyWith(sql)
     })
   })

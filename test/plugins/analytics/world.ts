@@ -14,8 +14,11 @@ import { Pseudonyms } from "../../../plugins/analytics/recording/Pseudonyms.ts"
 import { Recorder } from "../../../plugins/analytics/recording/Recorder.ts"
 import { Amounts, amountsOf } from "../../../plugins/analytics/reports/Amounts.ts"
 import { readWindow } from "../../../plugins/analytics/reports/parameters.ts"
+import { Find } from "../../../plugins/analytics/reports/Find.ts"
 import { Participants } from "../../../plugins/analytics/reports/Participants.ts"
+import { Pulse } from "../../../plugins/analytics/reports/Pulse.ts"
 import { ResourceReports } from "../../../plugins/analytics/reports/ResourceReports.ts"
+import { SettlementList } from "../../../plugins/analytics/reports/SettlementList.ts"
 import { Totals } from "../../../plugins/analytics/reports/Totals.ts"
 import { Transactions } from "../../../plugins/analytics/reports/Transactions.ts"
 import * as CatalogReads from "../../../plugins/catalog/administration/Records.ts"
@@ -150,7 +153,10 @@ export const makeWorld = Effect.gen(function* () {
     totals: yield* Totals,
     transactions: yield* Transactions,
     participants: yield* Participants,
-    resources: yield* ResourceReports
+    resources: yield* ResourceReports,
+    settlements: yield* SettlementList,
+    found: yield* Find,
+    pulse: yield* Pulse
   }
 }).pipe(Effect.provide(analytics, { local: true }))
 

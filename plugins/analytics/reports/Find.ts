@@ -1,0 +1,132 @@
+// What one word leads to: a settlement by its hash or id, an account or contract, a resource by a part of its URL or by
+// its seller's name, an origin, a key. Each kind is a bounded read of an index, in the order of how exact it is. What a
+// payer or recipient is called follows the redaction of every other report.
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { CatalogRecords } from "../../catalog/contract.ts"
+import type { Found } from "./ListWire.ts"
+import { Spelling } from "./Spelling.ts"
+
+type Item = (typeof Found.Type)["items"][number]
+
+/** Items of one kind. */
+const kindMax = 6
+
+const isHash = /^[0-9a-f]{64}$/
+const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const isAddress = /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/
+/** The beginning of a hash or address: enough letters to be no word. */
+const isHashStart = /^[0-9a-f]{6,63}$/
+const isAddressStart = /^[GCM][A-Z2-7]{4,68}$/
+
+/** Labels that are tried, from the first that may match on. */
+const labelsMax = 200
+/** Letters of the longest address. */
+const addressMax = 69
+
+/** The last text that begins so: in hex digits and in base32 every collation puts a digit before a letter. */
+const lastHash = (start: string): string => start.padEnd(64, "f")
+const lastAddress = (start: string): string => start.padEnd(addressMax, "Z")
+
+interface SettlementFound {
+  readonly transaction_hash: string
+  readonly status: string
+  readonly occurred_at: Date
+}
+
+const stateWords: Readonly<Record<string, string>> = { success: "settled", unknown: "pending", open: "pending" }
+
+const findSettlements = Effect.fnUntraced(function* (words: string) {
+  const sql = yield* SqlClient.SqlClient
+  const asked = words.toLowerCase()
+  const condition = isId.test(asked)
+    ? sql`id = ${asked}::uuid`
+    : isHash.test(asked)
+      ? sql`transaction_hash = ${asked}`
+      : isHashStart.test(asked)
+        ? sql`transaction_hash >= ${asked} and transaction_hash <= ${lastHash(asked)}`
+        : undefined
+  if (condition === undefined) return []
+  const rows = yield* sql<SettlementFound>`select transaction_hash, status, occurred_at from analytics_settlements
+    where ${condition} limit ${kindMax}`.unprepared
+  return rows.map((row): Item => ({
+    kind: "settlement",
+    id: row.transaction_hash,
+    title: row.transaction_hash,
+    note: `${stateWords[row.status] ?? row.status}, ${row.occurred_at.toISOString().slice(0, 16).replace("T", " ")} UTC`
+  }))
+})
+
+const roleWords: Readonly<Record<string, string>> = { buyer: "payer", seller: "recipient" }
+
+const findAccounts = Effect.fnUntraced(function* (words: string) {
+  const sql = yield* SqlClient.SqlClient
+  const { amounts, redaction } = yield* Spelling
+  const asked = words.startsWith("p_") ? words : words.toUpperCase()
+  // Where addresses are redacted, the beginning of one must not lead to the pseudonyms of all that begin so.
+  const isRedacted = redaction.show(asked) !== asked
+  if (!isAddress.test(asked) && (isRedacted || !isAddressStart.test(asked))) return []
+  const resolved = Option.getOrElse(yield* redaction.resolve(asked), () => asked)
+  const rows = yield* sql<{ name: string; roles: ReadonlyArray<string> }>`select name, array_agg(kind) as roles
+    from analytics_members where kind in ('buyer', 'seller') and name >= ${resolved}
+      and name <= ${lastAddress(resolved)} group by name limit ${kindMax}`.unprepared
+  const assets = yield* sql<{ asset: string }>`select distinct asset from analytics_totals
+    where width = 'day' and asset >= ${resolved} and asset <= ${lastAddress(resolved)} limit ${kindMax}`.unprepared
+  return [
+    ...assets.map(({ asset }): Item => ({
+      kind: "asset",
+      id: asset,
+      title: amounts.name(asset).asset_symbol ?? asset,
+      note: "asset"
+    })),
+    ...rows.map(({ name, roles }): Item => ({
+      kind: "account",
+      id: redaction.show(name),
+      title: redaction.show(name),
+      note: roles.map((role) => roleWords[role] ?? role).join(" and ")
+    }))
+  ]
+})
+
+const findResources = Effect.fnUntraced(function* (words: string) {
+  const found = yield* (yield* CatalogRecords).find({ words, limit: kindMax })
+  const title = ({ resource, serviceName, toolName }: (typeof found)[number]) =>
+    toolName === "" ? (serviceName ?? resource) : toolName
+  const origins = [...new Set(found.flatMap(({ origin }) => (origin === null ? [] : [origin])))]
+  return [
+    ...found.map((one): Item => ({ kind: "resource", id: one.id.toString(), title: title(one), note: one.resource })),
+    ...origins.map((origin): Item => ({ kind: "origin", id: origin, title: origin, note: "origin" }))
+  ]
+})
+
+/** Labels are few: each is one step along the index. */
+const findKeys = Effect.fnUntraced(function* (words: string) {
+  const sql = yield* SqlClient.SqlClient
+  if (!/^[\w.:/-]{1,128}$/.test(words)) return []
+  const rows = yield* sql<{ principal: string }>`with recursive label as (
+      (select principal, 1 as step from analytics_settlements where principal >= ${words} and status <> 'open'
+        order by principal limit 1)
+      union all
+      select (select s.principal from analytics_settlements s where s.principal > label.principal
+        and s.status <> 'open' order by s.principal limit 1), step + 1
+      from label where label.principal is not null and step < ${labelsMax}
+    ) select principal from label where starts_with(principal, ${words}) limit ${kindMax}`.unprepared
+  return rows.map(({ principal }): Item => ({ kind: "key", id: principal, title: principal, note: "key" }))
+})
+
+const find = Effect.fn("Find.find")(function* (words: string) {
+  const found = yield* Effect.all([findSettlements(words), findAccounts(words), findResources(words), findKeys(words)])
+  return { items: found.flat() } satisfies typeof Found.Type
+})
+
+export class Find extends Context.Service<
+  Find,
+  { readonly find: (words: string) => Effect.Effect<typeof Found.Type, SqlError.SqlError> }
+>()("tollkeeper/analytics/Find") {
+  static readonly layer = Layer.effect(
+    Find,
+    Effect.map(Effect.context<SqlClient.SqlClient | Spelling | CatalogRecords>(), (services) =>
+      Find.of({ find: (words) => Effect.provideContext(find(words), services) })
+    )
+  )
+}

@@ -1,0 +1,73 @@
+// The bodies of the pages' own reports as Schemas: settlements by cursor, what is found by one word, and how money moves
+// in a range beside the one before it.
+import { Schema } from "effect"
+import { text, time, units, whole } from "../../../kernel/http/wireSchema.ts"
+import { SettlementRecord } from "./ReportWire.ts"
+
+const maybe = Schema.NullOr(Schema.String)
+const assetNames = { asset: maybe, asset_symbol: maybe, asset_decimals: Schema.NullOr(Schema.Int) }
+
+export const SettlementsListed = Schema.Struct({
+  items: Schema.Array(
+    Schema.Struct({
+      ...SettlementRecord.fields,
+      origin: maybe.annotate({ description: "Origin of its resource." }),
+      key: maybe.annotate({ description: "Label of the key that settled it; null where it was not kept." })
+    })
+  ),
+  pagination: Schema.Struct({
+    limit: Schema.Int,
+    cursor: maybe.annotate({ description: "Of the next page; null on the last one." }),
+    total: Schema.optionalKey(whole("Matches, on the first page, counted up to a bound.")),
+    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "There are more than that." }))
+  })
+}).annotate({ identifier: "SettlementsListed" })
+
+export const Found = Schema.Struct({
+  items: Schema.Array(
+    Schema.Struct({
+      kind: Schema.Literals(["settlement", "account", "asset", "resource", "origin", "key"]),
+      id: text("Transaction hash, address, contract, internal id, origin or label, by its kind."),
+      title: text("What it is called."),
+      note: text("What it is, in a few words.")
+    })
+  )
+}).annotate({ identifier: "Found" })
+
+const Sums = Schema.Struct({
+  settled: whole("Settlements."),
+  failed: whole("Settlements."),
+  pending: whole("Settlements without an outcome."),
+  amount: units("Atomic units that moved, of the pulse's asset.")
+})
+
+const Share = Schema.Struct({
+  kind: Schema.Literals(["scheme", "asset", "network"]),
+  key: Schema.String,
+  ...assetNames,
+  settlements: whole("In the range."),
+  settled: whole("Of them."),
+  amount: units("Atomic units of the pulse's asset; for an asset its own.")
+})
+
+export const Pulse = Schema.Struct({
+  from: time("Start of the first bucket."),
+  to: time("End of the last bucket."),
+  bucket: Schema.Literals(["hour", "day"]),
+  ...assetNames,
+  now: Sums,
+  before: Schema.NullOr(Sums).annotate({
+    description: "The range of equal length before it; null where nothing was recorded yet."
+  }),
+  series: Schema.Array(
+    Schema.Struct({
+      at: time("Start of the bucket."),
+      recorded: Schema.Boolean.annotate({ description: "False before the first settlement: no figure, not zero." }),
+      ...Sums.fields
+    })
+  ),
+  shares: Schema.Array(Share),
+  reasons: Schema.Array(
+    Schema.Struct({ reason: Schema.String, failed: whole("UTC days of the range."), pending: whole("The same.") })
+  )
+}).annotate({ identifier: "Pulse" })
