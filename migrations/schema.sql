@@ -240,6 +240,7 @@ CREATE TABLE public.analytics_settlements (
     resource_url text,
     error_reason text,
     organic boolean NOT NULL,
+    principal text,
     CONSTRAINT analytics_settlements_status_check CHECK ((status = ANY (ARRAY['open'::text, 'unknown'::text, 'success'::text, 'failed'::text])))
 );
 
@@ -1391,13 +1392,21 @@ CREATE INDEX analytics_settlements_due ON public.analytics_settlements USING btr
 
 CREATE INDEX analytics_settlements_hash ON public.analytics_settlements USING btree (transaction_hash);
 
+CREATE INDEX analytics_settlements_largest ON public.analytics_settlements USING btree (asset, amount_meant DESC, id DESC) WHERE (status <> 'open'::text);
+
 CREATE INDEX analytics_settlements_newest ON public.analytics_settlements USING btree (occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
+
+CREATE INDEX analytics_settlements_origin ON public.analytics_settlements USING btree (resource_origin, occurred_at DESC, id DESC) WHERE ((resource_origin IS NOT NULL) AND (status <> 'open'::text));
 
 CREATE INDEX analytics_settlements_pair ON public.analytics_settlements USING btree (payer, pay_to, occurred_at);
 
 CREATE INDEX analytics_settlements_pay_to ON public.analytics_settlements USING btree (pay_to, occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
 
 CREATE INDEX analytics_settlements_payer ON public.analytics_settlements USING btree (payer, occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
+
+CREATE INDEX analytics_settlements_principal ON public.analytics_settlements USING btree (principal, occurred_at DESC, id DESC) WHERE ((principal IS NOT NULL) AND (status <> 'open'::text));
+
+CREATE INDEX analytics_settlements_reason ON public.analytics_settlements USING btree (error_reason, occurred_at DESC, id DESC) WHERE ((error_reason IS NOT NULL) AND (status <> 'open'::text));
 
 CREATE INDEX analytics_settlements_resource ON public.analytics_settlements USING btree (resource_id, occurred_at DESC, id DESC) WHERE ((resource_id IS NOT NULL) AND (status <> 'open'::text));
 
