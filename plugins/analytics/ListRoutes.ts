@@ -6,6 +6,7 @@ import { type Asked, type Report, ReportRunner } from "./ReportRunner.ts"
 import { Find } from "./reports/Find.ts"
 import { Pulse, rangeOf } from "./reports/Pulse.ts"
 import { Redaction } from "./reports/Redaction.ts"
+import { Selling } from "./reports/Selling.ts"
 import { type ListFilter, SettlementList, type Sort } from "./reports/SettlementList.ts"
 
 /** Rows of one CSV. */
@@ -73,6 +74,8 @@ export const addListRoutes = Effect.gen(function* () {
   const { handler } = yield* ReportRunner
   const find = yield* Find
   const pulse = yield* Pulse
+  const redaction = yield* Redaction
+  const selling = yield* Selling
   yield* addList
   yield* router.add(
     "GET",
@@ -82,6 +85,16 @@ export const addListRoutes = Effect.gen(function* () {
       if (words === "") read.refuse("q: what to find, 1 to 200 characters")
       return Effect.asSome(find.find(words))
     })
+  )
+  yield* router.add(
+    "GET",
+    "/analytics/v1/sellers/:address/resources",
+    handler(({ inPath }) =>
+      Effect.flatMap(
+        redaction.resolve(inPath("address") ?? ""),
+        Option.match({ onNone: () => Effect.succeedNone, onSome: selling.of })
+      )
+    )
   )
   yield* router.add(
     "GET",

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import type { Described, Parameters, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { text, whole } from "../../kernel/http/wireSchema.ts"
-import { Found, Pulse, SettlementsListed } from "./reports/ListWire.ts"
+import { Found, Pulse, Selling, SettlementsListed } from "./reports/ListWire.ts"
 import { daysAllowed, forms } from "./reports/parameters.ts"
 import type { Role } from "./reports/ranking.ts"
 import {
@@ -176,6 +176,14 @@ const lists: ReadonlyArray<RouteDescription> = [
   get("/find", "find", "What a hash, id, address, URL, name or key label leads to.", Found, {
     q: filter("words", "The words, or the beginning of a hash or address.")
   }),
+  get(
+    "/sellers/{address}/resources",
+    "sellerResources",
+    "The resources that a recipient's newest settlements were for.",
+    Selling,
+    {},
+    address
+  ),
   get("/pulse", "pulse", "Sums and series of a range, beside the range of equal length before it.", Pulse, {
     from: Schema.optionalKey(filter("time", "Start, UTC; 30 days before `to` without it.")),
     to: Schema.optionalKey(filter("time", "End, UTC; now without it.")),
@@ -250,6 +258,31 @@ const resources: ReadonlyArray<RouteDescription> = [
   )
 ]
 
+/** Public figures of a listing as a picture. */
+const badges: ReadonlyArray<RouteDescription> = (
+  [
+    ["listing", "Whether a listing is verified"],
+    ["calls", "Its settled calls of 30 days"],
+    ["uptime", "Its uptime"]
+  ] as const
+).map(([kind, what]) => ({
+  method: "get",
+  path: `/badge/${kind}.svg`,
+  id: `${kind}Badge`,
+  summary: `${what}, as a badge to embed.`,
+  tag: "analytics",
+  callers: "public",
+  query: Schema.Struct({
+    url: text("URL of the listed resource."),
+    payTo: text("Its recipient.").check(Schema.isPattern(/^[GCM][A-Z2-7]{55,68}$/u))
+  }),
+  answers: {
+    200: { description: "The badge, cached for minutes.", body: Schema.String, mediaType: "image/svg+xml" },
+    400: { description: "`invalid_parameter`.", body: AnalyticsError },
+    503: { description: "The database is unavailable.", body: AnalyticsError }
+  }
+}))
+
 /** An account's own reports, by the session of a browser that proved the account. */
 const own: ReadonlyArray<RouteDescription> = [
   get("/account", "ownTotals", "What the session's account was paid.", Participant, {
@@ -282,6 +315,7 @@ export const described: Described = {
     ...participants("seller"),
     ...resources,
     ...own,
+    ...badges,
     events
   ]
 }

@@ -25,6 +25,7 @@ import { consumer, rebuild } from "./recording/rebuild.ts"
 import { Recorder } from "./recording/Recorder.ts"
 import { Rollups } from "./recording/Rollups.ts"
 import { sweepSettlements } from "./recording/sweepSettlements.ts"
+import { addBadgeRoutes } from "./BadgeRoutes.ts"
 import { addListRoutes } from "./ListRoutes.ts"
 import { ReportRunner } from "./ReportRunner.ts"
 import { Amounts } from "./reports/Amounts.ts"
@@ -34,6 +35,7 @@ import { Pulse } from "./reports/Pulse.ts"
 import { Redaction } from "./reports/Redaction.ts"
 import { readRefusals, Refusals } from "./reports/Refusals.ts"
 import { ResourceReports } from "./reports/ResourceReports.ts"
+import { Selling } from "./reports/Selling.ts"
 import { SettlementList } from "./reports/SettlementList.ts"
 import { Spelling } from "./reports/Spelling.ts"
 import { Totals } from "./reports/Totals.ts"
@@ -83,6 +85,7 @@ const started = Layer.effectDiscard(
     yield* startRefusals
     yield* addAnalyticsRoutes
     yield* addListRoutes
+    yield* addBadgeRoutes
     yield* addEventsRoute
   })
 )
@@ -99,7 +102,8 @@ export const reports = Layer.mergeAll(
   Refusals.layer,
   SettlementList.layer,
   Find.layer,
-  Pulse.layer
+  Pulse.layer,
+  Selling.layer
 ).pipe(Layer.provideMerge(Spelling.layer), Layer.provideMerge(Redaction.layer))
 
 export const plugin = define({

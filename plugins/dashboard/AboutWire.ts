@@ -18,5 +18,8 @@ export const About = Schema.Struct({
   ),
   keys_required: Schema.Boolean.annotate({ description: "Whether /verify, /settle and analytics require a key." }),
   local_ledger: Schema.Boolean.annotate({ description: "Whether an embedded test ledger runs beside it." }),
+  explorer: Schema.NullOr(
+    text("A public explorer of its network, to which `/tx/`, `/account/` or `/contract/` is added; null without one.")
+  ),
   plugins: Schema.Array(text("An enabled plugin."))
 }).annotate({ identifier: "About" })

@@ -12,6 +12,12 @@ import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import type { About } from "./AboutWire.ts"
 
+/** Explorers of the public networks; the embedded ledger has none. */
+export const explorers = {
+  "ledger:testnet": "https://stellar.expert/explorer/testnet",
+  "ledger:pubnet": "https://stellar.expert/explorer/public"
+} as const
+
 export const addAboutRoute = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const network = yield* Network
@@ -19,6 +25,7 @@ export const addAboutRoute = Effect.gen(function* () {
   const keys = yield* Keys
   const schemes = yield* Schemes
   const plugins = yield* PluginStates
+  const isEmbedded = () => plugins.all().some(({ id }) => id === "ledger-local")
   const about = (): typeof About.Type => ({
     version: interfaceVersion,
     network: encodeNetwork(network.id, dialects[0]),
@@ -32,6 +39,7 @@ export const addAboutRoute = Effect.gen(function* () {
     })),
     keys_required: keys.keyed(),
     local_ledger: plugins.all().some(({ id, state }) => id === "ledger-local" && state === "running"),
+    explorer: isEmbedded() ? null : explorers[network.id],
     plugins: plugins.all().map(({ id }) => id)
   })
   yield* router.add(

@@ -14,7 +14,9 @@ export const pages: ReadonlyArray<Page> = [
   { path: "/", title: "Tollkeeper", module: "visitorPage.ts" },
   { path: "/dashboard", title: "Dashboard · Tollkeeper", module: "operatorPage.ts" },
   { path: "/seller", title: "Selling · Tollkeeper", module: "sellerPage.ts" },
-  { path: "/receipts", title: "Receipts · Tollkeeper", module: "receiptPage.ts" }
+  { path: "/receipts", title: "Receipts · Tollkeeper", module: "receiptPage.ts" },
+  { path: "/resource", title: "Resource · Tollkeeper", module: "publicPage.ts" },
+  { path: "/payee", title: "Recipient · Tollkeeper", module: "publicPage.ts" }
 ]
 
 export const importMap = JSON.stringify({

@@ -18,6 +18,7 @@ import type { SettlementRecord } from "../../kernel/settlement/store/Settlements
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { spendable } from "../../kernel/settlement/sponsor/sponsorProblem.ts"
 import { type ActorState, Supervisor } from "../../kernel/actor/Supervisor.ts"
+import { explorers } from "./about.ts"
 import type { ChannelShown, SettlementHistory, FacilitatorStatus, WithoutEnd } from "./OperatorWire.ts"
 
 const denomination = (assets: ReadonlyMap<string, Asset>, asset: string) => ({
@@ -140,9 +141,6 @@ export const readStatus = Effect.gen(function* () {
   })
 })
 
-/** Explorers of the public networks; the embedded ledger has none. */
-const explorers = { "ledger:testnet": "testnet", "ledger:pubnet": "public" } as const
-
 const optionTime = (at: Date | null): string | null => at?.toISOString() ?? null
 
 /** The timeline of one settlement on the wire. */
@@ -192,8 +190,6 @@ export const reportHistory = (
     charged_stroops: Option.getOrNull(Option.map(record.feeChargedStroops, String)),
     reason: Option.getOrNull(Option.map(record.reason, (word) => encodeReason(word, dialect))),
     reason_message: Option.getOrNull(record.reasonMessage),
-    explorer_url: isEmbedded
-      ? null
-      : `https://stellar.expert/explorer/${explorers[record.network]}/tx/${hashOf(record)}`
+    explorer_url: isEmbedded ? null : `${explorers[record.network]}/tx/${hashOf(record)}`
   }
 }

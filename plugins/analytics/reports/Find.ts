@@ -95,7 +95,7 @@ const findResources = Effect.fnUntraced(function* (words: string) {
   const origins = [...new Set(found.flatMap(({ origin }) => (origin === null ? [] : [origin])))]
   return [
     ...found.map((one): Item => ({ kind: "resource", id: one.id.toString(), title: title(one), note: one.resource })),
-    ...origins.map((origin): Item => ({ kind: "origin", id: origin, title: origin, note: "origin" }))
+    ...origins.map((origin): Item => ({ kind: "origin", id: origin, title: origin, note: "listings and settlements" }))
   ]
 })
 
@@ -111,7 +111,12 @@ const findKeys = Effect.fnUntraced(function* (words: string) {
         and s.status <> 'open' order by s.principal limit 1), step + 1
       from label where label.principal is not null and step < ${labelsMax}
     ) select principal from label where starts_with(principal, ${words}) limit ${kindMax}`.unprepared
-  return rows.map(({ principal }): Item => ({ kind: "key", id: principal, title: principal, note: "key" }))
+  return rows.map(({ principal }): Item => ({
+    kind: "key",
+    id: principal,
+    title: principal,
+    note: "usage and settlements"
+  }))
 })
 
 const find = Effect.fn("Find.find")(function* (words: string) {

@@ -57,7 +57,7 @@ export const Pulse = Schema.Struct({
   ...assetNames,
   now: Sums,
   before: Schema.NullOr(Sums).annotate({
-    description: "The range of equal length before it; null where nothing was recorded yet."
+    description: "The range of equal length before it; null where not all of it was recorded."
   }),
   series: Schema.Array(
     Schema.Struct({
@@ -71,3 +71,19 @@ export const Pulse = Schema.Struct({
     Schema.Struct({ reason: Schema.String, failed: whole("UTC days of the range."), pending: whole("The same.") })
   )
 }).annotate({ identifier: "Pulse" })
+
+export const Selling = Schema.Struct({
+  over: whole("The newest settlements that were read."),
+  settled: whole("Of them."),
+  organic: whole("Settled ones whose payer it had not paid before."),
+  resources: Schema.Array(
+    Schema.Struct({
+      resource_id: maybe,
+      resource_url: Schema.String,
+      ...assetNames,
+      settlements: whole("For it."),
+      settled: whole("Of them."),
+      amount: units("Atomic units that moved.")
+    })
+  )
+}).annotate({ identifier: "Selling" })

@@ -126,7 +126,7 @@ const pulse = Effect.fn("Pulse.of")(function* (range: Range, chosen: string | un
     ...spelling.amounts.name(main),
     now: sumOf(present, main),
     before:
-      first < from
+      first <= earlier
         ? sumOf(
             rows.filter(({ starts_at }) => starts_at.getTime() < from),
             main

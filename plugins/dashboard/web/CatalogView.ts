@@ -4,10 +4,12 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { count, counted, moment, percent } from "./format.ts"
-import { Name, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { count, counted, percent } from "./format.ts"
+import { Moment, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { payeePageOf, publicPageOf } from "./place.ts"
 import { PriceHistory } from "./PriceHistory.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
+import { Thing } from "./things.ts"
 
 interface Terms {
   readonly scheme: string
@@ -71,17 +73,16 @@ const Terms = (props: { readonly terms: Terms; readonly assets: ReadonlyArray<As
     { class: "row" },
     h("span", { class: "price" }, priceOf(props.terms, props.assets)),
     h("span", { class: "quiet" }, props.terms.scheme, " on ", props.terms.network, " to "),
-    h(Name, { text: props.terms.payTo })
+    h(Thing, { kind: "account", id: props.terms.payTo, href: payeePageOf(props.terms.payTo) })
   )
 
 const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
   const { assets, one } = props
   const title = one.toolName ?? one.serviceName ?? one.resource
-  const { own, utc } = moment(one.lastUpdated)
   return h(
     "li",
     { class: "item" },
-    h("h3", null, written(title)),
+    h("h3", null, h("a", { href: publicPageOf(one) }, written(title))),
     title === one.resource ? null : h("div", { class: "url" }, written(one.resource)),
     one.description === undefined ? null : h("p", { class: "written" }, one.description),
     one.accepts.slice(0, 4).map((terms, index) => h(Terms, { key: index, terms, assets })),
@@ -98,7 +99,13 @@ const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<As
       "details",
       null,
       h("summary", null, "Declaration"),
-      h("p", { class: "quiet" }, `Changed ${own} (${utc}); version ${one.versionHash.slice(0, 12)}`),
+      h(
+        "p",
+        { class: "quiet" },
+        "Changed ",
+        h(Moment, { at: one.lastUpdated }),
+        `; version ${one.versionHash.slice(0, 12)}`
+      ),
       h("pre", { tabIndex: 0 }, JSON.stringify(one, null, 2))
     )
   )
@@ -193,7 +200,7 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
                 { class: "quiet" },
                 query.words === ""
                   ? "No listings yet. A resource is listed when a payment for it is verified."
-                  : "No matches."
+                  : "No listing matches. Use other words, or include unpaid resources."
               )
             : h(
                 "ul",

@@ -7,7 +7,8 @@ import uPlot from "uplot"
 
 export interface Line {
   readonly label: string
-  readonly values: ReadonlyArray<number>
+  /** Null where nothing was recorded, which is drawn as a gap and not as zero. */
+  readonly values: ReadonlyArray<number | null>
   /** A color of the style sheet, such as `--brand`. */
   readonly color: string
   /** Formats a value of the axis. */
@@ -16,7 +17,7 @@ export interface Line {
   readonly exact: (index: number) => string
 }
 
-const height = 220
+const height = 200
 
 /** A custom property as the browser resolves it, `light-dark()` included. */
 const resolved = (frame: HTMLElement, name: string): string => {
@@ -58,7 +59,28 @@ const bucketText = (bucket: Bucket) => {
     bucket === "day" ? `${day.format(seconds * 1_000)} (UTC)` : `from ${own.format(seconds * 1_000)}`
 }
 
-const optionsOf = (frame: HTMLElement, { at, bucket, lines }: Plotted): uPlot.Options => {
+/** Shades buckets without a record, and puts a mark on the ground for those whose figure is zero. */
+const drawGround =
+  (frame: HTMLElement, { at, bucket, lines }: Plotted) =>
+  (plot: uPlot): void => {
+    const values = lines[0]?.values ?? []
+    const { ctx } = plot
+    const [gap, zero] = [resolved(frame, "--line"), resolved(frame, "--quiet")]
+    ctx.save()
+    for (const [index, value] of values.entries()) {
+      if (value !== null && value !== 0) continue
+      const from = plot.valToPos(at[index]! / 1_000, "x", true)
+      const to = plot.valToPos(at[index]! / 1_000 + bucketSeconds[bucket], "x", true)
+      const { height, top } = plot.bbox
+      ctx.globalAlpha = value === null ? 0.45 : 0.8
+      ctx.fillStyle = value === null ? gap : zero
+      if (value === null) ctx.fillRect(from, top, to - from + 0.5, height)
+      else ctx.fillRect(from + (to - from) * 0.1, top + height - 2, (to - from) * 0.7, 2)
+    }
+    ctx.restore()
+  }
+
+const optionsOf = (frame: HTMLElement, { at, brushed, bucket, lines }: Plotted): uPlot.Options => {
   const quiet = resolved(frame, "--quiet")
   const grid = { stroke: resolved(frame, "--line"), width: 1 }
   const axis = { stroke: quiet, grid, ticks: grid, font: "12px system-ui", space: 90 }
@@ -68,7 +90,7 @@ const optionsOf = (frame: HTMLElement, { at, bucket, lines }: Plotted): uPlot.Op
     width: Math.max(frame.clientWidth, 240),
     height,
     tzDate: dateOf(bucket),
-    cursor: { drag: { x: false, y: false } },
+    cursor: { drag: { x: brushed !== undefined, y: false, setScale: false } },
     series: [
       { label: bucket === "day" ? "Day" : "Hour", value: (_, value) => (value === null ? "–" : text(value)) },
       ...lines.map(({ color, exact, label }) => ({
@@ -94,7 +116,25 @@ interface Plotted {
   readonly at: ReadonlyArray<number>
   readonly bucket: Bucket
   readonly lines: ReadonlyArray<Line>
+  /** Called with the whole buckets that were dragged over, in milliseconds; `to` is excluded. */
+  readonly brushed?: ((from: number, to: number) => void) | undefined
 }
+
+/** Pixels that are a drag and no click. */
+const dragMin = 8
+
+const reportBrush =
+  ({ at, brushed, bucket }: Plotted) =>
+  (plot: uPlot): void => {
+    const { left, width } = plot.select
+    if (brushed === undefined || width < dragMin) return
+    const bucketAt = (pixel: number) => {
+      const seconds = plot.posToVal(pixel, "x")
+      return Math.min(Math.max(Math.floor((seconds - at[0]! / 1_000) / bucketSeconds[bucket]), 0), at.length - 1)
+    }
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    brushed(at[bucketAt(left)]!, at[bucketAt(left + width)]! + bucketSeconds[bucket] * 1_000)
+  }
 
 /** The plot; its legend shows the last bucket until another is hovered. */
 const draw = (frame: HTMLElement, plotted: Plotted): uPlot => {
@@ -105,23 +145,37 @@ const draw = (frame: HTMLElement, plotted: Plotted): uPlot => {
   const reportLast = (plot: uPlot) => {
     if (plot.cursor.left === undefined || plot.cursor.left < 0) plot.setLegend({ idx: plotted.at.length - 1 }, false)
   }
-  const hooks = { ready: [reportLast], setCursor: [reportLast] }
+  const hooks = {
+    ready: [reportLast],
+    setCursor: [reportLast],
+    setSelect: [reportBrush(plotted)],
+    drawClear: [drawGround(frame, plotted)]
+  }
   return new uPlot({ ...optionsOf(frame, plotted), hooks }, data, frame)
 }
 
 export const Chart = (props: Plotted & { readonly label: string }): VNode<any> => {
   const frame = useRef<HTMLDivElement>(null)
-  const { at, bucket, lines } = props
+  const { at, brushed, bucket, lines } = props
+  const brush = useRef(brushed)
+  brush.current = brushed
+  const isBrushed = brushed !== undefined
   useEffect(() => {
     const element = frame.current
     if (element === null) return undefined
-    let plot = draw(element, { at, bucket, lines })
+    const plotted: Plotted = {
+      at,
+      bucket,
+      lines,
+      brushed: isBrushed ? (from, to) => brush.current?.(from, to) : undefined
+    }
+    let plot = draw(element, plotted)
     const width = new ResizeObserver(() => plot.setSize({ width: Math.max(element.clientWidth, 240), height }))
     width.observe(element)
     const theme = matchMedia("(prefers-color-scheme: dark)")
     const redraw = () => {
       plot.destroy()
-      plot = draw(element, { at, bucket, lines })
+      plot = draw(element, plotted)
     }
     theme.addEventListener("change", redraw)
     return () => {
@@ -129,6 +183,6 @@ export const Chart = (props: Plotted & { readonly label: string }): VNode<any> =
       theme.removeEventListener("change", redraw)
       plot.destroy()
     }
-  }, [at, bucket, lines])
+  }, [at, bucket, lines, isBrushed])
   return h("div", { class: "chart", ref: frame, role: "img", "aria-label": props.label })
 }

@@ -3,7 +3,8 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { count } from "./format.ts"
-import { Moment, Name, Notice, Panel, Shown, State, Table, written } from "./parts.ts"
+import { Moment, Name, Notice, Panel, Shown, State, written } from "./parts.ts"
+import { Table } from "./Table.ts"
 import { sentenceOf } from "./reasons.ts"
 
 interface Decision {
@@ -110,7 +111,7 @@ export const Observations = ({ items }: { readonly items: ReadonlyArray<Observed
       { head: "Times", numeric: true, cell: ({ times }) => count(times) },
       { head: "Stage", cell: ({ stage }) => stage },
       { head: "Resource", cell: ({ resource }) => written(resource) },
-      { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
+      { head: "Recipient", cell: ({ payTo }) => h(Name, { text: payTo }) },
       { head: "Decision", cell: ({ decision }) => h(State, { word: decision }) },
       { head: "Reason", cell: ({ reason }) => (reason === undefined ? "–" : (sentenceOf(reason) ?? written(reason))) }
     ]

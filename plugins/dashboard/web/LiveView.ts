@@ -2,9 +2,12 @@
 // times a second and a bounded number is kept, so that the page stays responsive under load.
 import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { amount, type Denomination, duration, stroops } from "./format.ts"
-import { LinkState, Moment, Name, Notice, Panel, SettlementState, Table } from "./parts.ts"
+import { type Denomination, duration, stroops } from "./format.ts"
+import { LinkState, Moment, Notice, Panel, SettlementState } from "./parts.ts"
+import { Reason } from "./reasons.ts"
+import { Amount, Table } from "./Table.ts"
 import { type Link, useStream } from "./stream.ts"
+import { Thing } from "./things.ts"
 
 export interface SettlementUpdate extends Denomination {
   readonly id: string
@@ -72,21 +75,23 @@ export const LiveView = (): VNode<any> => {
       rows,
       keyOf: ({ id }) => id,
       empty: "No settlements in the last 15 minutes. New ones appear here as they happen.",
+      cards: true,
       columns: [
-        { head: "Recorded", cell: ({ recorded_at }) => h(Moment, { at: recorded_at }) },
+        { head: "Amount", numeric: true, card: "first", cell: (row) => h(Amount, { units: row.amount, of: row }) },
         {
           head: "State",
+          card: "last",
           cell: ({ error_reason, state }) => [
             h(SettlementState, { word: state }),
-            error_reason === null ? null : h("div", { class: "quiet" }, error_reason)
+            h(Reason, { word: error_reason ?? undefined, isShort: true })
           ]
         },
-        { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
-        { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
-        { head: "Paid to", cell: ({ pay_to }) => h(Name, { text: pay_to }) },
+        { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
+        { head: "Recipient", cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
+        { head: "Time", cell: ({ recorded_at }) => h(Moment, { at: recorded_at }) },
         { head: "Duration", numeric: true, cell: took },
-        { head: "Fee", numeric: true, cell: feeOf },
-        { head: "Transaction", cell: (row) => h(Name, { text: row.transaction_hash, href: `#settlement/${row.id}` }) }
+        { head: "Fee", numeric: true, isWide: true, cell: feeOf },
+        { head: "Transaction", cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash }) }
       ]
     })
   )

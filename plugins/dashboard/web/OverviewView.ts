@@ -1,250 +1,342 @@
-// The operator's overview: volume and outcomes over a window of days, by time and by kind. Amounts of different assets
-// are shown side by side and never added.
+// The operator's overview, in the order of an operator's questions: is money moving, is it well, what runs out, what is
+// new. The range is in the URL; amounts of different assets are never added.
 import { h, type VNode } from "preact"
-import { useMemo, useState } from "preact/hooks"
+import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
-import { Chart } from "./Chart.ts"
-import { amount, count, counted, decimal, percent, stroops } from "./format.ts"
-import { Figures, Moment, Panel, SaveCsv, SettlementState, Shown, Table } from "./parts.ts"
+import { Bars, Meter } from "./Bars.ts"
+import { Select, ranges, spanOf } from "./filters.ts"
+import { address, count, counted, decimal, duration, percent, stroops } from "./format.ts"
+import { type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { amend, hrefOf, pageOf, usePlace } from "./place.ts"
+import { Change, endedOf, PulseChart, Spark, volumeOf } from "./PulseChart.ts"
+import { reasonText } from "./reasons.ts"
+import type { Cataloged, Listed, Overview, Pulse, Sums } from "./reports.ts"
 import type { Session } from "./session.ts"
-import { type FacilitatorStatus, StatusFigures } from "./StatusView.ts"
-import { sentenceOf } from "./reasons.ts"
-import type { Breakdown, Breakdowns, Overview, Point, Reason, Timeseries } from "./reports.ts"
+import { listHref } from "./SettlementsView.ts"
+import type { FacilitatorStatus } from "./StatusView.ts"
+import { Table } from "./Table.ts"
+import { Thing } from "./things.ts"
 
-const windows: ReadonlyArray<readonly [days: string, label: string]> = [
-  ["1", "Since yesterday"],
-  ["7", "7 days"],
-  ["30", "30 days"],
-  ["0", "All history"]
-]
-
+/** The window of days of the reports that have one. */
 export const Days = (props: { readonly days: string; readonly change: (days: string) => void }): VNode<any> =>
-  h(
-    "label",
-    { class: "row quiet" },
-    "Window",
-    h(
-      "select",
-      { value: props.days, onChange: (event: Event) => props.change((event.target as HTMLSelectElement).value) },
-      windows.map(([days, label]) => h("option", { key: days, value: days }, label))
-    )
-  )
+  h(Select, {
+    label: "Window",
+    value: props.days,
+    choices: [
+      ["1", "Since yesterday"],
+      ["7", "7 days"],
+      ["30", "30 days"],
+      ["0", "All time"]
+    ],
+    change: props.change
+  })
 
-const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
-  const ended = BigInt(of.successful_transactions) + BigInt(of.failed_transactions)
+const rate = (sums: Sums): number => (endedOf(sums) === 0 ? 0 : (sums.settled / endedOf(sums)) * 100)
+
+const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
+  const { before, now, series } = of
+  const recorded = series.filter((point) => point.recorded)
   return h(Figures, {
     items: [
-      ...(of.amounts.length === 0 ? [{ label: "Volume", value: "None yet" }] : []),
-      ...of.amounts.map((one) => ({
-        label: `Volume in ${one.asset_symbol ?? "another asset"}`,
-        value: amount(one.amount, one),
-        note: counted(one.transactions, "settlement")
-      })),
+      {
+        label: of.asset_symbol === null ? "Volume" : `Volume in ${of.asset_symbol}`,
+        value: [volumeOf(of, now), h(Spark, { values: recorded.map(({ amount }) => Number(amount)) })],
+        note: h(Change, { now: Number(now.amount), before: before === null ? undefined : Number(before.amount) })
+      },
       {
         label: "Settled",
-        value: count(of.successful_transactions),
-        note: `${percent(of.successful_transactions, ended.toString())} of ended settlements`
+        value: [count(now.settled), h(Spark, { values: recorded.map(({ settled }) => settled) })],
+        note: h(Change, { now: now.settled, before: before?.settled })
       },
-      { label: "Failed", value: count(of.failed_transactions) },
-      { label: "Pending", value: count(of.unknown_transactions) },
       {
-        label: "Verified",
-        value: count(of.total_verifications),
-        note: `${percent(of.valid_verifications, of.total_verifications)} valid`
-      },
-      { label: "Sponsored fees", value: stroops(of.total_sponsored_fee_stroops) },
-      {
-        label: "Organic",
-        value: percent(of.organic.successful_transactions, of.successful_transactions),
-        note: "seller had not paid the buyer before"
-      },
-      { label: "Buyers", value: count(of.unique_buyers) },
-      { label: "Sellers", value: count(of.unique_sellers) }
+        label: "Success rate",
+        value: percent(now.settled, endedOf(now)),
+        note: h(Change, { now: rate(now), before: before === null ? undefined : rate(before), points: true })
+      }
     ]
   })
 }
 
-const bucketMillis = { hour: 3_600_000, day: 86_400_000 }
-
-/** Every bucket of the window in order, empty ones included: a plot must not skip them. */
-const bucketsOf = ({
-  bucket,
-  days,
-  series
-}: Timeseries): ReadonlyArray<readonly [at: number, point: Point | undefined]> => {
-  const width = bucketMillis[bucket]
-  const known = new Map(series.map((point) => [Date.parse(point.bucket_start), point]))
-  const last = Math.max(Math.floor(Date.now() / width) * width, ...known.keys())
-  const today = Math.floor(last / bucketMillis.day) * bucketMillis.day
-  const first = days === 0 ? Math.min(...known.keys()) : Math.min(today - days * bucketMillis.day, ...known.keys())
-  return Array.from({ length: Math.round((last - first) / width) + 1 }, (_, index) => {
-    const at = first + index * width
-    return [at, known.get(at)]
-  })
+const Range = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
+  const isChosen = query.has("from") || query.has("to")
+  const facts = useFacts()
+  return h(
+    "span",
+    { class: "row" },
+    facts === undefined || facts.assets.length < 2
+      ? null
+      : h(Select, {
+          label: "Asset",
+          value: query.get("asset") ?? "",
+          choices: [["", "Main asset"], ...facts.assets.map(({ asset, symbol }) => [asset, symbol] as const)],
+          change: (asset) => amend({ asset })
+        }),
+    h(Select, {
+      label: "Range",
+      value: isChosen ? "chosen" : (query.get("range") ?? "30d"),
+      choices: [
+        ...(isChosen ? ([["chosen", "Zoomed in"]] as const) : []),
+        ...ranges.map(([value, label]) => [value, `Last ${label}`] as const)
+      ],
+      change: (range) => amend({ range: range === "30d" ? "" : range, from: "", to: "" })
+    }),
+    isChosen
+      ? h("button", { type: "button", class: "small", onClick: () => amend({ from: "", to: "" }) }, "Zoom out")
+      : null
+  )
 }
 
-const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
-  const figure = (units: string) => (of.asset_decimals === null ? count(units) : decimal(units, of.asset_decimals))
-  const { at, lines } = useMemo(() => {
-    const scale = 10 ** (of.asset_decimals ?? 0)
-    const symbol = of.asset_symbol ?? "units"
-    const buckets = of.series.length === 0 ? [] : bucketsOf(of)
-    const unitsOf = (point: Point | undefined) => point?.total_amount ?? "0"
+const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
+
+/** Open and unresolved settlements, by the status; the oldest with its age. */
+const openFigures = ({ without_end }: FacilitatorStatus): ReadonlyArray<Figure> =>
+  (
+    [
+      ["Pending", ["prepared", "submitted"]],
+      ["Unresolved", ["unresolved"]]
+    ] as const
+  ).map(([label, words]) => {
+    const own = without_end.filter(({ state }) => (words as ReadonlyArray<string>).includes(state))
+    const oldest = Math.max(0, ...own.map(({ age_seconds }) => age_seconds))
     return {
-      at: buckets.map(([at]) => at),
-      lines: [
-        {
-          label: `Volume (${symbol})`,
-          color: "--brand",
-          values: buckets.map(([, point]) => Number(unitsOf(point)) / scale),
-          text: (value: number) => String(Number(value.toPrecision(4))),
-          exact: (index: number) => figure(unitsOf(buckets[index]?.[1]))
-        }
-      ]
+      label,
+      value: own.length === 0 ? "0" : h("a", { href: "#standing" }, count(own.length)),
+      note: own.length === 0 ? "nothing waits" : `the oldest since ${duration(oldest)}`
     }
-  }, [of])
-  if (of.series.length === 0) return h("p", { class: "quiet" }, "No settlements in this window.")
+  })
+
+const HealthPanel = (props: { readonly of: Pulse; readonly status: FacilitatorStatus | undefined }): VNode<any> => {
+  const { of, status } = props
+  const span = { from: of.from, to: of.to }
   return h(
-    "div",
-    null,
-    h(Chart, {
-      at,
-      lines,
-      bucket: of.bucket,
-      label: `Volume over time in ${of.asset_symbol ?? "atomic units"}; the figures are in the table below`
+    Panel,
+    { title: "Health" },
+    status === undefined
+      ? null
+      : h(Figures, {
+          items: [
+            {
+              label: "Settlement time, p50",
+              value: seconds(status.pace.p50_ms),
+              note: `newest ${counted(status.pace.over, "settlement")}`
+            },
+            { label: "Settlement time, p95", value: seconds(status.pace.p95_ms) },
+            ...openFigures(status)
+          ]
+        }),
+    of.reasons.length === 0
+      ? h("p", { class: "empty" }, "No settlement failed in this range.")
+      : h(Bars, {
+          title: "Failures by reason",
+          always: true,
+          rows: of.reasons.map(({ failed, pending, reason }) => ({
+            key: reason,
+            label: h("span", { title: reason }, reasonText(reason)),
+            value: failed + pending,
+            href: listHref({ reason, ...span }),
+            tone: failed > 0 ? ("bad" as const) : ("warn" as const)
+          }))
+        })
+  )
+}
+
+const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
+  const { channels, channels_required, fees, sponsor } = of
+  const used = BigInt(fees.charged_stroops) + BigInt(fees.reserved_stroops)
+  const left = BigInt(fees.limit_stroops) - used
+  const inUse = channels.filter(({ use }) => use !== "idle").length
+  return h(
+    Panel,
+    { title: "Capacity" },
+    h(Meter, {
+      label: "Fee budget today",
+      used: Number(used),
+      of: Number(fees.limit_stroops),
+      text: `${stroops(left > 0n ? left : 0n)} left`,
+      note: `${stroops(used)} of ${stroops(fees.limit_stroops)} used or reserved; renewed at 00:00 UTC`
     }),
-    h(
-      "details",
-      null,
-      h("summary", null, "Show as a table"),
-      h(Table<Point>, {
-        label: "Volume over time",
-        rows: of.series,
-        keyOf: ({ bucket_start }) => bucket_start,
-        empty: "No settlements in this window.",
+    h(Meter, {
+      label: "Channels",
+      used: inUse,
+      of: Math.max(channels_required, 1),
+      text: `${count(Math.max(0, (sponsor?.channels_usable ?? channels.length) - inUse))} free`,
+      note: `${count(sponsor?.channels_usable ?? channels.length)} of ${count(channels_required)} usable, ${count(inUse)} in use`
+    }),
+    sponsor === null
+      ? h("p", { class: "empty" }, "The sponsor was not read from the ledger yet.")
+      : h(Figures, {
+          items: [
+            {
+              label: "Sponsor can spend",
+              value: stroops(sponsor.spendable_stroops),
+              note: `balance ${stroops(sponsor.balance_stroops)}`
+            },
+            ...(sponsor.channel_balance_least_stroops === null
+              ? []
+              : [{ label: "Least in a channel", value: stroops(sponsor.channel_balance_least_stroops) }])
+          ]
+        })
+  )
+}
+
+interface Missed {
+  readonly words: string
+  readonly sessions: string
+  readonly last_at: string
+}
+
+const NewListings = (): VNode<any> =>
+  h(Shown<Listed<Cataloged>>, {
+    asked: useAsked<Listed<Cataloged>>("/analytics/v1/resources?limit=5", 30_000),
+    show: ({ items }) =>
+      h(Table<Cataloged>, {
+        label: "Newest listings",
+        rows: items,
+        keyOf: ({ id }) => id,
+        cards: true,
+        empty: "No listings yet. A resource is listed when a payment that declares it is verified.",
         columns: [
-          { head: "From", cell: ({ bucket_start }) => h(Moment, { at: bucket_start }) },
           {
-            head: `Volume (${of.asset_symbol ?? "units"})`,
-            numeric: true,
-            cell: (point) => figure(point.total_amount)
+            head: "Newest listing",
+            card: "first",
+            cell: (row) =>
+              h(
+                "a",
+                { href: pageOf("resource", row.id) },
+                written(row.tool_name ?? row.service_name ?? address(row.resource))
+              )
           },
-          { head: "Settlements", numeric: true, cell: (point) => count(point.total_transactions) },
-          { head: "Failed", numeric: true, cell: (point) => count(point.failed_transactions) },
-          { head: "Buyers", numeric: true, cell: (point) => count(point.unique_buyers) },
-          { head: "Sellers", numeric: true, cell: (point) => count(point.unique_sellers) }
+          {
+            head: "Seller",
+            cell: ({ pay_tos }) => (pay_tos?.[0] === undefined ? "–" : h(Thing, { kind: "account", id: pay_tos[0] }))
+          },
+          { head: "Listed", cell: ({ created_at, updated_at }) => h(Moment, { at: created_at ?? updated_at }) }
         ]
+      })
+  })
+
+const MissedSearches = (): VNode<any> =>
+  h(Shown<Listed<Missed>>, {
+    asked: useAsked<Listed<Missed>>("/analytics/v1/search/missed?hours=168", 60_000),
+    show: ({ items }) =>
+      items.length === 0
+        ? h("p", { class: "empty" }, "Every search of the last 7 days had a result.")
+        : h(Bars, {
+            title: "Searches without a result, 7 days",
+            always: true,
+            rows: items.slice(0, 5).map(({ sessions, words }) => ({
+              key: words,
+              label: written(words),
+              value: Number(sessions),
+              href: hrefOf("search")
+            }))
+          })
+  })
+
+const NewPanel = ({
+  session,
+  totals
+}: {
+  readonly session: Session
+  readonly totals: Overview | undefined
+}): VNode<any> =>
+  h(
+    Panel,
+    { title: "New" },
+    totals === undefined
+      ? null
+      : h(Figures, {
+          items: [
+            {
+              label: "Listings",
+              value: count(totals.active_resources),
+              note: `${count(totals.stale_resources)} stale`
+            },
+            { label: "Sellers", value: count(totals.unique_sellers), note: "paid in 30 days" },
+            { label: "Buyers", value: count(totals.unique_buyers), note: "paid in 30 days" }
+          ]
+        }),
+    h(NewListings, {}),
+    session.may_operate ? h(MissedSearches, {}) : null
+  )
+
+const kinds = { scheme: "By scheme", asset: "By asset", network: "By network" } as const
+
+const Breakdown = ({ of }: { readonly of: Pulse }): VNode<any> | null => {
+  const bars = (Object.keys(kinds) as ReadonlyArray<keyof typeof kinds>).map((kind) => ({
+    kind,
+    rows: of.shares.filter((share) => share.kind === kind)
+  }))
+  const states = [
+    ["success", of.now.settled],
+    ["failed", of.now.failed],
+    ["unknown", of.now.pending]
+  ] as const
+  const byState = states.filter(([, value]) => value > 0)
+  if (byState.length < 2 && bars.every(({ rows }) => rows.length < 2)) return null
+  const span = { from: of.from, to: of.to }
+  return h(
+    Panel,
+    { title: "Breakdown" },
+    h(Bars, {
+      title: "By state",
+      rows: byState.map(([status, value]) => ({
+        key: status,
+        label: h(SettlementState, { word: status }),
+        value,
+        href: listHref({ status, ...span })
+      }))
+    }),
+    bars.map(({ kind, rows }) =>
+      h(Bars, {
+        key: kind,
+        title: kinds[kind],
+        rows: rows.map((row) => ({
+          key: row.key,
+          label: kind === "asset" ? (row.asset_symbol ?? row.key) : row.key,
+          value: row.settlements,
+          ...(row.asset_decimals === null
+            ? {}
+            : { note: `${decimal(row.amount, row.asset_decimals)} ${row.asset_symbol ?? ""}` }),
+          ...(kind === "network" ? {} : { href: listHref({ [kind]: row.key, ...span }) })
+        }))
       })
     )
   )
 }
 
-const kinds: ReadonlyArray<readonly [Exclude<keyof Breakdowns, "reasons">, string]> = [
-  ["statuses", "State"],
-  ["schemes", "Scheme"],
-  ["assets", "Asset"],
-  ["networks", "Network"]
-]
-
-const ReasonTable = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
-  h(
-    "div",
-    { class: "even" },
-    h("h3", null, "By reason"),
-    h(Table<Reason>, {
-      label: "By reason",
-      rows: of.reasons,
-      keyOf: ({ key }) => key,
-      empty: "No failures in this window.",
-      columns: [
-        { head: "Reason", cell: ({ key }) => [sentenceOf(key), h("div", { class: "quiet" }, h("code", null, key))] },
-        { head: "Failed", numeric: true, cell: (row) => count(row.failed_transactions) },
-        { head: "Pending", numeric: true, cell: (row) => count(row.unknown_transactions) },
-        { head: "Sponsored fees", numeric: true, cell: (row) => stroops(row.sponsored_fee_stroops) }
-      ]
-    })
-  )
-
-const BreakdownTables = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
-  h(
-    "div",
-    { class: "even" },
-    kinds.map(([kind, head]) => [
-      h("h3", { key: `${kind} title` }, `By ${head.toLowerCase()}`),
-      h(Table<Breakdown>, {
-        key: kind,
-        label: `By ${head.toLowerCase()}`,
-        rows: of[kind],
-        keyOf: ({ key }) => key,
-        empty: "No settlements in this window.",
-        columns: [
-          {
-            head,
-            cell: (row) =>
-              kind === "statuses"
-                ? h(SettlementState, { word: row.key })
-                : kind === "assets"
-                  ? (row.asset_symbol ?? row.key)
-                  : row.key
-          },
-          { head: "Settlements", numeric: true, cell: (row) => count(row.total_transactions) },
-          {
-            head: "Volume",
-            numeric: true,
-            cell: (row) => row.amounts.map((one) => h("div", { key: one.asset }, amount(one.amount, one)))
-          },
-          { head: "Sponsored fees", numeric: true, cell: (row) => stroops(row.sponsored_fee_stroops) },
-          {
-            head: "Organic",
-            numeric: true,
-            cell: (row) => percent(row.organic.successful_transactions, row.successful_transactions)
-          }
-        ]
-      })
-    ]),
-    h(ReasonTable, { of })
-  )
-
 export const OverviewView = ({ session }: { readonly session: Session }): VNode<any> => {
-  const [days, change] = useState("30")
-  const bucket = days === "1" || days === "7" ? "hour" : "day"
-  const overview = useAsked<Overview>(`/analytics/v1/overview?days=${days}`, 5_000)
-  const seriesPath = `/analytics/v1/overview/timeseries?days=${days}&bucket=${bucket}`
-  const series = useAsked<Timeseries>(seriesPath, 30_000)
-  const breakdowns = useAsked<Breakdowns>(`/analytics/v1/overview/breakdowns?days=${days}`, 15_000)
+  const { query } = usePlace()
+  const { from, to } = spanOf(query, "30d")
+  const asset = query.get("asset") ?? ""
+  const asked = new URLSearchParams({
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+    ...(asset === "" ? {} : { asset })
+  })
+  const path = `/analytics/v1/pulse?${asked}`
+  const pulse = useAsked<Pulse>(path, 5_000)
   const status = useAsked<FacilitatorStatus>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
+  const totals = useAsked<Overview>("/analytics/v1/overview?days=30", 30_000)
+  const operating = status.state === "ready" ? status.body : undefined
   return h(
     "div",
     { class: "grid" },
-    session.may_operate
-      ? h(
-          Panel,
-          { title: "Current status", wide: true },
-          h(Shown<FacilitatorStatus>, { asked: status, show: (of) => h(StatusFigures, { of }) })
-        )
-      : null,
-    h(
-      Panel,
-      { title: "Totals", wide: true, actions: h(Days, { days, change }) },
-      h(Shown<Overview>, { asked: overview, show: (of) => h(OverviewFigures, { of }) })
-    ),
     h(
       Panel,
       {
-        title: "Volume over time",
+        title: "Money",
         wide: true,
-        actions: h(SaveCsv, { name: "volume over time", path: seriesPath })
+        actions: h("span", { class: "row" }, h(Range, { query }), h(SaveCsv, { name: "money over time", path }))
       },
-      h(Shown<Timeseries>, { asked: series, show: (of) => h(SeriesChart, { of }) })
+      h(Shown<Pulse>, {
+        asked: pulse,
+        show: (of) => [h(MoneyFigures, { of }), h(PulseChart, { of })]
+      })
     ),
-    h(
-      Panel,
-      {
-        title: "Breakdown",
-        wide: true,
-        actions: h(SaveCsv, { name: "breakdowns", path: `/analytics/v1/overview/breakdowns?days=${days}` })
-      },
-      h(Shown<Breakdowns>, { asked: breakdowns, show: (of) => h(BreakdownTables, { of }) })
-    )
+    pulse.state === "ready" ? h(HealthPanel, { of: pulse.body, status: operating }) : null,
+    operating === undefined ? null : h(CapacityPanel, { of: operating }),
+    h(NewPanel, { session, totals: totals.state === "ready" ? totals.body : undefined }),
+    pulse.state === "ready" ? h(Breakdown, { of: pulse.body }) : null
   )
 }

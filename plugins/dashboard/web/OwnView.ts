@@ -5,13 +5,14 @@ import { useState } from "preact/hooks"
 import { type Asked, useAsked } from "./ask.ts"
 import { address, amount, count } from "./format.ts"
 import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
-import { Figures, Moment, Name, Notice, Panel, SaveCsv, SettlementState, Shown, Table, written } from "./parts.ts"
+import { Figures, Moment, Name, Notice, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { Amount, Table } from "./Table.ts"
 import { Reason } from "./reasons.ts"
-import type { Amount, Listed, Settlement, Statuses } from "./reports.ts"
+import type { Amount as AmountShown, Listed, Settlement, Statuses } from "./reports.ts"
 import { Paging } from "./SettlementsView.ts"
 
 interface Totals extends Statuses {
-  readonly amounts: ReadonlyArray<Amount>
+  readonly amounts: ReadonlyArray<AmountShown>
   readonly unique_counterparties: string
 }
 
@@ -48,18 +49,20 @@ const SalesTable = ({ rows }: { readonly rows: ReadonlyArray<Settlement> }): VNo
     rows,
     keyOf: ({ id }) => id,
     empty: "No sales yet. They appear here as they happen.",
+    cards: true,
     columns: [
-      { head: "When", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
       {
         head: "State",
+        card: "last",
         cell: ({ error_reason, status }) => [
           h(SettlementState, { word: status }),
           h(Reason, { word: error_reason ?? undefined })
         ]
       },
-      { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
+      { head: "Amount", numeric: true, card: "first", cell: (row) => h(Amount, { units: row.amount, of: row }) },
       { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
       { head: "Resource", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
+      { head: "Time", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
       { head: "Transaction", cell: ({ transaction_hash }) => h(Name, { text: transaction_hash }) }
     ]
   })

@@ -4,7 +4,9 @@ import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { amount, count, percent } from "./format.ts"
 import { Days } from "./OverviewView.ts"
-import { Figures, Moment, Name, Panel, SaveCsv, Shown, Table } from "./parts.ts"
+import { Figures, Moment, Panel, SaveCsv, Shown } from "./parts.ts"
+import { Amount, Table } from "./Table.ts"
+import { Thing } from "./things.ts"
 import type { Leader, Leaderboard, Overview } from "./reports.ts"
 
 const Share = ({ of, whole }: { readonly of: string; readonly whole: string }): VNode<any> => {
@@ -43,18 +45,24 @@ const Board = (props: { readonly role: "buyers" | "sellers"; readonly days: stri
           label: props.role === "buyers" ? "Buyers" : "Sellers",
           rows: items,
           keyOf: ({ address }) => address,
-          empty: "None yet.",
+          empty: "None in this window. Choose a longer one.",
+          cards: true,
           columns: [
-            { head: "Address", cell: ({ address }) => h(Name, { text: address }) },
-            { head: "Volume", numeric: true, cell: (row) => amount(row.total_amount, row) },
+            { head: "Address", card: "first", cell: ({ address }) => h(Thing, { kind: "account", id: address }) },
+            {
+              head: "Volume",
+              numeric: true,
+              card: "last",
+              cell: (row) => h(Amount, { units: row.total_amount, of: row })
+            },
             { head: "Share", cell: (row) => h(Share, { of: row.total_amount, whole: concentration.total_amount }) },
             { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) },
             {
-              head: props.role === "buyers" ? "Sellers paid" : "Buyers",
+              head: props.role === "buyers" ? "Recipients" : "Payers",
               numeric: true,
               cell: (row) => count(row.unique_counterparties)
             },
-            { head: "Last", cell: ({ latest_activity }) => h(Moment, { at: latest_activity }) }
+            { head: "Last payment", cell: ({ latest_activity }) => h(Moment, { at: latest_activity }) }
           ]
         })
       ]

@@ -4,7 +4,10 @@ import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
 import { counted } from "./format.ts"
-import { Moment, Name, Shown, Table } from "./parts.ts"
+import { Moment, Shown } from "./parts.ts"
+import { payeePageOf } from "./place.ts"
+import { Table } from "./Table.ts"
+import { Thing } from "./things.ts"
 
 interface Price {
   readonly method?: string
@@ -17,7 +20,7 @@ interface Price {
   readonly until: string | null
 }
 
-interface History {
+export interface History {
   readonly versions: ReadonlyArray<{ readonly version: number; readonly at: string }>
   readonly prices: ReadonlyArray<Price>
 }
@@ -29,7 +32,7 @@ const pathOf = (one: { readonly resource: string; readonly type: string; readonl
     ...(one.toolName === undefined ? {} : { toolName: one.toolName })
   })}`
 
-const Prices = (props: { readonly of: History; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
+export const Prices = (props: { readonly of: History; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
   h(
     "div",
     null,
@@ -43,7 +46,7 @@ const Prices = (props: { readonly of: History; readonly assets: ReadonlyArray<As
         { head: "From", cell: ({ from }) => h(Moment, { at: from }) },
         { head: "Until", cell: ({ until }) => (until === null ? "now" : h(Moment, { at: until })) },
         { head: "Method", cell: ({ method }) => method ?? "–" },
-        { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) }
+        { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo, href: payeePageOf(payTo) }) }
       ]
     }),
     h("p", { class: "quiet" }, `${counted(props.of.versions.length, "version")} of its declaration.`)

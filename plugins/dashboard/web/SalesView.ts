@@ -3,12 +3,14 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { LinkState, Moment, Name, Panel, SaveCsv, SettlementState, Shown, Table } from "./parts.ts"
+import { LinkState, Moment, Panel, SaveCsv, SettlementState, Shown } from "./parts.ts"
+import { Table } from "./Table.ts"
 import { type AssetShown, figureOf } from "./prices.ts"
 import { Reason } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
 import { Paging, settlementColumns } from "./SettlementsView.ts"
 import { type Link, useStream } from "./stream.ts"
+import { Thing } from "./things.ts"
 
 interface Sale {
   readonly id: string
@@ -48,16 +50,18 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
       rows: sales,
       keyOf: ({ id }) => id,
       empty: "No sales in the last 15 minutes. New ones appear here as they happen.",
+      cards: true,
       columns: [
-        { head: "Recorded", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
+        { head: "Time", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
         {
           head: "State",
+          card: "last",
           cell: ({ errorReason, status }) => [h(SettlementState, { word: status }), h(Reason, { word: errorReason })]
         },
-        { head: "Amount", numeric: true, cell: ({ amount, asset }) => figureOf(amount, asset, assets) },
-        { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
-        { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
-        { head: "Transaction", cell: ({ transaction }) => h(Name, { text: transaction }) }
+        { head: "Amount", numeric: true, card: "first", cell: ({ amount, asset }) => figureOf(amount, asset, assets) },
+        { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
+        { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo }) },
+        { head: "Transaction", cell: ({ transaction }) => h(Thing, { kind: "settlement", id: transaction }) }
       ]
     })
   )
@@ -77,11 +81,8 @@ const Paid = ({ account }: { readonly account: string }): VNode<any> => {
         rows: of.items,
         keyOf: ({ id }) => id,
         empty: "No payments to this account here.",
-        columns: [
-          ...settlementColumns.filter(({ head }) => !["Paid to", "Fee", "Transaction"].includes(head)),
-          // The timeline of one settlement is on the operator's page.
-          { head: "Transaction", cell: ({ transaction_hash }) => h(Name, { text: transaction_hash }) }
-        ]
+        cards: true,
+        columns: settlementColumns(["Recipient", "Fee", "Key"])
       }),
       h(Paging, { of, go })
     ]

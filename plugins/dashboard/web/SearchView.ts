@@ -4,9 +4,9 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { count, counted, percent } from "./format.ts"
-import { Figures, Moment, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
+import { Figures, Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { Table } from "./Table.ts"
 import type { Listed } from "./reports.ts"
-import { headOf } from "./ResourcesView.ts"
 
 interface Coverage {
   readonly indexed: number
@@ -80,6 +80,12 @@ const ConversionFigures = ({ of }: { readonly of: Conversion }): VNode<any> =>
     ]
   })
 
+/** `built_at` → `Built`, `lag_ms` → `Lag`: a member as a label, without its unit. */
+const headOf = (name: string): string => {
+  const words = name.replace(/_(at|ms)$/, "").replaceAll("_", " ")
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+}
+
 type Generation = Readonly<Record<string, unknown>>
 
 const generationsPath = "/analytics/v1/search/generations?limit=50"
@@ -93,10 +99,15 @@ const Generations = (): VNode<any> =>
         label: "Generations",
         rows: items,
         keyOf: (row) => String(items.indexOf(row)),
-        empty: "No generations yet.",
+        empty: "No vectors were built yet. They need a provider in the settings of the plugin search-semantic.",
         columns: names.map((name) => ({
           head: headOf(name),
-          cell: (row: Generation) => (row[name] === null ? "–" : written(String(row[name])))
+          cell: (row: Generation) =>
+            row[name] === null
+              ? "–"
+              : name.endsWith("_at")
+                ? h(Moment, { at: String(row[name]) })
+                : written(name.endsWith("_ms") ? `${String(row[name])} ms` : String(row[name]))
         }))
       })
     }
@@ -117,12 +128,12 @@ const MissedTable = ({ hours }: { readonly hours: string }): VNode<any> =>
         label: "Searches without a result",
         rows: items,
         keyOf: ({ words }) => words,
-        empty: "No searches without a result.",
+        empty: "Every search of this window had a result.",
         columns: [
           { head: "Query", cell: ({ words }) => written(words) },
           { head: "Callers", numeric: true, cell: ({ sessions }) => count(sessions) },
           { head: "Times", numeric: true, cell: ({ times }) => count(times) },
-          { head: "Last", cell: ({ last_at }) => h(Moment, { at: last_at }) }
+          { head: "Last asked", cell: ({ last_at }) => h(Moment, { at: last_at }) }
         ]
       })
   })

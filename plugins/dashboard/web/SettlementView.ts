@@ -1,12 +1,16 @@
-// The timeline of one settlement: verification, channel lease, record, each attempt to submit it, the ledger that
-// included it, its outcome and its delivery, with the time since the request. An operator may give up one that the
-// ledger will never decide.
+// One settlement: what was paid by which account to which, for what, at which fee; its life to scale and step by step;
+// its attempts. An operator may give up one that the ledger will never decide.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { address, amount, stroops, type Denomination } from "./format.ts"
-import { type Child, Figures, Moment, Name, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
+import { type Child, Figures, Moment, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
+import { reasonText } from "./reasons.ts"
+import type { Settlement } from "./reports.ts"
+import { Table } from "./Table.ts"
+import { Thing } from "./things.ts"
+import { type Mark, TimelineStrip } from "./TimelineStrip.ts"
 
 interface Life extends Denomination {
   readonly id: string
@@ -63,96 +67,172 @@ const Step = (props: {
       "div",
       { class: "row" },
       h("strong", null, props.name),
+      props.at == null ? null : h("span", { class: "quiet" }, h(Moment, { at: props.at })),
       millis === undefined ? null : h("span", { class: "quiet" }, `after ${(Math.max(0, millis) / 1_000).toFixed(2)} s`)
     ),
-    props.at == null ? null : h(Moment, { at: props.at }),
-    h("div", null, props.children)
+    props.children == null ? null : h("div", { class: "quiet" }, props.children)
   )
 }
 
 const isOpen = ({ state }: Life): boolean => state === "prepared" || state === "submitted"
 
-const Attempts = ({ of, since }: { readonly of: Life; readonly since: string }): ReadonlyArray<VNode<any>> =>
-  of.attempts.map((one) =>
-    h(
-      Step,
+const sentText = (one: Life["attempts"][number]): string =>
+  one.sent_status === null ? "not sent yet" : `${one.sent_status} at ledger ${one.sent_ledger ?? "–"}`
+
+const Attempts = ({ of }: { readonly of: Life }): VNode<any> =>
+  h(Table<Life["attempts"][number]>, {
+    label: "Attempts",
+    rows: of.attempts,
+    keyOf: ({ number }) => String(number),
+    cards: true,
+    empty: "Nothing was submitted yet.",
+    columns: [
       {
-        key: one.number,
-        name: `Attempt ${one.number}${one.kind === "cancel" ? " (cancel)" : ""}`,
-        kind: "done",
-        at: one.sent_at ?? one.recorded_at,
-        since
+        head: "Attempt",
+        card: "first",
+        cell: ({ kind, number }) => `${number}${kind === "cancel" ? ", a cancellation" : ""}`
       },
-      h(Name, { text: one.outer_hash }),
-      ` bids ${stroops(one.bid_stroops)} for inclusion; `,
-      one.sent_status === null
-        ? "not sent yet"
-        : `the node's answer: ${one.sent_status} at ledger ${one.sent_ledger ?? "–"}`
-    )
-  )
+      { head: "Node's answer", card: "last", cell: sentText },
+      { head: "Bid for inclusion", numeric: true, cell: ({ bid_stroops }) => stroops(bid_stroops) },
+      { head: "Sent", cell: ({ recorded_at, sent_at }) => h(Moment, { at: sent_at ?? recorded_at }) },
+      {
+        head: "Transaction",
+        cell: ({ outer_hash }) => h(Thing, { kind: "settlement", id: outer_hash })
+      }
+    ]
+  })
 
 const End = ({ of, since }: { readonly of: Life; readonly since: string }): VNode<any> =>
   isOpen(of)
-    ? h(Step, { name: "Pending: followed until the ledger confirms an outcome", kind: "now" })
+    ? h(Step, { name: "Pending: followed until the ledger decides", kind: "now" })
     : h(
         Step,
         {
-          name: `Ended: ${of.state}`,
+          name: endText[of.state] ?? of.state,
           kind: of.state === "settled" ? "done" : "failed",
           at: of.resolved_at,
           since
         },
-        of.charged_stroops === null ? null : `The ledger charged ${stroops(of.charged_stroops)}. `,
-        of.reason,
+        of.reason === null ? null : h("span", null, reasonText(of.reason), " ", h("code", null, of.reason)),
         of.reason_message === null ? null : h("div", null, written(of.reason_message))
       )
 
-/** The steps before the record: request, verification, channel. */
-const Before = ({ of, since }: { readonly of: Life; readonly since: string }): ReadonlyArray<VNode<any> | null> => [
-  of.asked_at === null ? null : h(Step, { name: "Requested", kind: "done", at: of.asked_at }),
-  h(
-    Step,
-    { name: "Verified", kind: "done", at: of.verified_at, since },
-    "The signature, the terms and a simulation on the ledger, independent of any earlier /verify."
-  ),
-  h(
-    Step,
-    { name: "Channel leased", kind: "done", at: of.leased_at, since },
-    h(Name, { text: of.channel }),
-    " carries this transaction alone until it ends."
-  )
-]
+const endText: Readonly<Record<string, string>> = {
+  settled: "Settled",
+  failed: "Failed",
+  expired: "Expired",
+  unresolved: "Unresolved: an operator decides"
+}
 
-const Timeline = ({ of }: { readonly of: Life }): VNode<any> => {
+const Steps = ({ of }: { readonly of: Life }): VNode<any> => {
   const since = of.asked_at ?? of.recorded_at
+  const sent = of.attempts.find(({ sent_at }) => sent_at !== null)
   return h(
     "ol",
     { class: "steps" },
-    h(Before, { of, since }),
+    of.asked_at === null ? null : h(Step, { name: "Requested", kind: "done", at: of.asked_at }),
+    h(Step, { name: "Verified", kind: "done", at: of.verified_at, since }),
     h(
       Step,
-      { name: "Recorded before submission", kind: "done", at: of.recorded_at, since },
-      `At ledger ${of.recorded_ledger}; expires at ledger ${of.expires_ledger}. `,
-      `At most ${stroops(of.reserved_stroops)} of fees reserved.`
+      { name: "Channel leased", kind: "done", at: of.leased_at, since },
+      h(Thing, { kind: "account", id: of.channel })
     ),
-    h(Attempts, { of, since }),
-    of.ledger === null
-      ? null
-      : h(
-          Step,
-          { name: `Included in ledger ${of.ledger}`, kind: "done", at: of.closed_at },
-          h(Name, { text: of.transaction_hash })
-        ),
+    h(
+      Step,
+      { name: "Recorded", kind: "done", at: of.recorded_at, since },
+      `At ledger ${of.recorded_ledger}; expires at ledger ${of.expires_ledger}.`
+    ),
+    sent === undefined ? null : h(Step, { name: "Submitted", kind: "done", at: sent.sent_at, since }, sentText(sent)),
+    of.ledger === null ? null : h(Step, { name: `In ledger ${of.ledger}`, kind: "done", at: of.closed_at }),
     h(End, { of, since }),
     of.delivered_at === null
       ? null
-      : h(Step, { name: "Success delivered to the caller", kind: "done", at: of.delivered_at, since })
+      : h(Step, { name: "Delivered to the caller", kind: "done", at: of.delivered_at, since })
   )
+}
+
+/** Steps that have a time, as marks of the line. A ledger's close time is whole seconds of another clock: left out. */
+const marksOf = (of: Life): ReadonlyArray<Mark> => {
+  const sent = of.attempts.find(({ sent_at }) => sent_at !== null)?.sent_at ?? null
+  const steps: ReadonlyArray<readonly [string, string | null, Mark["tone"]]> = [
+    ["Requested", of.asked_at, "done"],
+    ["Verified", of.verified_at, "done"],
+    ["Waited for a channel", of.leased_at, "done"],
+    ["Recorded", of.recorded_at, "done"],
+    ["Submitted", sent, "done"],
+    [
+      of.state === "settled" ? "Settled" : (endText[of.state] ?? of.state),
+      of.resolved_at,
+      of.state === "settled" ? "done" : "failed"
+    ],
+    ["Delivered", of.delivered_at, "done"]
+  ]
+  return steps.flatMap(([label, at, tone]) => (at === null ? [] : [{ label, at, tone }]))
+}
+
+/** Accounts and the listing come from the reports, which redact addresses where that is set. */
+const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
+  const asked = useAsked<Settlement>(
+    `/analytics/v1/transactions/${of.transaction_hash}`,
+    isOpen(of) ? 3_000 : undefined
+  )
+  const row = asked.state === "ready" ? asked.body : undefined
+  const later = h("span", { class: "quiet" }, "known when it ends")
+  const account = (id: string | undefined) => (id === undefined ? later : h(Thing, { kind: "account", id }))
+  return h(Figures, {
+    items: [
+      { label: "Payer", value: account(row?.payer) },
+      { label: "Recipient", value: account(row?.pay_to) },
+      {
+        label: "Asset",
+        value:
+          of.asset === null
+            ? "–"
+            : h(Thing, { kind: "asset", id: of.asset, ...(of.asset_symbol === null ? {} : { text: of.asset_symbol }) })
+      },
+      { label: "Key", value: h(Thing, { kind: "key", id: of.principal }) },
+      {
+        label: "Fee",
+        value: of.charged_stroops === null ? "–" : stroops(of.charged_stroops),
+        note: `at most ${stroops(of.reserved_stroops)}, paid by the sponsor`
+      },
+      { label: "Scheme", value: of.scheme, note: of.network },
+      ...(of.resource_url === null
+        ? []
+        : [
+            {
+              label: "Resource",
+              value:
+                row?.resource_id == null
+                  ? written(address(of.resource_url))
+                  : h(Thing, {
+                      kind: "resource",
+                      id: row.resource_id,
+                      text: address(of.resource_url),
+                      copies: of.resource_url
+                    }),
+              note: originOf(of.resource_url)
+            }
+          ])
+    ]
+  })
+}
+
+const originOf = (url: string): VNode<any> | undefined => {
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) return undefined
+  const { origin } = new URL(url)
+  return h("span", null, "of ", h(Thing, { kind: "origin", id: origin }))
 }
 
 export const SettlementView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
   const [again, readAgain] = useState(0)
   const asked = useAsked<Life>(`/dashboard/v1/settlements/${encodeURIComponent(props.id)}?refresh=${again}`, 2_000)
+  if (asked.state === "failed" && asked.status === 404)
+    return h(
+      Panel,
+      { title: "Unknown settlement", wide: true },
+      h("p", null, "No settlement of this facilitator has this id or hash. Check that it is whole, or find its payer.")
+    )
   return h(Shown<Life>, {
     asked,
     show: (of) =>
@@ -160,26 +240,25 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
         "div",
         { class: "grid" },
         h(
-          Panel,
-          { title: "Payment" },
-          h(Figures, {
-            items: [
-              { label: "State", value: h(SettlementState, { word: of.state }) },
-              { label: of.moved === null ? "Amount" : "Amount settled", value: amount(of.moved ?? of.amount, of) },
-              { label: "Scheme", value: of.scheme, note: of.network },
-              { label: "Settled for", value: of.principal },
-              { label: "Transaction", value: h(Name, { text: of.transaction_hash, whole: true }) }
-            ]
-          }),
-          of.resource_url === null
-            ? null
-            : h("p", { class: "quiet" }, "For ", h("span", { class: "url" }, written(address(of.resource_url)))),
-          of.explorer_url === null
-            ? h("p", { class: "quiet" }, "This ledger runs in the facilitator; no explorer shows it.")
-            : h("p", null, h("a", { href: of.explorer_url, rel: "noreferrer" }, "Open in an explorer")),
+          "section",
+          { class: "panel wide hero", "aria-label": "Payment" },
+          h(
+            "div",
+            { class: "row" },
+            h("span", { class: "sum" }, amount(of.moved ?? of.amount, of)),
+            h(SettlementState, { word: of.state })
+          ),
+          h(Thing, { kind: "settlement", id: of.transaction_hash, whole: true }),
+          h(Parties, { of }),
           isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => readAgain(again + 1) }) : null
         ),
-        h(Panel, { title: "Timeline" }, h(Timeline, { of }))
+        h(
+          Panel,
+          { title: "Timeline", wide: true },
+          h(TimelineStrip, { marks: marksOf(of) }),
+          h("details", { open: true }, h("summary", null, "Every step"), h(Steps, { of }))
+        ),
+        h(Panel, { title: "Attempts", wide: true }, h(Attempts, { of }))
       )
   })
 }

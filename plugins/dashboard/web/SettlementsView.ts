@@ -1,98 +1,147 @@
-// Settlements as a list with filters, the newest first, page by page.
-import { Fragment, h, type VNode } from "preact"
-import { useState } from "preact/hooks"
-import { useAsked } from "./ask.ts"
-import { address, amount, count, stroops } from "./format.ts"
-import { type Column, Moment, Name, Panel, SaveCsv, SettlementState, Shown, Table, written } from "./parts.ts"
-import { RefusalsView } from "./RefusalsView.ts"
+// Settlements as a list: filters and order in the URL, pages by cursor, new ones at the top as they come, cards on a
+// phone. The same list, narrowed to one thing, is a part of that thing's page.
+import { h, type VNode } from "preact"
+import { useFacts } from "./about.ts"
+import { Filters, routeQuery } from "./filters.ts"
+import { address, count } from "./format.ts"
+import { usePages } from "./pagesOf.ts"
+import { Moment, Panel, SaveCsv, SettlementState, Shown } from "./parts.ts"
+import { hrefOf, pageOf, usePlace } from "./place.ts"
+import { Reason } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
+import { Amount, type Column, Table } from "./Table.ts"
+import { Thing } from "./things.ts"
 
-const pageSize = 25
+const pageSize = 50
+const everyMillis = 10_000
 
-export const settlementColumns: ReadonlyArray<Column<Settlement>> = [
-  { head: "When", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
+const hasFilter = (query: URLSearchParams): boolean => [...query.keys()].some((name) => name !== "sort")
+
+/** `leave` names the columns that say nothing on the page of one thing. */
+export const settlementColumns = (leave: ReadonlyArray<string> = []): ReadonlyArray<Column<Settlement>> =>
+  columns.filter(({ head }) => !leave.includes(head))
+
+const columns: ReadonlyArray<Column<Settlement>> = [
+  {
+    head: "Amount",
+    numeric: true,
+    card: "first",
+    cell: (row) =>
+      h(Amount, { units: row.amount === null || row.status === "failed" ? row.max_amount : row.amount, of: row })
+  },
   {
     head: "State",
+    card: "last",
     cell: ({ error_reason, status }) => [
       h(SettlementState, { word: status }),
-      error_reason === null ? null : h("div", { class: "quiet reason" }, error_reason)
+      error_reason === null ? null : h(Reason, { word: error_reason, isShort: true })
     ]
   },
-  { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
-  { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
-  { head: "Paid to", cell: ({ pay_to }) => h(Name, { text: pay_to }) },
-  { head: "Resource", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
-  { head: "Scheme", cell: ({ scheme }) => scheme },
-  { head: "Fee", numeric: true, cell: ({ fee_stroops }) => stroops(fee_stroops) },
+  {
+    head: "Payer",
+    cell: ({ payer }) => h(Thing, { kind: "account", id: payer })
+  },
+  { head: "Recipient", cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
+  {
+    head: "Resource",
+    cell: ({ resource_id, resource_url }) =>
+      resource_url === null
+        ? h("span", { class: "quiet" }, "–")
+        : resource_id === null
+          ? h("span", { class: "clip", title: resource_url }, address(resource_url).replace(/^https?:\/\//, ""))
+          : h(Thing, {
+              kind: "resource",
+              id: resource_id,
+              text: address(resource_url).replace(/^https?:\/\//, ""),
+              copies: resource_url
+            })
+  },
+  {
+    head: "Key",
+    isWide: true,
+    cell: ({ key }) => (key == null ? h("span", { class: "quiet" }, "–") : h(Thing, { kind: "key", id: key }))
+  },
+  {
+    head: "Time",
+    cell: ({ occurred_at, transaction_hash }) =>
+      h(
+        "a",
+        { class: "when", href: pageOf("settlement", transaction_hash) },
+        h(Moment, { at: occurred_at, inLink: true })
+      )
+  },
   {
     head: "Transaction",
-    cell: ({ transaction_hash }) => h(Name, { text: transaction_hash, href: `#settlement/${transaction_hash}` })
+    cell: ({ transaction_hash }) => h(Thing, { kind: "settlement", id: transaction_hash })
   }
 ]
 
-const Choice = (props: {
-  readonly label: string
-  readonly values: ReadonlyArray<readonly [value: string, label: string]>
-  readonly change: (value: string) => void
-}): VNode<any> =>
-  h(
-    "label",
-    null,
-    props.label,
-    h(
-      "select",
-      { onChange: (event: Event) => props.change((event.target as HTMLSelectElement).value) },
-      props.values.map(([value, label]) => h("option", { key: value, value }, label))
-    )
-  )
+const countText = (shown: number, total: number | undefined, isMore: boolean | undefined): string =>
+  total === undefined || total <= shown
+    ? `${count(shown)} shown`
+    : `${count(shown)} of ${isMore === true ? "more than " : ""}${count(total)}`
 
-interface Filter {
-  readonly status: string
-  readonly days: string
-  readonly payer: string
-  readonly payTo: string
-  readonly offset: number
-}
+const Empty = ({ isFiltered }: { readonly isFiltered: boolean }): VNode<any> =>
+  isFiltered
+    ? h("span", null, "No settlement matches these filters. Take one away, or choose a longer time.")
+    : h(
+        "span",
+        null,
+        "No settlements yet. Point a seller at this facilitator, or make a test payment with ",
+        h("code", null, "npm run pay"),
+        "."
+      )
 
-const Filters = (props: { readonly filter: Filter; readonly change: (filter: Filter) => void }): VNode<any> => {
-  const { change, filter } = props
-  const address = (name: "payer" | "payTo", label: string) =>
-    h(
-      "label",
-      null,
-      label,
-      h("input", {
-        type: "text",
-        spellcheck: false,
-        maxLength: 128,
-        onChange: ({ target }: Event) =>
-          change({ ...filter, [name]: (target as HTMLInputElement).value.trim(), offset: 0 })
-      })
-    )
+/** A list of settlements; `fixed` members of its query belong to the page that holds it. */
+export const SettlementList = (props: {
+  readonly title: string
+  readonly fixed?: Readonly<Record<string, string>>
+  readonly leave?: ReadonlyArray<string>
+}): VNode<any> => {
+  const { fixed = {}, leave = [], title } = props
+  const place = usePlace()
+  const query = routeQuery(place, useFacts(), fixed)
+  const path = `/analytics/v1/settlements?${query}&limit=${pageSize}`
+  const { asked, isBusy, more, rows } = usePages<Settlement>(path, everyMillis)
   return h(
-    "form",
-    { class: "line", onSubmit: (event: Event) => event.preventDefault() },
-    h(Choice, { label: "State", values: statuses, change: (status) => change({ ...filter, status, offset: 0 }) }),
-    h(Choice, { label: "Since", values: spans, change: (days) => change({ ...filter, days, offset: 0 }) }),
-    address("payer", "Payer"),
-    address("payTo", "Paid to")
+    Panel,
+    { title, wide: true, actions: h(SaveCsv, { name: "settlements", path: `/analytics/v1/settlements?${query}` }) },
+    h(Filters, { place, fixed }),
+    h(Shown<unknown>, {
+      asked,
+      show: () => [
+        h(Table<Settlement>, {
+          label: title,
+          rows,
+          keyOf: ({ id }) => id,
+          columns: settlementColumns(leave),
+          cards: true,
+          empty: h(Empty, { isFiltered: hasFilter(place.query) })
+        }),
+        rows.length === 0
+          ? null
+          : h(
+              "p",
+              { class: "row foot-row" },
+              h(
+                "span",
+                { class: "quiet" },
+                asked.state === "ready"
+                  ? countText(rows.length, asked.body.pagination.total, asked.body.pagination.more)
+                  : ""
+              ),
+              more === undefined
+                ? null
+                : h("button", { type: "button", disabled: isBusy, onClick: more }, isBusy ? "Loading…" : "Show more")
+            )
+      ]
+    })
   )
 }
 
-const statuses = [
-  ["", "All"],
-  ["success", "Settled"],
-  ["failed", "Failed"],
-  ["unknown", "Pending"]
-] as const
-const spans = [
-  ["0", "All history"],
-  ["1", "Today"],
-  ["7", "7 days"],
-  ["30", "30 days"]
-] as const
+export const SettlementsView = (): VNode<any> => h(SettlementList, { title: "All settlements" })
 
-/** Position in a list, and buttons to page through it. */
+/** Position in a list by offset, and buttons to page through it. */
 export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offset: number) => void }): VNode<any> => {
   const { items, pagination } = props.of
   const { limit, offset, total } = pagination
@@ -103,34 +152,15 @@ export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offs
     "p",
     { class: "row" },
     h("span", { class: "quiet" }, shown),
-    button("Newer", offset === 0, Math.max(0, offset - limit)),
-    button("Older", offset + limit >= total, offset + limit)
+    total <= limit
+      ? null
+      : [
+          button("Newer", offset === 0, Math.max(0, offset - limit)),
+          button("Older", offset + limit >= total, offset + limit)
+        ]
   )
 }
 
-export const SettlementsView = (): VNode<any> => {
-  const [filter, change] = useState<Filter>({ status: "", days: "0", payer: "", payTo: "", offset: 0 })
-  const query = new URLSearchParams({ limit: String(pageSize), offset: String(filter.offset), days: filter.days })
-  for (const name of ["status", "payer", "payTo"] as const) if (filter[name] !== "") query.set(name, filter[name])
-  const path = `/analytics/v1/transactions?${query}`
-  const asked = useAsked<Listed<Settlement>>(path, 10_000)
-  const list = h(
-    Panel,
-    { title: "Settlements", wide: true, actions: h(SaveCsv, { name: "settlements", path }) },
-    h(Filters, { filter, change }),
-    h(Shown<Listed<Settlement>>, {
-      asked,
-      show: (of) => [
-        h(Table<Settlement>, {
-          label: "Settlements",
-          rows: of.items,
-          keyOf: ({ id }) => id,
-          columns: settlementColumns,
-          empty: "No matching settlements."
-        }),
-        h(Paging, { of, go: (offset) => change({ ...filter, offset }) })
-      ]
-    })
-  )
-  return h(Fragment, null, list, h(RefusalsView, { days: filter.days }))
-}
+/** Where a list with a filter is. */
+export const listHref = (query: Readonly<Record<string, string | undefined>>): string =>
+  hrefOf("settlements", "", query)

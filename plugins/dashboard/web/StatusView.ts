@@ -6,7 +6,9 @@ import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { amount, count, counted, type Denomination, duration, percent, stroops } from "./format.ts"
 import { RotationView } from "./RotationView.ts"
-import { Figures, Moment, Name, Panel, SaveCsv, SettlementState, Shown, State, Table, written } from "./parts.ts"
+import { Figures, Moment, Panel, SaveCsv, SettlementState, Shown, State, written } from "./parts.ts"
+import { Amount, Table } from "./Table.ts"
+import { Thing } from "./things.ts"
 
 interface WithoutEnd extends Denomination {
   readonly id: string
@@ -84,7 +86,7 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
         note: counted(one.settlements, "settlement")
       })),
       {
-        label: "Median settlement time",
+        label: "Settlement time, p50",
         value: seconds(pace.p50_ms),
         note: `of the newest ${counted(pace.over, "settlement")}`
       },
@@ -118,13 +120,14 @@ const WithoutEndTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any>
     rows: of.without_end,
     keyOf: ({ id }) => id,
     empty: "Every settlement has ended.",
+    cards: true,
     columns: [
       { head: "Age", cell: ({ age_seconds }) => duration(age_seconds) },
-      { head: "State", cell: ({ state }) => h(SettlementState, { word: state }) },
-      { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
-      { head: "Settled for", cell: ({ principal }) => principal },
+      { head: "State", card: "last", cell: ({ state }) => h(SettlementState, { word: state }) },
+      { head: "Amount", numeric: true, card: "first", cell: (row) => h(Amount, { units: row.amount, of: row }) },
+      { head: "Key", cell: ({ principal }) => h(Thing, { kind: "key", id: principal }) },
       { head: "Expires at ledger", numeric: true, cell: ({ expires_ledger }) => String(expires_ledger) },
-      { head: "Transaction", cell: (row) => h(Name, { text: row.transaction_hash, href: `#settlement/${row.id}` }) }
+      { head: "Transaction", cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash }) }
     ]
   })
 
@@ -134,8 +137,9 @@ const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
     rows: of.fees.principals,
     keyOf: ({ principal }) => principal,
     empty: "No fee was sponsored today.",
+    cards: true,
     columns: [
-      { head: "Key or address", cell: ({ principal }) => principal },
+      { head: "Key", card: "first", cell: ({ principal }) => h(Thing, { kind: "key", id: principal }) },
       { head: "Charged", numeric: true, cell: (row) => stroops(row.charged_stroops) },
       { head: "Reserved", numeric: true, cell: (row) => stroops(row.reserved_stroops) },
       {
@@ -150,18 +154,19 @@ const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
 const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(Table<ChannelShown>, {
     label: "Channels",
+    cards: true,
     rows: of.channels,
     keyOf: ({ address }) => address,
     empty: "There are no channels yet.",
     columns: [
       { head: "No.", numeric: true, cell: ({ number }) => String(number) },
-      { head: "Account", cell: ({ address }) => h(Name, { text: address }) },
-      { head: "State", cell: ({ state }) => h(State, { word: state }) },
+      { head: "Account", card: "first", cell: ({ address }) => h(Thing, { kind: "account", id: address }) },
+      { head: "State", card: "last", cell: ({ state }) => h(State, { word: state }) },
       {
         head: "Use",
-        cell: ({ use }) => (use.length === 36 ? h(Name, { text: use, href: `#settlement/${use}` }) : use)
+        cell: ({ use }) => (use.length === 36 ? h(Thing, { kind: "settlement", id: use }) : use)
       },
-      { head: "Used by a running facilitator", cell: ({ claimed }) => (claimed ? "Yes" : "No") }
+      { head: "In use by this replica", cell: ({ claimed }) => (claimed ? "Yes" : "No") }
     ]
   })
 
@@ -304,7 +309,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         h(
           Panel,
           {
-            title: `Channels: ${of.channels_required} required`,
+            title: "Channels",
             wide: true,
             actions: h(Resize, { of, mayMove, done })
           },

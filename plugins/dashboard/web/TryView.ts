@@ -2,7 +2,8 @@
 // each of the five steps with its real request and response. The page acts as the seller towards the facilitator.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
-import { Name, Panel } from "./parts.ts"
+import { Panel } from "./parts.ts"
+import { Thing } from "./things.ts"
 
 interface Step {
   readonly title: string
@@ -150,13 +151,6 @@ export const TryView = (): VNode<any> => {
     state.error === undefined ? null : h("p", { class: "notice error", role: "alert" }, state.error),
     state.hash === undefined
       ? null
-      : h(
-          "p",
-          { class: "notice hint", role: "status" },
-          "Settled. ",
-          h("a", { href: `/dashboard#settlement/${state.hash}` }, "Timeline"),
-          ", transaction ",
-          h(Name, { text: state.hash })
-        )
+      : h("p", { class: "notice hint", role: "status" }, "Settled. ", h(Thing, { kind: "settlement", id: state.hash }))
   )
 }

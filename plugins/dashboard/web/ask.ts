@@ -20,7 +20,16 @@ export type Asked<A> = { readonly state: "loading" } | Ready<A> | Failed
 const pauseFirst = 1_000
 const pauseMax = 15_000
 
-const wordsOf = (status: number, body: any): string => {
+const hex = (bytes: number): string =>
+  [...crypto.getRandomValues(new Uint8Array(bytes))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+
+/** What went wrong, and the request's id: that of its trace, which the facilitator's log names. */
+const wordsOf = (status: number, body: any, id?: string): string => {
+  const said = sentenceOf(status, body)
+  return id === undefined || status === 401 ? said : `${said.replace(/[.]?$/, ".")} Request ${id}.`
+}
+
+const sentenceOf = (status: number, body: any): string => {
   if (status === 401) return "A key is required: sign in first."
   if (status === 0) return "The facilitator does not answer."
   const details = Array.isArray(body?.details) ? `: ${body.details.join("; ")}` : ""
@@ -31,8 +40,10 @@ const wordsOf = (status: number, body: any): string => {
 /** One request. It rejects only for `signal`. */
 export const ask = async <A>(path: string, init: RequestInit = {}): Promise<Ready<A> | Failed> => {
   let response: Response
+  const id = hex(16)
+  const headers = { ...(init.headers as Readonly<Record<string, string>>), traceparent: `00-${id}-${hex(8)}-00` }
   try {
-    response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...init })
+    response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...init, headers })
   } catch (error) {
     if (init.signal?.aborted === true) throw error
     return { state: "failed", status: 0, words: wordsOf(0, undefined) }
@@ -40,7 +51,7 @@ export const ask = async <A>(path: string, init: RequestInit = {}): Promise<Read
   const body = await response.json().catch(() => undefined)
   return response.ok
     ? { state: "ready", body: body as A }
-    : { state: "failed", status: response.status, words: wordsOf(response.status, body) }
+    : { state: "failed", status: response.status, words: wordsOf(response.status, body, body?.traceId ?? id) }
 }
 
 /** Posts JSON to a route of this origin; the header proves that a page of ours sent it. */

@@ -56,13 +56,18 @@ export const percent = (part: string | number, of: string | number): string => {
 /** An address or a hash, shortened. */
 export const short = (text: string): string => (text.length <= 16 ? text : `${text.slice(0, 6)}…${text.slice(-6)}`)
 
-const own = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+const dayTime = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const
+const own = new Intl.DateTimeFormat(undefined, { ...dayTime, second: "2-digit" })
+const ownOfAnotherYear = new Intl.DateTimeFormat(undefined, { ...dayTime, year: "numeric" })
 
-/** The viewer's own time, and the same moment in UTC. */
-export const moment = (iso: string): { readonly own: string; readonly utc: string } => ({
-  own: own.format(new Date(iso)),
-  utc: `${iso.slice(0, 19).replace("T", " ")} UTC`
-})
+/** The viewer's own time; the year stands in for the seconds when it is not this one. And the same moment in UTC. */
+export const moment = (iso: string): { readonly own: string; readonly utc: string } => {
+  const at = new Date(iso)
+  return {
+    own: (at.getFullYear() === new Date().getFullYear() ? own : ownOfAnotherYear).format(at),
+    utc: `${iso.slice(0, 19).replace("T", " ")} UTC`
+  }
+}
 
 const steps: ReadonlyArray<readonly [seconds: number, unit: string]> = [
   [86_400, "d"],
@@ -74,4 +79,28 @@ const steps: ReadonlyArray<readonly [seconds: number, unit: string]> = [
 export const duration = (seconds: number): string => {
   for (const [size, unit] of steps) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`
   return seconds < 10 ? `${Math.max(0, seconds).toFixed(1)} s` : `${Math.round(seconds)} s`
+}
+
+/** How long ago a moment is, or how far ahead: `4 min ago`. */
+export const relative = (iso: string, nowMillis: number): string => {
+  const seconds = (nowMillis - Date.parse(iso)) / 1_000
+  return seconds >= 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
+}
+
+/** An amount in its parts, so that a column of them is aligned on the point. */
+export const amountParts = (
+  units: string,
+  { asset_decimals, asset_symbol }: Denomination
+): { readonly whole: string; readonly part: string; readonly symbol: string } | undefined => {
+  if (asset_decimals === null || asset_symbol === null) return undefined
+  const [whole = "", part = ""] = decimal(units, asset_decimals).split(".")
+  return { whole, part, symbol: asset_symbol }
+}
+
+/** What a reader writes as an amount, in atomic units; undefined when it is none of this asset. */
+export const atomic = (text: string, decimals: number): string | undefined => {
+  const [, whole = "", part = ""] = /^([0-9]{1,24})(?:[.]([0-9]*))?$/.exec(text.trim()) ?? []
+  return whole === "" || part.length > decimals
+    ? undefined
+    : (BigInt(whole) * 10n ** BigInt(decimals) + BigInt(part.padEnd(decimals, "0") || "0")).toString()
 }

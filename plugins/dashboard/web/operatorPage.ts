@@ -1,17 +1,20 @@
 // The operator's dashboard: one page whose view is chosen by the URL fragment, so that each can be linked to and the
 // browser's back button works. Where keys are required, it begins with the sign-in.
 import { h, type VNode } from "preact"
-import { useEffect, useState } from "preact/hooks"
+import { Find } from "./Find.ts"
 import { LiveView } from "./LiveView.ts"
 import { OverviewView } from "./OverviewView.ts"
 import { ParticipantsView } from "./ParticipantsView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
-import { ResourcesView, ResourceView } from "./ResourcesView.ts"
+import { usePlace } from "./place.ts"
+import { ResourcesView } from "./ResourcesView.ts"
+import { ResourceView } from "./ResourceView.ts"
 import { SearchView } from "./SearchView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { SettlementView } from "./SettlementView.ts"
 import { StatusView } from "./StatusView.ts"
+import { AccountView, AssetView, KeyView, OriginView } from "./ThingViews.ts"
 
 interface View {
   readonly name: string
@@ -53,17 +56,26 @@ const details: ReadonlyArray<View> = [
     label: "Listing",
     operators: false,
     show: ({ may_move }, id) => h(ResourceView, { id, mayMove: may_move })
+  },
+  { name: "account", label: "Account", operators: false, show: (_, id) => h(AccountView, { id }) },
+  { name: "asset", label: "Asset", operators: false, show: (_, id) => h(AssetView, { id }) },
+  { name: "origin", label: "Origin", operators: false, show: (_, id) => h(OriginView, { id }) },
+  {
+    name: "key",
+    label: "Key",
+    operators: false,
+    show: ({ may_operate }, id) => h(KeyView, { id, mayOperate: may_operate })
   }
 ]
 
-const useFragment = (): string => {
-  const [fragment, change] = useState(location.hash.slice(1))
-  useEffect(() => {
-    const follow = () => change(location.hash.slice(1))
-    addEventListener("hashchange", follow)
-    return () => removeEventListener("hashchange", follow)
-  }, [])
-  return fragment
+/** The tab that a page of one thing belongs to. */
+const parents: Readonly<Record<string, string>> = {
+  settlement: "settlements",
+  resource: "resources",
+  origin: "resources",
+  account: "participants",
+  asset: "settlements",
+  key: "standing"
 }
 
 const Content = (props: { readonly view: View; readonly rest: string; readonly session: Session }): VNode<any> => {
@@ -74,18 +86,30 @@ const Content = (props: { readonly view: View; readonly rest: string; readonly s
 }
 
 const Page = (): VNode<any> => {
-  const [name = "", rest = ""] = useFragment().split("/", 2)
+  const { name, rest } = usePlace()
   const session = useSession()
   const view = [...tabs, ...details].find((one) => one.name === name) ?? tabs[0]!
   return h(
     "div",
     null,
-    h(Bar, { here: "/dashboard", end: h(SignedInAs, { session }) }),
+    h(Bar, {
+      here: "/dashboard",
+      find: h(Find, { mayRead: session?.may_read === true }),
+      end: h(SignedInAs, { session })
+    }),
     h(
       "nav",
       { class: "tabs", "aria-label": "Parts of the dashboard" },
       tabs.map((one) =>
-        h("a", { key: one.name, href: `#${one.name}`, "aria-current": one === view ? "page" : undefined }, one.label)
+        h(
+          "a",
+          {
+            key: one.name,
+            href: `#${one.name}`,
+            "aria-current": one === view ? "page" : parents[view.name] === one.name ? "true" : undefined
+          },
+          one.label
+        )
       )
     ),
     h(

@@ -4,7 +4,7 @@
 import { type ComponentChildren, h, render, type VNode } from "preact"
 import { useId, useState } from "preact/hooks"
 import type { Asked } from "./ask.ts"
-import { moment, short } from "./format.ts"
+import { moment, relative, short } from "./format.ts"
 import { type Link, linkLabel } from "./stream.ts"
 
 export type Child = ComponentChildren
@@ -48,52 +48,6 @@ export const Figures = ({ items }: { readonly items: ReadonlyArray<Figure> }): V
     )
   )
 
-export interface Column<Row> {
-  readonly head: string
-  readonly cell: (row: Row) => Child
-  readonly numeric?: boolean
-}
-
-/** A table that scrolls horizontally where it is too wide. */
-export const Table = <Row>(props: {
-  readonly label: string
-  readonly columns: ReadonlyArray<Column<Row>>
-  readonly rows: ReadonlyArray<Row>
-  readonly keyOf: (row: Row) => string
-  readonly empty: string
-}): VNode<any> => {
-  if (props.rows.length === 0) return h("p", { class: "quiet" }, props.empty)
-  const style = ({ numeric }: Column<Row>) => (numeric === true ? "numeric" : undefined)
-  return h(
-    "div",
-    { class: "scroll", tabIndex: 0, role: "region", "aria-label": `${props.label}, table` },
-    h(
-      "table",
-      null,
-      h(
-        "thead",
-        null,
-        h(
-          "tr",
-          null,
-          props.columns.map((column) => h("th", { scope: "col", key: column.head, class: style(column) }, column.head))
-        )
-      ),
-      h(
-        "tbody",
-        null,
-        props.rows.map((row) =>
-          h(
-            "tr",
-            { key: props.keyOf(row) },
-            props.columns.map((column) => h("td", { key: column.head, class: style(column) }, column.cell(row)))
-          )
-        )
-      )
-    )
-  )
-}
-
 export const Notice = (props: { readonly kind: "error" | "hint"; readonly children?: Child }): VNode<any> =>
   h("p", { class: `notice ${props.kind}`, role: props.kind === "error" ? "alert" : "status" }, props.children)
 
@@ -110,11 +64,12 @@ export const Shown = <A>(props: { readonly asked: Asked<A>; readonly show: (body
   )
 }
 
-/** A moment in the viewer's own time; in UTC on the second line. */
-export const Moment = ({ at }: { readonly at: string | null }): VNode<any> => {
-  if (at === null) return h("span", { class: "quiet" }, "never")
+/** A moment once, in the viewer's own time; in UTC, and how long ago, while it is pointed at or has the focus. */
+export const Moment = ({ at, inLink }: { readonly at: string | null; readonly inLink?: boolean }): VNode<any> => {
+  if (at === null) return h("span", { class: "quiet" }, "–")
   const { own, utc } = moment(at)
-  return h("time", { dateTime: at, title: utc }, own, h("span", { class: "utc" }, utc))
+  const more = `${utc}, ${relative(at, Date.now())}`
+  return h("time", { dateTime: at, "data-more": more, tabIndex: inLink === true ? undefined : 0 }, own)
 }
 
 /** Copies the full text in place of the selected ends. */
@@ -175,11 +130,11 @@ export const SettlementState = ({ word }: { readonly word: string }): VNode<any>
 export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
   h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkLabel[link])
 
-/** Maximum rows of a list's route. */
+/** Maximum rows of a list's route; a list by cursor is saved whole, up to its own bound. */
 const savedMax = 200
 
 const saveCsv = async (name: string, path: string): Promise<void> => {
-  const all = path.replace(/\blimit=[0-9]+/, `limit=${savedMax}`)
+  const all = path.replace(/\blimit=[0-9]+/, `limit=${savedMax}`).replace(/&cursor=[^&]*/, "")
   const response = await fetch(all, { headers: { accept: "text/csv" }, credentials: "same-origin" })
   if (!response.ok) throw new Error(`status ${response.status}`)
   const link = document.createElement("a")
@@ -206,7 +161,7 @@ export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: 
 }
 
 /** The bar above every page; `end` is right-aligned. */
-export const Bar = (props: { readonly here: string; readonly end?: Child }): VNode<any> =>
+export const Bar = (props: { readonly here: string; readonly find?: Child; readonly end?: Child }): VNode<any> =>
   h(
     "header",
     { class: "bar" },
@@ -219,6 +174,7 @@ export const Bar = (props: { readonly here: string; readonly end?: Child }): VNo
         h("a", { key: href, href, "aria-current": props.here === href ? "page" : undefined }, label)
       )
     ),
+    props.find,
     props.end
   )
 

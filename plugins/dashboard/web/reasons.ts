@@ -26,6 +26,20 @@ const sentences: Readonly<Record<string, string>> = {
 
 export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
 
-/** A code with its sentence. */
-export const Reason = ({ word }: { readonly word: string | undefined }): VNode<any> | null =>
-  word === undefined ? null : h("div", { class: "quiet" }, sentenceOf(word) ?? "", " ", h("code", null, word))
+/** A code as words, where no sentence is known: `settle_ledger_x_failed` → `x failed`. */
+const wordsOf = (word: string): string =>
+  neutral(word)
+    .replace(/^(settle|invalid|ledger)_/, "")
+    .replaceAll("_", " ")
+
+/** A code as people read it. */
+export const reasonText = (word: string): string => sentenceOf(word) ?? wordsOf(word)
+
+/** A sentence with its code; in a list only the first clause, with the code as its title. */
+export const Reason = (props: { readonly word: string | undefined; readonly isShort?: boolean }): VNode<any> | null => {
+  const { isShort, word } = props
+  if (word === undefined) return null
+  return isShort === true
+    ? h("div", { class: "quiet reason", title: word }, reasonText(word).split(/[;.]/, 1)[0])
+    : h("div", { class: "quiet" }, reasonText(word), " ", h("code", null, word))
+}

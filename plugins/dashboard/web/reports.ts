@@ -79,9 +79,12 @@ export interface Settlement extends Denomination {
   readonly transaction_hash: string
   readonly status: string
   readonly facilitator_id: string
+  readonly resource_id: string | null
   readonly resource_url: string | null
   readonly error_reason: string | null
   readonly organic: boolean
+  readonly origin?: string | null
+  readonly key?: string | null
 }
 
 export interface Listed<Item> {
@@ -119,6 +122,8 @@ export interface Cataloged {
   readonly version: number
   readonly service_name: string | null
   readonly updated_at: string
+  readonly created_at?: string
+  readonly pay_tos?: ReadonlyArray<string>
   readonly last_seen_paid_at: string | null
 }
 
@@ -139,4 +144,30 @@ export interface Refusal {
 
 export interface Refusals {
   readonly items: ReadonlyArray<Refusal>
+}
+
+export interface Sums {
+  readonly settled: number
+  readonly failed: number
+  readonly pending: number
+  readonly amount: string
+}
+
+export interface Share extends Denomination {
+  readonly kind: "scheme" | "asset" | "network"
+  readonly key: string
+  readonly settlements: number
+  readonly settled: number
+  readonly amount: string
+}
+
+export interface Pulse extends Denomination {
+  readonly from: string
+  readonly to: string
+  readonly bucket: "hour" | "day"
+  readonly now: Sums
+  readonly before: Sums | null
+  readonly series: ReadonlyArray<Sums & { readonly at: string; readonly recorded: boolean }>
+  readonly shares: ReadonlyArray<Share>
+  readonly reasons: ReadonlyArray<{ readonly reason: string; readonly failed: number; readonly pending: number }>
 }

@@ -4,6 +4,7 @@
 import { h, type VNode } from "preact"
 import { AccountBar, type AccountShown, AccountSignIn, useAccount } from "./account.ts"
 import { useAsked } from "./ask.ts"
+import { Find } from "./Find.ts"
 import { ListingView } from "./ListingView.ts"
 import { OwnView } from "./OwnView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
@@ -63,7 +64,11 @@ const Page = (): VNode<any> => {
   return h(
     "div",
     null,
-    h(Bar, { here: "/seller", end: h(SignedInAs, { session }) }),
+    h(Bar, {
+      here: "/seller",
+      find: h(Find, { mayRead: session?.may_read === true }),
+      end: h(SignedInAs, { session })
+    }),
     h(
       "main",
       { id: "main" },

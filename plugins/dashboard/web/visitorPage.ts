@@ -1,8 +1,10 @@
 // The public page at `/`: what this facilitator is, accepted payments, its health, and the catalog.
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
+import { Find } from "./Find.ts"
 import { CatalogView } from "./CatalogView.ts"
 import { decimal, duration } from "./format.ts"
+import { useSession } from "./session.ts"
 import { TryView } from "./TryView.ts"
 import { Bar, draw, Figures, Foot, Panel, Shown, State } from "./parts.ts"
 
@@ -92,10 +94,11 @@ const Health = (): VNode<any> => {
 
 const Page = (): VNode<any> => {
   const about = useAsked<About>("/dashboard/v1/about")
+  const session = useSession()
   return h(
     "div",
     null,
-    h(Bar, { here: "/" }),
+    h(Bar, { here: "/", find: h(Find, { mayRead: session?.may_read === true }) }),
     h(
       "main",
       { id: "main" },

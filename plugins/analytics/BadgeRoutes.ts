@@ -1,0 +1,71 @@
+// GET /badge/listing.svg, calls.svg and uptime.svg: a listing's public figures as a picture that its seller embeds
+// anywhere. They hold what the public discovery routes tell and nothing more; caches keep one for minutes, no cookie is
+// read or set, and no request for one is recorded. A listing is named by its URL and its recipient, both public.
+import { Effect, Option, Schema } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
+import { json } from "../../kernel/http/httpMiddleware.ts"
+import { Catalog, CatalogRecords } from "../catalog/contract.ts"
+import { badgeKinds, type BadgeKind, badgeOf, badgeSvg } from "./badge.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const cacheSeconds = 300
+const urlMax = 2_000
+
+const Body = Schema.fromJsonString(
+  Schema.Struct({
+    ownership: Schema.optionalKey(Schema.String),
+    verification: Schema.optionalKey(Schema.String),
+    status: Schema.optionalKey(Schema.String),
+    settlements: Schema.optionalKey(Schema.Finite),
+    uptime: Schema.optionalKey(Schema.Finite)
+  })
+)
+const decodeBody = Schema.decodeUnknownOption(Body)
+
+const wrong = json(
+  { error: "invalid_parameter", details: ["url and payTo: the URL of a listed resource, and its recipient"] },
+  { status: 400 }
+)
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+
+const picture = (svg: string) =>
+  HttpServerResponse.text(svg, {
+    contentType: "image/svg+xml; charset=utf-8",
+    headers: {
+      "cache-control": `public, max-age=${cacheSeconds}`,
+      "x-content-type-options": "nosniff",
+      "cross-origin-resource-policy": "cross-origin",
+      "access-control-allow-origin": "*",
+      "content-security-policy": "default-src 'none'; sandbox"
+    }
+  })
+
+export const addBadgeRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const catalog = yield* Catalog
+  const records = yield* CatalogRecords
+  const { reading } = yield* ReadReplica
+
+  const listingOf = Effect.fnUntraced(function* (url: string, payTo: string) {
+    const [found] = yield* records.attribute([{ url, payTo }])
+    if (found === undefined) return undefined
+    const [body] = yield* catalog.bodies([found.id])
+    return body === undefined ? undefined : Option.getOrUndefined(decodeBody(body.json))
+  })
+
+  const badge = Effect.fnUntraced(function* (kind: BadgeKind, request: Request) {
+    const query = new URL(request.url, "http://localhost").searchParams
+    const [url, payTo] = [query.get("url") ?? "", query.get("payTo") ?? ""]
+    if (url === "" || url.length > urlMax || !/^[GCM][A-Z2-7]{55,68}$/.test(payTo)) return wrong
+    return picture(badgeSvg(badgeOf(kind, yield* reading(listingOf(url, payTo)))))
+  })
+
+  for (const kind of badgeKinds)
+    yield* router.add("GET", `/badge/${kind}.svg`, (request: Request) =>
+      Effect.catch(badge(kind, request), (error) =>
+        Effect.as(Effect.logError("a badge could not ask the database", error), away)
+      )
+    )
+})

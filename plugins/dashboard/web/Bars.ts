@@ -1,0 +1,80 @@
+// Shares of a whole as bars, each a link to what it counts. One row alone says nothing and is left out.
+import { h, type VNode } from "preact"
+import { count, percent } from "./format.ts"
+import type { Child } from "./parts.ts"
+
+export interface BarRow {
+  readonly key: string
+  readonly label: Child
+  readonly value: number
+  readonly href?: string
+  readonly note?: string
+  readonly tone?: "bad" | "warn"
+}
+
+export const Bars = (props: {
+  readonly title: string
+  readonly rows: ReadonlyArray<BarRow>
+  /** Shows a single row as well. */
+  readonly always?: boolean
+}): VNode<any> | null => {
+  const { always, rows, title } = props
+  if (rows.length === 0 || (rows.length === 1 && always !== true)) return null
+  const whole = rows.reduce((sum, { value }) => sum + value, 0)
+  return h(
+    "div",
+    { class: "bars" },
+    h("h3", null, title),
+    h(
+      "ul",
+      null,
+      rows.map(({ href, key, label, note, tone, value }) =>
+        h(
+          "li",
+          { key },
+          h(
+            "div",
+            { class: "bar-line" },
+            href === undefined ? h("span", null, label) : h("a", { href }, label),
+            h(
+              "span",
+              { class: "numeric" },
+              note === undefined ? "" : h("span", { class: "quiet" }, `${note} · `),
+              count(value),
+              h("span", { class: "quiet" }, ` · ${percent(value, whole)}`)
+            )
+          ),
+          h(
+            "div",
+            { class: `track ${tone ?? ""}`, "aria-hidden": true },
+            h("span", { style: { width: `${whole === 0 ? 0 : (value / whole) * 100}%` } })
+          )
+        )
+      )
+    )
+  )
+}
+
+/** How much of a limit is used; the color changes when little is left. */
+export const Meter = (props: {
+  readonly label: string
+  readonly used: number
+  readonly of: number
+  readonly text: string
+  readonly note?: string
+}): VNode<any> => {
+  const share = props.of === 0 ? 0 : Math.min(1, props.used / props.of)
+  const tone = share >= 0.9 ? "bad" : share >= 0.7 ? "warn" : ""
+  return h(
+    "div",
+    { class: "meter" },
+    h(
+      "div",
+      { class: "bar-line" },
+      h("span", { class: "label" }, props.label),
+      h("strong", { class: "numeric" }, props.text)
+    ),
+    h("div", { class: `track ${tone}`, "aria-hidden": true }, h("span", { style: { width: `${share * 100}%` } })),
+    props.note === undefined ? null : h("div", { class: "note" }, props.note)
+  )
+}

@@ -1,0 +1,149 @@
+// Money over time: sums beside those of the period before, bars by hour or day that can be dragged over to zoom, and the
+// same figures as a table.
+import { h, type VNode } from "preact"
+import { useMemo, useState } from "preact/hooks"
+import { Chart } from "./Chart.ts"
+import { amount, count, decimal, percent } from "./format.ts"
+import { Moment } from "./parts.ts"
+import { amend } from "./place.ts"
+import type { Pulse, Sums } from "./reports.ts"
+import { Amount, Table } from "./Table.ts"
+
+export const endedOf = ({ failed, settled }: Sums): number => settled + failed
+
+/** The change from the period before, in words and a sign; nothing where there was no period before. */
+export const Change = (props: {
+  readonly now: number
+  readonly before: number | undefined
+  readonly points?: boolean
+}): VNode<any> | null => {
+  const { before, now, points } = props
+  if (before === undefined) return h("span", { class: "note" }, "no earlier period")
+  if (points !== true && before === 0) return h("span", { class: "note" }, now === 0 ? "as before" : "none before")
+  const change = points === true ? now - before : ((now - before) / before) * 100
+  const size = Math.abs(change)
+    .toFixed(Math.abs(change) < 10 ? 1 : 0)
+    .replace(/\.0$/, "")
+  const sign = size === "0" ? "=" : change > 0 ? "▲" : "▼"
+  return h(
+    "span",
+    { class: `note ${size === "0" ? "" : change > 0 ? "up" : "down"}` },
+    size === "0" ? "as before" : `${sign} ${size} ${points === true ? "points" : "%"}`,
+    size === "0" ? null : h("span", { class: "quiet" }, " on the period before")
+  )
+}
+
+const sparkHeight = 28
+
+/** A line of small bars; the figures are in the table of the chart. */
+export const Spark = ({ values }: { readonly values: ReadonlyArray<number> }): VNode<any> | null => {
+  const most = Math.max(...values)
+  if (values.length < 2 || most <= 0) return null
+  return h(
+    "svg",
+    {
+      class: "spark",
+      viewBox: `0 0 ${values.length} ${sparkHeight}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": true
+    },
+    values.map((value, index) => {
+      const height = value === 0 ? 0.5 : Math.max(1.5, (value / most) * sparkHeight)
+      return h("rect", { key: index, x: index + 0.1, width: 0.8, y: sparkHeight - height, height })
+    })
+  )
+}
+
+type Shown = "amount" | "settled" | "failed"
+
+const linesOf = (of: Pulse, shown: Shown) => {
+  const scale = 10 ** (of.asset_decimals ?? 0)
+  const isAmount = shown === "amount"
+  return [
+    {
+      label: isAmount ? `Volume (${of.asset_symbol ?? "units"})` : shown === "settled" ? "Settled" : "Failed",
+      color: shown === "failed" ? "--bad" : "--brand",
+      values: of.series.map((point) =>
+        point.recorded ? (isAmount ? Number(point.amount) / scale : point[shown]) : null
+      ),
+      text: (value: number) => String(Number(value.toPrecision(4))),
+      exact: (index: number) => {
+        const point = of.series[index]
+        if (point === undefined || !point.recorded) return "no record"
+        return isAmount ? decimal(point.amount, of.asset_decimals ?? 0) : count(point[shown])
+      }
+    }
+  ]
+}
+
+const tabs: ReadonlyArray<readonly [Shown, string]> = [
+  ["amount", "Volume"],
+  ["settled", "Settled"],
+  ["failed", "Failed"]
+]
+
+const Figures = ({ of }: { readonly of: Pulse }): VNode<any> =>
+  h(
+    "details",
+    null,
+    h("summary", null, "Show as a table"),
+    h(Table<Pulse["series"][number]>, {
+      label: "Money over time",
+      rows: of.series.filter(({ recorded }) => recorded).toReversed(),
+      keyOf: ({ at }) => at,
+      empty: "Nothing was recorded in this range.",
+      columns: [
+        {
+          head: of.bucket === "day" ? "Day (UTC)" : "Hour from",
+          cell: ({ at }) => (of.bucket === "day" ? at.slice(0, 10) : h(Moment, { at }))
+        },
+        { head: "Volume", numeric: true, cell: (point) => h(Amount, { units: point.amount, of }) },
+        { head: "Settled", numeric: true, cell: ({ settled }) => count(settled) },
+        { head: "Failed", numeric: true, cell: ({ failed }) => count(failed) },
+        { head: "Pending", numeric: true, cell: ({ pending }) => count(pending) },
+        { head: "Success rate", numeric: true, cell: (point) => percent(point.settled, endedOf(point)) }
+      ]
+    })
+  )
+
+export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
+  const [shown, show] = useState<Shown>("amount")
+  const { at, lines } = useMemo(
+    () => ({ at: of.series.map(({ at }) => Date.parse(at)), lines: linesOf(of, shown) }),
+    [of, shown]
+  )
+  const brushed = (from: number, to: number) =>
+    amend({ range: "", from: new Date(from).toISOString(), to: new Date(to).toISOString() })
+  const unit = shown === "amount" ? (of.asset_symbol ?? "atomic units") : "settlements"
+  return h(
+    "div",
+    null,
+    h(
+      "div",
+      { class: "row chart-head" },
+      h(
+        "div",
+        { class: "switch", role: "group", "aria-label": "Figure" },
+        tabs.map(([value, label]) =>
+          h(
+            "button",
+            { key: value, type: "button", "aria-pressed": value === shown, onClick: () => show(value) },
+            label
+          )
+        )
+      ),
+      h("span", { class: "quiet" }, `${unit} a ${of.bucket}; drag over the bars to zoom`)
+    ),
+    h(Chart, {
+      at,
+      lines,
+      bucket: of.bucket,
+      brushed,
+      label: `${tabs.find(([value]) => value === shown)![1]} a ${of.bucket}, in ${unit}; the figures are in the table below`
+    }),
+    h(Figures, { of })
+  )
+}
+
+/** A volume as text. */
+export const volumeOf = (of: Pulse, sums: Sums): string => amount(sums.amount, of)

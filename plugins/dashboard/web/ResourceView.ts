@@ -1,0 +1,343 @@
+// One listing as its operator sees it: use, uptime and prices, what was decided in sentences, how it ranks for its own
+// words, its versions, claims and observations, and its settlements. An operator quarantines and restores from here.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { useFacts } from "./about.ts"
+import { post, useAsked } from "./ask.ts"
+import { Confirmed } from "./Confirmed.ts"
+import { address, amount, count, percent } from "./format.ts"
+import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { publicPageOf } from "./place.ts"
+import { priceOf } from "./prices.ts"
+import { reasonText, sentenceOf } from "./reasons.ts"
+import type { Cataloged, Money } from "./reports.ts"
+import { SettlementList } from "./SettlementsView.ts"
+import { type Column, Table } from "./Table.ts"
+import { Copy, Thing } from "./things.ts"
+
+interface Version {
+  readonly at: string
+  readonly version: number
+  readonly pay_to: string
+  readonly document: unknown
+}
+
+interface Option {
+  readonly operation: string
+  readonly scheme: string
+  readonly asset: string
+  readonly amount: string
+  readonly pay_to: string
+  readonly first_seen_at: string
+  readonly retired_at: string | null
+}
+
+interface Decision {
+  readonly at: string
+  readonly by: string
+  readonly move: string
+  readonly from: string | null
+  readonly to: string
+  readonly reason: string | null
+  readonly detail: unknown
+}
+
+interface Observation {
+  readonly url: string
+  readonly stage: string
+  readonly decision: string
+  readonly reason: string | null
+  readonly times: string
+  readonly pay_to: string
+  readonly last_at: string
+}
+
+interface Claim {
+  readonly pay_to: string
+  readonly first_seen_at: string
+  readonly last_seen_at: string
+}
+
+export interface History extends Cataloged {
+  readonly declaration: unknown
+  readonly versions: ReadonlyArray<Version>
+  readonly payment_options: ReadonlyArray<Option>
+  readonly decisions: ReadonlyArray<Decision>
+  readonly claims: ReadonlyArray<Claim>
+  readonly observations: ReadonlyArray<Observation>
+}
+
+interface Use extends Money {
+  readonly calls: string
+  readonly successes: string
+  readonly unique_buyers: string
+}
+
+interface Used {
+  readonly all_time: Use
+  readonly windows: Readonly<Record<string, Use>>
+}
+
+export const titleOf = ({ resource, service_name, tool_name }: Cataloged): string =>
+  tool_name ?? service_name ?? address(resource)
+
+const windows = [
+  ["24h", "24 hours"],
+  ["168h", "7 days"],
+  ["720h", "30 days"],
+  ["all", "All time"]
+] as const
+
+const account = (id: string): VNode<any> => h(Thing, { kind: "account", id })
+
+const UseTable = ({ of }: { readonly of: Used }): VNode<any> => {
+  const rows = windows.map(([key, label]) => ({ label, use: key === "all" ? of.all_time : of.windows[key]! }))
+  return h(Table<(typeof rows)[number]>, {
+    label: "Use",
+    rows,
+    keyOf: ({ label }) => label,
+    cards: true,
+    empty: "",
+    columns: [
+      { head: "Last", card: "first", cell: ({ label }) => label },
+      { head: "Volume", numeric: true, card: "last", cell: ({ use }) => amount(use.total_amount, use) },
+      { head: "Settlements", numeric: true, cell: ({ use }) => count(use.calls) },
+      { head: "Success rate", numeric: true, cell: ({ use }) => percent(use.successes, use.calls) },
+      { head: "Payers", numeric: true, cell: ({ use }) => count(use.unique_buyers) }
+    ]
+  })
+}
+
+interface Ranked {
+  readonly resources: ReadonlyArray<{ readonly resource: string; readonly toolName?: string }>
+}
+
+const rankedMax = 20
+
+/** Its place in the public search for its own name. */
+const Rank = ({ of }: { readonly of: History }): VNode<any> => {
+  const words = (of.tool_name ?? of.service_name ?? of.resource).slice(0, 200)
+  const asked = useAsked<Ranked>(`/discovery/search?limit=${rankedMax}&query=${encodeURIComponent(words)}`)
+  if (asked.state !== "ready") return h("span", { class: "quiet" }, "–")
+  const at = asked.body.resources.findIndex(
+    ({ resource, toolName }) => resource === of.resource && (toolName ?? null) === of.tool_name
+  )
+  return h(
+    "span",
+    null,
+    at < 0 ? `Not in the first ${rankedMax}` : `${at + 1} of ${asked.body.resources.length}`,
+    h("span", { class: "note" }, "for ", written(words))
+  )
+}
+
+const Uptime = ({ of }: { readonly of: History }): VNode<any> => {
+  const query = new URLSearchParams({
+    type: of.type,
+    url: of.resource,
+    ...(of.tool_name === null ? {} : { toolName: of.tool_name })
+  })
+  const asked = useAsked<{ readonly resource: { readonly uptime?: number } }>(`/discovery/resource?${query}`)
+  const uptime = asked.state === "ready" ? asked.body.resource.uptime : undefined
+  return h(
+    "span",
+    null,
+    uptime === undefined ? "–" : percent(uptime, 1),
+    uptime === undefined ? h("span", { class: "note" }, "not probed yet") : null
+  )
+}
+
+const decided: Readonly<Record<string, string>> = {
+  listed: "was listed",
+  returned: "is listed again",
+  quarantined: "was taken out of the catalog",
+  restored: "was put back into the catalog",
+  removed: "was removed",
+  proven: "has a confirmed owner",
+  displaced: "went to another recipient",
+  stale: "went stale"
+}
+
+/** A decision as a sentence: who decided what, and why. */
+const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
+  h(
+    "li",
+    null,
+    h("span", { class: "quiet" }, h(Moment, { at: of.at }), "  "),
+    `It ${decided[of.move] ?? `is now ${of.to}, by ${of.move.replaceAll("_", " ")}`}`,
+    of.by === "facilitator" ? "" : ` by ${of.by}`,
+    of.reason === null || of.reason === ""
+      ? "."
+      : [": ", sentenceOf(of.reason) ?? written(/^[a-z_]+$/.test(of.reason) ? `${reasonText(of.reason)}.` : of.reason)]
+  )
+
+const moves: ReadonlyArray<readonly [move: string, label: string, question: string]> = [
+  ["quarantine", "Quarantine", "Take this listing out of the public catalog until it is restored?"],
+  ["restore", "Restore", "Show this listing in the public catalog again?"]
+]
+
+const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonly done: () => void }): VNode<any> =>
+  h(
+    "div",
+    { class: "row" },
+    moves
+      .filter(([move]) => (move === "restore") !== (props.of.status === "active"))
+      .map(([move, label, question]) =>
+        h(Confirmed, {
+          key: move,
+          label,
+          question,
+          disabled: !props.mayMove,
+          run: (note) =>
+            post("/catalog/v1/moves", {
+              move,
+              note,
+              type: props.of.type,
+              url: props.of.resource,
+              ...(props.of.tool_name === null ? {} : { toolName: props.of.tool_name })
+            }),
+          done: props.done
+        })
+      ),
+    props.mayMove ? null : h("span", { class: "quiet" }, "Actions require an operator's key.")
+  )
+
+const optionColumns = (price: (option: Option) => string): ReadonlyArray<Column<Option>> => [
+  { head: "Price", card: "first", cell: price },
+  {
+    head: "Until",
+    card: "last",
+    cell: ({ retired_at }) => (retired_at === null ? h(State, { word: "active" }) : h(Moment, { at: retired_at }))
+  },
+  { head: "From", cell: ({ first_seen_at }) => h(Moment, { at: first_seen_at }) },
+  { head: "Method", cell: ({ operation }) => operation || "–" },
+  { head: "Scheme", cell: ({ scheme }) => scheme },
+  { head: "Recipient", cell: ({ pay_to }) => account(pay_to) }
+]
+
+const versionColumns: ReadonlyArray<Column<Version>> = [
+  { head: "Version", numeric: true, cell: ({ version }) => count(version) },
+  { head: "Since", cell: ({ at }) => h(Moment, { at }) },
+  { head: "Declared by", cell: ({ pay_to }) => account(pay_to) },
+  {
+    head: "Content",
+    cell: ({ document }) =>
+      h("details", null, h("summary", null, "Show"), h("pre", { tabIndex: 0 }, JSON.stringify(document, null, 2)))
+  }
+]
+
+const observationColumns: ReadonlyArray<Column<Observation>> = [
+  { head: "Decision", card: "first", cell: ({ decision }) => h(State, { word: decision }) },
+  { head: "Reason", cell: ({ reason }) => (reason === null ? "–" : reasonText(reason)) },
+  { head: "Stage", cell: ({ stage }) => stage },
+  { head: "Times", numeric: true, cell: ({ times }) => count(times) },
+  { head: "Recipient", cell: ({ pay_to }) => account(pay_to) },
+  { head: "Last seen", cell: ({ last_at }) => h(Moment, { at: last_at }) }
+]
+
+const claimColumns: ReadonlyArray<Column<Claim>> = [
+  { head: "Recipient", cell: ({ pay_to }) => account(pay_to) },
+  { head: "First seen", cell: ({ first_seen_at }) => h(Moment, { at: first_seen_at }) },
+  { head: "Last seen", cell: ({ last_seen_at }) => h(Moment, { at: last_seen_at }) }
+]
+
+const shownMax = 50
+
+/** A history as a table; without entries it is left out, unless its emptiness says something. */
+const Part = <Row>(props: {
+  readonly title: string
+  readonly rows: ReadonlyArray<Row>
+  readonly columns: ReadonlyArray<Column<Row>>
+}): VNode<any> | null =>
+  props.rows.length === 0
+    ? null
+    : h(
+        Panel,
+        { title: props.title, wide: true },
+        h(Table<Row>, {
+          label: props.title,
+          rows: props.rows.slice(0, shownMax),
+          keyOf: (row) => String(props.rows.indexOf(row)),
+          columns: props.columns,
+          cards: true,
+          empty: ""
+        })
+      )
+
+const Head = (props: { readonly of: History; readonly actions: Child }): VNode<any> => {
+  const { of } = props
+  return h(
+    "section",
+    { class: "panel wide hero", "aria-label": "Listing" },
+    h(
+      "div",
+      { class: "row" },
+      h("span", { class: "sum" }, written(titleOf(of))),
+      h(State, { word: of.status }),
+      h(State, { word: of.ownership })
+    ),
+    h(
+      "div",
+      { class: "row" },
+      h("span", { class: "url" }, written(address(of.resource))),
+      h(Copy, { text: of.resource, noun: "URL" })
+    ),
+    of.status_reason === null
+      ? null
+      : h("p", { class: "quiet" }, sentenceOf(of.status_reason) ?? written(of.status_reason)),
+    h(Figures, {
+      items: [
+        ...(of.origin === null ? [] : [{ label: "Origin", value: h(Thing, { kind: "origin", id: of.origin }) }]),
+        {
+          label: of.pay_tos?.length === 1 ? "Recipient" : "Recipients",
+          value: (of.pay_tos ?? []).slice(0, 3).map((id) => h("div", { key: id }, account(id)))
+        },
+        { label: "Rank", value: h(Rank, { of }) },
+        { label: "Uptime", value: h(Uptime, { of }) },
+        { label: "Last paid", value: h(Moment, { at: of.last_seen_paid_at }) }
+      ]
+    }),
+    h(
+      "div",
+      { class: "row" },
+      props.actions,
+      h("a", { href: publicPageOf({ ...of, toolName: of.tool_name }) }, "Public page")
+    )
+  )
+}
+
+export const ResourceView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
+  const [read, readAgain] = useState(0)
+  const assets = useFacts()?.assets ?? []
+  const path = `/analytics/v1/resources/${encodeURIComponent(props.id)}`
+  const use = useAsked<Used>(`${path}/observability`, 30_000)
+  return h(Shown<History>, {
+    asked: useAsked<History>(`${path}?refresh=${read}`),
+    show: (of) =>
+      h(
+        "div",
+        { class: "grid" },
+        h(Head, { of, actions: h(Moves, { of, mayMove: props.mayMove, done: () => readAgain(read + 1) }) }),
+        h(Panel, { title: "Use" }, h(Shown<Used>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
+        h(
+          Panel,
+          { title: "Decisions" },
+          of.decisions.length === 0
+            ? h("p", { class: "empty" }, "Nothing was decided yet.")
+            : h(
+                "ol",
+                { class: "sentences" },
+                of.decisions.slice(0, shownMax).map((one, index) => h(Sentence, { key: index, of: one }))
+              )
+        ),
+        h(Part<Option>, {
+          title: "Prices",
+          rows: of.payment_options,
+          columns: optionColumns((one) => priceOf(one, assets))
+        }),
+        h(Part<Version>, { title: "Versions", rows: of.versions, columns: versionColumns }),
+        h(Part<Claim>, { title: "Ownership claims", rows: of.claims, columns: claimColumns }),
+        h(Part<Observation>, { title: "Observations", rows: of.observations, columns: observationColumns }),
+        h(SettlementList, { title: "Settlements", fixed: { resourceId: props.id }, leave: ["Resource"] })
+      )
+  })
+}

@@ -1,0 +1,90 @@
+// Tables. One scrolls horizontally where it is too wide; one of `cards` is a list of cards on a phone, with the amount
+// and the state at the top of each. Amounts in a column are aligned on the point.
+import { h, type VNode } from "preact"
+import { amount, amountParts, type Denomination } from "./format.ts"
+import type { Child } from "./parts.ts"
+
+export interface Column<Row> {
+  readonly head: string
+  readonly cell: (row: Row) => Child
+  readonly numeric?: boolean
+  /** Its place in a card: the first line's beginning or end; otherwise a line with its label. */
+  readonly card?: "first" | "last" | "none"
+  /** Left out where the page is narrower than a desktop's. */
+  readonly isWide?: boolean
+}
+
+const classOf = <Row>({ card, isWide, numeric }: Column<Row>): string | undefined =>
+  [
+    ...(numeric === true ? ["numeric"] : []),
+    ...(isWide === true ? ["wide-only"] : []),
+    ...(card === undefined ? [] : [`card-${card}`])
+  ].join(" ") || undefined
+
+const Head = <Row>({ columns }: { readonly columns: ReadonlyArray<Column<Row>> }): VNode<any> =>
+  h(
+    "thead",
+    null,
+    h(
+      "tr",
+      null,
+      columns.map((column) => h("th", { scope: "col", key: column.head, class: classOf(column) }, column.head))
+    )
+  )
+
+export const Table = <Row>(props: {
+  readonly label: string
+  readonly columns: ReadonlyArray<Column<Row>>
+  readonly rows: ReadonlyArray<Row>
+  readonly keyOf: (row: Row) => string
+  /** What is said in place of an empty table, and what to do then. */
+  readonly empty: Child
+  readonly cards?: boolean
+}): VNode<any> => {
+  if (props.rows.length === 0) return h("p", { class: "empty" }, props.empty)
+  return h(
+    "div",
+    {
+      class: props.cards === true ? "scroll cards" : "scroll",
+      tabIndex: 0,
+      role: "region",
+      "aria-label": `${props.label}, table`
+    },
+    h(
+      "table",
+      null,
+      h(Head<Row>, { columns: props.columns }),
+      h(
+        "tbody",
+        null,
+        props.rows.map((row) =>
+          h(
+            "tr",
+            { key: props.keyOf(row) },
+            props.columns.map((column) =>
+              h(
+                "td",
+                { key: column.head, class: classOf(column), "data-label": column.head },
+                h("div", { class: "cell" }, column.cell(row))
+              )
+            )
+          )
+        )
+      )
+    )
+  )
+}
+
+/** An amount whose point is below that of the amount above it. */
+export const Amount = (props: { readonly units: string | null; readonly of: Denomination }): VNode<any> => {
+  const parts = props.units === null ? undefined : amountParts(props.units, props.of)
+  return parts === undefined
+    ? h("span", null, amount(props.units, props.of))
+    : h(
+        "span",
+        { class: "amount" },
+        `${parts.whole}.`,
+        h("span", { class: "part" }, parts.part),
+        h("span", { class: "unit" }, ` ${parts.symbol}`)
+      )
+}

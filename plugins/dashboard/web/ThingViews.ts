@@ -1,0 +1,298 @@
+// The pages of an account, an asset, an origin and a key: what it is, its figures, and its settlements.
+import { h, type VNode } from "preact"
+import { useFacts } from "./about.ts"
+import { useAsked } from "./ask.ts"
+import { Meter } from "./Bars.ts"
+import { address, amount, count, type Denomination, percent, stroops } from "./format.ts"
+import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { pageOf, payeePageOf } from "./place.ts"
+import type { Amount as AmountShown, Listed, Pulse, Statuses } from "./reports.ts"
+import { SettlementList } from "./SettlementsView.ts"
+import { Change, endedOf, PulseChart, volumeOf } from "./PulseChart.ts"
+import { spanOf } from "./filters.ts"
+import { usePlace } from "./place.ts"
+import type { FacilitatorStatus } from "./StatusView.ts"
+import { Amount, Table } from "./Table.ts"
+import { Thing } from "./things.ts"
+
+interface Totals extends Statuses {
+  readonly amounts: ReadonlyArray<AmountShown>
+  readonly unique_counterparties: string
+  readonly first_activity: string | null
+  readonly latest_activity: string | null
+}
+
+interface Counterparty extends Denomination {
+  readonly address: string
+  readonly tx_count: string
+  readonly total_amount: string
+  readonly latest_activity: string
+}
+
+const Hero = (props: { readonly children?: Child; readonly label: string }): VNode<any> =>
+  h("section", { class: "panel wide hero", "aria-label": props.label }, props.children)
+
+/** The totals of one side; an account that was never on it is no error. */
+const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" }): VNode<any> | null => {
+  const isBuyer = props.role === "buyer"
+  const path = `/analytics/v1/${props.role}s/${encodeURIComponent(props.id)}`
+  const asked = useAsked<Totals>(path, 15_000)
+  const others = useAsked<Listed<Counterparty>>(`${path}/counterparties?limit=5`, 30_000)
+  if (asked.state === "failed" && asked.status === 404) return null
+  return h(
+    Panel,
+    { title: isBuyer ? "As payer" : "As recipient" },
+    h(Shown<Totals>, {
+      asked,
+      show: (of) =>
+        h(Figures, {
+          items: [
+            ...of.amounts.map((one) => ({
+              label: isBuyer ? "Paid" : "Received",
+              value: amount(one.amount, one)
+            })),
+            {
+              label: "Success rate",
+              value: percent(of.successful_transactions, of.total_transactions),
+              note: `${count(of.successful_transactions)} of ${count(of.total_transactions)} settled`
+            },
+            { label: isBuyer ? "Recipients" : "Payers", value: count(of.unique_counterparties) },
+            { label: "Last payment", value: h(Moment, { at: of.latest_activity }) }
+          ]
+        })
+    }),
+    others.state === "ready" && others.body.items.length > 0
+      ? h(Table<Counterparty>, {
+          label: isBuyer ? "Largest recipients" : "Largest payers",
+          rows: others.body.items,
+          keyOf: ({ address }) => address,
+          cards: true,
+          empty: "",
+          columns: [
+            {
+              head: isBuyer ? "Largest recipients" : "Largest payers",
+              card: "first",
+              cell: ({ address }) => h(Thing, { kind: "account", id: address })
+            },
+            {
+              head: "Volume",
+              numeric: true,
+              card: "last",
+              cell: (row) => h(Amount, { units: row.total_amount, of: row })
+            },
+            { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) }
+          ]
+        })
+      : null
+  )
+}
+
+interface Sold extends Denomination {
+  readonly resource_id: string | null
+  readonly resource_url: string
+  readonly settlements: string
+  readonly settled: string
+  readonly amount: string
+}
+
+interface AccountFacts {
+  readonly over: number
+  readonly organic: number
+  readonly settled: number
+  readonly resources: ReadonlyArray<Sold>
+}
+
+/** What a recipient sells: its resources by what they earned, and how much of it is organic. */
+const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
+  const asked = useAsked<AccountFacts>(`/analytics/v1/sellers/${encodeURIComponent(id)}/resources`, 30_000)
+  if (asked.state !== "ready" || asked.body.resources.length === 0) return null
+  const { organic, over, resources, settled } = asked.body
+  return h(
+    Panel,
+    { title: "Resources sold", wide: true },
+    h(Table<Sold>, {
+      label: "Resources sold",
+      rows: resources,
+      keyOf: ({ asset, resource_url }) => `${resource_url} ${asset}`,
+      cards: true,
+      empty: "",
+      columns: [
+        {
+          head: "Resource",
+          card: "first",
+          cell: (row) =>
+            row.resource_id === null
+              ? written(address(row.resource_url))
+              : h(Thing, {
+                  kind: "resource",
+                  id: row.resource_id,
+                  text: address(row.resource_url),
+                  copies: row.resource_url
+                })
+        },
+        { head: "Volume", numeric: true, card: "last", cell: (row) => h(Amount, { units: row.amount, of: row }) },
+        { head: "Settled", numeric: true, cell: (row) => count(row.settled) },
+        { head: "Success rate", numeric: true, cell: (row) => percent(row.settled, row.settlements) }
+      ]
+    }),
+    h(
+      "p",
+      { class: "quiet" },
+      `${percent(organic, settled)} of the newest ${count(over)} settlements are organic: this account had not paid the payer before.`
+    )
+  )
+}
+
+export const AccountView = ({ id }: { readonly id: string }): VNode<any> =>
+  h(
+    "div",
+    { class: "grid" },
+    h(
+      Hero,
+      { label: "Account" },
+      h(Thing, { kind: "account", id, whole: true }),
+      id.startsWith("p_") ? null : h("a", { class: "quiet", href: payeePageOf(id) }, "Public page")
+    ),
+    h(Side, { id, role: "seller" }),
+    h(Side, { id, role: "buyer" }),
+    h(Selling, { id }),
+    h(SettlementList, { title: "Settlements", fixed: { party: id } })
+  )
+
+const AssetPulse = ({ id }: { readonly id: string }): VNode<any> => {
+  const { query } = usePlace()
+  const { from, to } = spanOf(query, "30d")
+  const asked = new URLSearchParams({
+    asset: id,
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to })
+  })
+  return h(
+    Panel,
+    { title: "Volume", wide: true },
+    h(Shown<Pulse>, {
+      asked: useAsked<Pulse>(`/analytics/v1/pulse?${asked}`, 15_000),
+      show: (of) => {
+        const own = of.shares.find(({ key, kind }) => kind === "asset" && key === id)
+        return [
+          h(Figures, {
+            items: [
+              {
+                label: "Volume",
+                value: volumeOf(of, of.now),
+                note: h(Change, {
+                  now: Number(of.now.amount),
+                  before: of.before === null ? undefined : Number(of.before.amount)
+                })
+              },
+              { label: "Settlements", value: count(own?.settlements ?? 0) },
+              {
+                label: "Success rate",
+                value:
+                  own === undefined
+                    ? "–"
+                    : percent(
+                        own.settled,
+                        Math.max(own.settlements, endedOf({ settled: 0, failed: 0, pending: 0, amount: "0" }))
+                      )
+              }
+            ]
+          }),
+          h(PulseChart, { of })
+        ]
+      }
+    })
+  )
+}
+
+export const AssetView = ({ id }: { readonly id: string }): VNode<any> => {
+  const known = useFacts()?.assets.find(({ asset }) => asset === id)
+  return h(
+    "div",
+    { class: "grid" },
+    h(
+      Hero,
+      { label: "Asset" },
+      h("div", { class: "row" }, h("span", { class: "sum" }, known?.symbol ?? "Unlisted asset")),
+      h(Thing, { kind: "asset", id, whole: true }),
+      h(
+        "p",
+        { class: "quiet" },
+        known === undefined
+          ? "This facilitator's profile does not list this contract; amounts are atomic units."
+          : `${known.decimals} decimals; accepted by this facilitator.`
+      )
+    ),
+    h(AssetPulse, { id }),
+    h(SettlementList, { title: "Settlements", fixed: { asset: id }, leave: ["Asset"] })
+  )
+}
+
+interface FoundItem {
+  readonly kind: string
+  readonly id: string
+  readonly title: string
+  readonly note: string
+}
+
+export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
+  h(
+    "div",
+    { class: "grid" },
+    h(Hero, { label: "Origin" }, h(Thing, { kind: "origin", id, whole: true })),
+    h(
+      Panel,
+      { title: "Listings", wide: true },
+      h(Shown<{ readonly items: ReadonlyArray<FoundItem> }>, {
+        asked: useAsked<{ readonly items: ReadonlyArray<FoundItem> }>(
+          `/analytics/v1/find?q=${encodeURIComponent(`${id}/`)}`,
+          30_000
+        ),
+        show: ({ items }) =>
+          h(Table<FoundItem>, {
+            label: "Listings of this origin",
+            rows: items.filter(({ kind }) => kind === "resource"),
+            keyOf: (row) => row.id,
+            empty: "Nothing of this origin is listed.",
+            columns: [
+              { head: "Listing", cell: (row) => h("a", { href: pageOf("resource", row.id) }, written(row.title)) },
+              { head: "URL", cell: ({ note }) => written(address(note)) }
+            ]
+          })
+      })
+    ),
+    h(SettlementList, { title: "Settlements", fixed: { origin: id } })
+  )
+
+/** A key: what it used of its limits today, and its settlements. */
+export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayOperate: boolean }): VNode<any> => {
+  const asked = useAsked<FacilitatorStatus>(mayOperate ? "/dashboard/v1/standing" : undefined, 10_000)
+  const fees = asked.state === "ready" ? asked.body.fees : undefined
+  const own = fees?.principals.find(({ principal }) => principal === id)
+  const used = BigInt(own?.charged_stroops ?? 0) + BigInt(own?.reserved_stroops ?? 0)
+  const limit = BigInt(fees?.limit_per_principal_stroops ?? 0)
+  return h(
+    "div",
+    { class: "grid" },
+    h(
+      Hero,
+      { label: "Key" },
+      h(Thing, { kind: "key", id, whole: true }),
+      own === undefined ? null : h(State, { word: "active" })
+    ),
+    fees === undefined
+      ? null
+      : h(
+          Panel,
+          { title: "Limits today", wide: true },
+          h(Meter, {
+            label: "Sponsored fees",
+            used: Number(used),
+            of: Number(limit),
+            text: `${stroops(used > limit ? 0n : limit - used)} left`,
+            note: `${stroops(own?.charged_stroops ?? "0")} charged and ${stroops(own?.reserved_stroops ?? "0")} reserved of ${stroops(limit)} a UTC day`
+          })
+        ),
+    h(SettlementList, { title: "Settlements", fixed: { key: id }, leave: ["Key"] })
+  )
+}

@@ -1,0 +1,67 @@
+// A list by cursor: the first page is read again while it is shown and merged in place, so that new rows arrive at the
+// top without a jump, and each further page is added at the end. A new filter begins anew.
+import { useEffect, useRef, useState } from "preact/hooks"
+import { ask, type Asked, useAsked } from "./ask.ts"
+
+export interface CursorPage<Row> {
+  readonly items: ReadonlyArray<Row>
+  readonly pagination: { readonly cursor: string | null; readonly total?: number; readonly more?: boolean }
+}
+
+export interface Pages<Row> {
+  readonly asked: Asked<CursorPage<Row>>
+  readonly rows: ReadonlyArray<Row>
+  /** Undefined on the last page. */
+  readonly more: (() => void) | undefined
+  readonly isBusy: boolean
+}
+
+interface Kept<Row> {
+  readonly path: string
+  readonly rows: ReadonlyArray<Row>
+  readonly cursor: string | null
+}
+
+/** A fresh first page over what is kept; without a row in common with it, it replaces everything. */
+const merged = <Row extends { readonly id: string }>(kept: ReadonlyArray<Row>, fresh: ReadonlyArray<Row>) => {
+  const known = new Set(fresh.map(({ id }) => id))
+  const overlap = kept.findLastIndex(({ id }) => known.has(id))
+  return overlap < 0 ? undefined : [...fresh, ...kept.slice(overlap + 1)]
+}
+
+/** `path` without a cursor; `everyMillis` reads its first page again. */
+export const usePages = <Row extends { readonly id: string }>(path: string, everyMillis: number): Pages<Row> => {
+  const asked = useAsked<CursorPage<Row>>(path, everyMillis)
+  const [kept, keep] = useState<Kept<Row>>({ path: "", rows: [], cursor: null })
+  const [isBusy, setBusy] = useState(false)
+  const current = useRef(path)
+  current.current = path
+  useEffect(() => {
+    if (asked.state !== "ready") return
+    const { items, pagination } = asked.body
+    keep((last) => {
+      const rows = last.path === path && last.rows.length > items.length ? merged(last.rows, items) : undefined
+      return rows === undefined ? { path, rows: items, cursor: pagination.cursor } : { ...last, rows }
+    })
+  }, [asked, path])
+  const isCurrent = kept.path === path
+  const cursor = isCurrent ? kept.cursor : null
+  const more = async (): Promise<void> => {
+    setBusy(true)
+    const answer = await ask<CursorPage<Row>>(`${path}&cursor=${encodeURIComponent(cursor!)}`)
+    setBusy(false)
+    if (answer.state !== "ready" || current.current !== path) return
+    const { items, pagination } = answer.body
+    keep((last) => {
+      if (last.path !== path) return last
+      const known = new Set(last.rows.map(({ id }) => id))
+      return { path, rows: [...last.rows, ...items.filter(({ id }) => !known.has(id))], cursor: pagination.cursor }
+    })
+  }
+  return {
+    asked,
+    rows: isCurrent ? kept.rows : asked.state === "ready" ? asked.body.items : [],
+    more: cursor === null ? undefined : () => void more(),
+    isBusy
+  }
+}

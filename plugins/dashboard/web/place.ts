@@ -1,0 +1,74 @@
+// Where the reader is: the view and its filters are in the URL's fragment, so that a reload, a link and the browser's
+// back button keep them. And the addresses of the pages of things.
+import { useEffect, useState } from "preact/hooks"
+
+export interface Place {
+  readonly name: string
+  /** What follows the name: an id, an address, an origin. */
+  readonly rest: string
+  readonly query: URLSearchParams
+}
+
+export const readPlace = (fragment: string): Place => {
+  const [path = "", query = ""] = fragment.replace(/^#/, "").split(/\?(.*)/s, 2)
+  const [name = "", rest = ""] = path.split(/\/(.*)/s, 2)
+  return { name, rest: decode(rest), query: new URLSearchParams(query) }
+}
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The current place, while the component is mounted. */
+export const usePlace = (): Place => {
+  const [fragment, change] = useState(location.hash)
+  useEffect(() => {
+    const follow = () => change(location.hash)
+    addEventListener("hashchange", follow)
+    return () => removeEventListener("hashchange", follow)
+  }, [])
+  return readPlace(fragment)
+}
+
+type Query = Readonly<Record<string, string | undefined>>
+
+/** The address of a view; members without a value are left out. */
+export const hrefOf = (name: string, rest = "", query: Query = {}): string => {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? "") !== "")
+  const asked = new URLSearchParams(given).toString()
+  return `/dashboard#${name}${rest === "" ? "" : `/${encodeURIComponent(rest)}`}${asked === "" ? "" : `?${asked}`}`
+}
+
+/** Changes members of the query of the current place; an empty one is removed. A step that back undoes. */
+export const amend = (changes: Query): void => {
+  const { name, query, rest } = readPlace(location.hash)
+  for (const [key, value] of Object.entries(changes)) {
+    if ((value ?? "") === "") query.delete(key)
+    else query.set(key, value!)
+  }
+  location.hash = hrefOf(name, rest, Object.fromEntries(query)).replace(/^[^#]*/, "")
+}
+
+export type Kind = "settlement" | "account" | "asset" | "resource" | "origin" | "key"
+
+/** The page of a thing. */
+export const pageOf = (kind: Kind, id: string): string => hrefOf(kind, id)
+
+/** The public page of a resource, by what the public routes know it as. */
+export const publicPageOf = (one: {
+  readonly resource: string
+  readonly type: string
+  readonly toolName?: string | null
+}): string =>
+  `/resource?${new URLSearchParams({
+    url: one.resource,
+    type: one.type,
+    ...(one.toolName == null || one.toolName === "" ? {} : { toolName: one.toolName })
+  })}`
+
+/** The public page of an account that is paid. */
+export const payeePageOf = (account: string): string => `/payee?account=${encodeURIComponent(account)}`

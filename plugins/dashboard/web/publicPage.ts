@@ -1,0 +1,255 @@
+// The public pages of one resource (`/resource`) and of one account that is paid (`/payee`): what the public discovery
+// routes tell, and nothing more, with badges that a seller can embed.
+import { h, type VNode } from "preact"
+import { type Facts, useFacts } from "./about.ts"
+import { useAsked } from "./ask.ts"
+import { Find } from "./Find.ts"
+import { address, count, percent } from "./format.ts"
+import { Bar, type Child, draw, Figures, Foot, Moment, Panel, Shown, State, written } from "./parts.ts"
+import { payeePageOf, publicPageOf } from "./place.ts"
+import { Prices } from "./PriceHistory.ts"
+import { priceOf } from "./prices.ts"
+import { useSession } from "./session.ts"
+import { Table } from "./Table.ts"
+import { Copy, Thing } from "./things.ts"
+
+interface Terms {
+  readonly scheme: string
+  readonly network: string
+  readonly asset: string
+  readonly amount: string
+  readonly payTo: string
+}
+
+interface Resource {
+  readonly resource: string
+  readonly type: string
+  readonly toolName?: string
+  readonly serviceName?: string
+  readonly description?: string
+  readonly tags?: ReadonlyArray<string>
+  readonly accepts: ReadonlyArray<Terms>
+  readonly lastUpdated: string
+  readonly status: string
+  readonly ownership: string
+  readonly verification: string
+  readonly settlements?: number
+  readonly payers?: number
+  readonly uptime?: number
+  readonly lastSettledAt?: string
+}
+
+const titleOf = ({ resource, serviceName, toolName }: Resource): string => toolName ?? serviceName ?? address(resource)
+
+const badgeKinds = [
+  ["listing", "Verified listing"],
+  ["calls", "Settled calls"],
+  ["uptime", "Uptime"]
+] as const
+
+const badgePath = (kind: string, { accepts, resource }: Resource): string =>
+  `/badge/${kind}.svg?${new URLSearchParams({ url: resource, payTo: accepts[0]?.payTo ?? "" })}`
+
+const Badges = ({ of }: { readonly of: Resource }): VNode<any> =>
+  h(
+    Panel,
+    { title: "Badges" },
+    h(
+      "p",
+      { class: "quiet" },
+      "For the seller's own page: a picture of this facilitator's public figures. It sets no cookie and names no visitor."
+    ),
+    h(
+      "div",
+      { class: "badges" },
+      badgeKinds.map(([kind, label]) => {
+        const path = badgePath(kind, of)
+        const html = `<a href="${location.origin}${publicPageOf(of)}"><img src="${location.origin}${path}" alt="${label}"></a>`
+        return h(
+          "div",
+          { key: kind, class: "row" },
+          h("img", { src: path, alt: label, height: 20 }),
+          h(Copy, { text: html.replaceAll("&", "&amp;"), noun: `HTML of the badge ${label.toLowerCase()}` })
+        )
+      })
+    )
+  )
+
+const Price = (props: { readonly terms: Terms; readonly facts: Facts | undefined }): VNode<any> =>
+  h(
+    "div",
+    { class: "row" },
+    h("span", { class: "sum" }, priceOf(props.terms, props.facts?.assets ?? [])),
+    h("span", { class: "quiet" }, `${props.terms.scheme} on ${props.terms.network}, paid to`),
+    h(Thing, { kind: "account", id: props.terms.payTo, href: payeePageOf(props.terms.payTo) })
+  )
+
+interface History {
+  readonly versions: ReadonlyArray<{ readonly version: number; readonly at: string }>
+  readonly prices: Parameters<typeof Prices>[0]["of"]["prices"]
+}
+
+const ResourceShown = (props: { readonly of: Resource; readonly query: URLSearchParams }): VNode<any> => {
+  const { of } = props
+  const facts = useFacts()
+  const history = useAsked<History>(`/discovery/history?${props.query}`)
+  return h(
+    "div",
+    { class: "grid" },
+    h(
+      "section",
+      { class: "panel wide hero", "aria-label": "Resource" },
+      h("div", { class: "row" }, h(State, { word: of.status }), h(State, { word: of.ownership })),
+      h(
+        "div",
+        { class: "row" },
+        h("span", { class: "url" }, written(address(of.resource))),
+        h(Copy, { text: of.resource, noun: "URL" })
+      ),
+      of.description === undefined ? null : h("p", { class: "written" }, of.description),
+      of.accepts.slice(0, 4).map((terms, index) => h(Price, { key: index, terms, facts })),
+      of.tags === undefined || of.tags.length === 0 ? null : h("div", { class: "row quiet" }, of.tags.map(written))
+    ),
+    h(
+      Panel,
+      { title: "Evidence" },
+      h(Figures, {
+        items: [
+          { label: "Settled calls", value: count(of.settlements ?? 0), note: "in 30 days" },
+          { label: "Payers", value: count(of.payers ?? 0), note: "in 30 days" },
+          {
+            label: "Uptime",
+            value: of.uptime === undefined ? "–" : percent(of.uptime, 1),
+            note: of.uptime === undefined ? "not probed" : undefined
+          },
+          {
+            label: "Owner",
+            value: of.ownership === "proven" ? "Confirmed" : "Not confirmed",
+            note:
+              of.ownership === "proven"
+                ? "its origin names the recipient"
+                : "its origin does not name the recipient yet"
+          },
+          { label: "Last change", value: h(Moment, { at: of.lastUpdated }) }
+        ]
+      })
+    ),
+    h(Badges, { of }),
+    h(
+      Panel,
+      { title: "Price history", wide: true },
+      h(Shown<History>, { asked: history, show: (body) => h(Prices, { of: body, assets: facts?.assets ?? [] }) })
+    )
+  )
+}
+
+const Titled = (props: { readonly title: Child; readonly children?: Child }): VNode<any> =>
+  h("div", null, h("h1", null, props.title), props.children)
+
+const ResourcePage = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
+  const asked = useAsked<{ readonly resource?: Resource } & Partial<Resource>>(`/discovery/resource?${query}`)
+  if (asked.state === "failed" && asked.status === 404)
+    return h(
+      Titled,
+      { title: "Not listed" },
+      h(
+        "p",
+        { class: "lead" },
+        "This facilitator lists no resource of this URL. A seller sees why on the page for sellers: ",
+        h("a", { href: "/seller" }, "Why am I not listed?")
+      )
+    )
+  return h(Shown<unknown>, {
+    asked,
+    show: (body) => {
+      const of = (
+        typeof (body as Resource).resource === "string" ? body : (body as { resource: Resource }).resource
+      ) as Resource
+      return h(Titled, { title: written(titleOf(of)) }, h(ResourceShown, { of, query: historyQuery(query) }))
+    }
+  })
+}
+
+/** The history is asked for by another name of the URL. */
+const historyQuery = (query: URLSearchParams): URLSearchParams => {
+  const asked = new URLSearchParams(query)
+  asked.set("resource", query.get("url") ?? "")
+  asked.delete("url")
+  return asked
+}
+
+const PayeePage = ({ account }: { readonly account: string }): VNode<any> => {
+  const facts = useFacts()
+  const asked = useAsked<{ readonly items: ReadonlyArray<Resource>; readonly pagination: { readonly total?: number } }>(
+    `/discovery/resources?limit=100&payTo=${encodeURIComponent(account)}`,
+    30_000
+  )
+  return h(
+    Titled,
+    { title: "Recipient" },
+    h(
+      "div",
+      { class: "grid" },
+      h(
+        "section",
+        { class: "panel wide hero", "aria-label": "Account" },
+        h(Thing, { kind: "account", id: account, whole: true })
+      ),
+      h(
+        Panel,
+        { title: "Resources for sale", wide: true },
+        h(Shown<{ readonly items: ReadonlyArray<Resource> }>, {
+          asked,
+          show: ({ items }) =>
+            h(Table<Resource>, {
+              label: "Resources for sale",
+              rows: items,
+              keyOf: (one) => `${one.resource} ${one.toolName ?? ""}`,
+              cards: true,
+              empty: "Nothing that pays this account is listed here.",
+              columns: [
+                {
+                  head: "Resource",
+                  card: "first",
+                  cell: (one) => h("a", { href: publicPageOf(one) }, written(titleOf(one)))
+                },
+                {
+                  head: "Price",
+                  numeric: true,
+                  cell: ({ accepts }) => (accepts[0] === undefined ? "–" : priceOf(accepts[0], facts?.assets ?? []))
+                },
+                { head: "State", card: "last", cell: ({ status }) => h(State, { word: status }) },
+                { head: "Settled in 30 days", numeric: true, cell: ({ settlements }) => count(settlements ?? 0) },
+                {
+                  head: "Uptime",
+                  numeric: true,
+                  cell: ({ uptime }) => (uptime === undefined ? "–" : percent(uptime, 1))
+                }
+              ]
+            })
+        })
+      )
+    )
+  )
+}
+
+const Page = (): VNode<any> => {
+  const session = useSession()
+  const query = new URLSearchParams(location.search)
+  if (!query.has("type")) query.set("type", query.has("toolName") ? "mcp" : "http")
+  return h(
+    "div",
+    null,
+    h(Bar, { here: location.pathname, find: h(Find, { mayRead: session?.may_read === true }) }),
+    h(
+      "main",
+      { id: "main" },
+      location.pathname === "/payee"
+        ? h(PayeePage, { account: query.get("account") ?? "" })
+        : h(ResourcePage, { query })
+    ),
+    h(Foot, {})
+  )
+}
+
+draw(h(Page, {}))

@@ -1,0 +1,112 @@
+// Things that have a page: transactions, accounts, contracts, resources, origins and keys. Each is a link to its page
+// with a button that copies the whole of it, and a link to the network's explorer where there is one.
+import { h, type VNode } from "preact"
+import { useEffect, useState } from "preact/hooks"
+import { useFacts } from "./about.ts"
+import { short } from "./format.ts"
+import { written } from "./parts.ts"
+import { type Kind, pageOf } from "./place.ts"
+
+const copiedMillis = 1_500
+
+const paths = {
+  copy: "M5 5V2.5h8.5V11H11M2.5 5H11v8.5H2.5z",
+  done: "M3 8.5l3.2 3.2L13 5",
+  out: "M6.5 3H3v10h10V9.5M9 3h4v4M13 3L7.5 8.5"
+} as const
+
+const Icon = ({ name }: { readonly name: keyof typeof paths }): VNode<any> =>
+  h("svg", { viewBox: "0 0 16 16", class: "icon", "aria-hidden": true }, h("path", { d: paths[name] }))
+
+const nouns: Readonly<Record<Kind, string>> = {
+  settlement: "transaction hash",
+  account: "address",
+  asset: "contract",
+  resource: "URL",
+  origin: "origin",
+  key: "key label"
+}
+
+/** Copies a text; it says so for a moment. */
+export const Copy = (props: {
+  readonly text: string
+  readonly noun: string
+  readonly inList?: boolean
+}): VNode<any> => {
+  const [isCopied, report] = useState(false)
+  useEffect(() => {
+    if (!isCopied) return undefined
+    const timer = setTimeout(() => report(false), copiedMillis)
+    return () => clearTimeout(timer)
+  }, [isCopied])
+  const label = isCopied ? "Copied" : `Copy ${props.noun}`
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "mini",
+      title: label,
+      "aria-label": label,
+      tabIndex: props.inList === true ? -1 : 0,
+      onClick: () => void navigator.clipboard?.writeText(props.text).then(() => report(true))
+    },
+    h(Icon, { name: isCopied ? "done" : "copy" })
+  )
+}
+
+const explorerPath: Readonly<Partial<Record<Kind, string>>> = {
+  settlement: "tx",
+  account: "account",
+  asset: "contract"
+}
+
+const Explorer = (props: { readonly kind: Kind; readonly id: string; readonly inList: boolean }): VNode<any> | null => {
+  const explorer = useFacts()?.explorer
+  const path = props.kind === "account" && props.id.startsWith("C") ? "contract" : explorerPath[props.kind]
+  if (explorer == null || path === undefined || props.id.startsWith("p_")) return null
+  return h(
+    "a",
+    {
+      class: "mini",
+      href: `${explorer}/${path}/${props.id}`,
+      rel: "noreferrer",
+      title: "Open in an explorer",
+      "aria-label": "Open in an explorer",
+      tabIndex: props.inList ? -1 : 0
+    },
+    h(Icon, { name: "out" })
+  )
+}
+
+/** `whole` on a page of its own; else shortened, and its tools are outside the order of the tab key. */
+export const Thing = (props: {
+  readonly kind: Kind
+  readonly id: string
+  /** Shown in place of the id. */
+  readonly text?: string
+  /** Leads elsewhere than to the operator's page. */
+  readonly href?: string
+  readonly whole?: boolean
+  /** What is copied, when that is not the id. */
+  readonly copies?: string
+}): VNode<any> => {
+  const { id, kind, text, whole } = props
+  const isCode = kind === "settlement" || kind === "account" || (kind === "asset" && text === undefined)
+  const shown =
+    isCode && text === undefined
+      ? h("code", null, whole === true ? id : short(id))
+      : isCode
+        ? h("code", null, text)
+        : written(text ?? id)
+  return h(
+    "span",
+    { class: whole === true ? "thing whole" : "thing" },
+    whole === true ? shown : h("a", { href: props.href ?? pageOf(kind, id), title: props.copies ?? id }, shown),
+    h(
+      "span",
+      { class: "tools" },
+      h(Copy, { text: props.copies ?? id, noun: nouns[kind], inList: whole !== true }),
+      h(Explorer, { kind, id, inList: whole !== true })
+    )
+  )
+}
