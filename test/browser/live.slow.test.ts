@@ -90,7 +90,7 @@ const watch = async (visit: Visit): Promise<Watched> => {
     const seen = { late: [] as Array<number>, long: [] as Array<number>, rows: new Set<string>() }
     const read = () => {
       for (const row of document.querySelectorAll("tbody tr")) {
-        const name = row.querySelector("a")?.title ?? ""
+        const name = row.querySelector<HTMLAnchorElement>('a[href*="#settlement/"]')?.title ?? ""
         if (seen.rows.has(name)) continue
         seen.rows.add(name)
         const at = row.querySelector("time")?.dateTime

@@ -51,6 +51,7 @@ describe.skipIf(chromiumPath() === undefined)(
       ["/", 150],
       ["/dashboard", 150],
       ["/seller", 150],
+      ["/resource?url=https://shop.example.com/&type=http", 150],
       // The viewer is 490 KB of it, the description of the interface most of the rest.
       ["/docs", 800]
     ])(

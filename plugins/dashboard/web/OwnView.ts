@@ -123,4 +123,5 @@ const OwnListings = (): VNode<any> => {
   )
 }
 
-export const OwnView = (): ReadonlyArray<VNode<any>> => [h(OwnSales, { key: "sales" }), h(OwnListings, { key: "own" })]
+/** Whether it is listed, and the next step, before what it sold. */
+export const OwnView = (): ReadonlyArray<VNode<any>> => [h(OwnListings, { key: "own" }), h(OwnSales, { key: "sales" })]

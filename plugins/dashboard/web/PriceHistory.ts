@@ -42,7 +42,7 @@ export const Prices = (props: { readonly of: History; readonly assets: ReadonlyA
       keyOf: (price) => String(props.of.prices.indexOf(price)),
       empty: "No prices yet.",
       columns: [
-        { head: "Price", numeric: true, cell: (price) => priceOf(price, props.assets) },
+        { head: "Price", cell: (price) => priceOf(price, props.assets) },
         { head: "From", cell: ({ from }) => h(Moment, { at: from }) },
         { head: "Until", cell: ({ until }) => (until === null ? "now" : h(Moment, { at: until })) },
         { head: "Method", cell: ({ method }) => method ?? "–" },

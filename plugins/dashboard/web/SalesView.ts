@@ -44,7 +44,7 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
   const { link, sales } = useSales()
   return h(
     Panel,
-    { title: "Live sales", wide: true, actions: h(LinkState, { link }) },
+    { title: "Sales of this key", wide: true, actions: h(LinkState, { link }) },
     h(Table<Sale>, {
       label: "Sales",
       rows: sales,

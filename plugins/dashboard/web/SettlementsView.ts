@@ -72,6 +72,7 @@ const columns: ReadonlyArray<Column<Settlement>> = [
   },
   {
     head: "Transaction",
+    isMiddle: true,
     cell: ({ transaction_hash }) => h(Thing, { kind: "settlement", id: transaction_hash })
   }
 ]

@@ -12,12 +12,15 @@ export interface Column<Row> {
   readonly card?: "first" | "last" | "none"
   /** Left out where the page is narrower than a desktop's. */
   readonly isWide?: boolean
+  /** Left out on a tablet's width and below. */
+  readonly isMiddle?: boolean
 }
 
-const classOf = <Row>({ card, isWide, numeric }: Column<Row>): string | undefined =>
+const classOf = <Row>({ card, isMiddle, isWide, numeric }: Column<Row>): string | undefined =>
   [
     ...(numeric === true ? ["numeric"] : []),
     ...(isWide === true ? ["wide-only"] : []),
+    ...(isMiddle === true ? ["middle-only"] : []),
     ...(card === undefined ? [] : [`card-${card}`])
   ].join(" ") || undefined
 

@@ -29,17 +29,18 @@ export const sentenceOf = (word: string): string | undefined => sentences[neutra
 /** A code as words, where no sentence is known: `settle_ledger_x_failed` → `x failed`. */
 const wordsOf = (word: string): string =>
   neutral(word)
-    .replace(/^(settle|invalid|ledger)_/, "")
+    .replace(/^(settle|invalid)_/, "")
+    .replace(/^ledger_/, "")
     .replaceAll("_", " ")
 
 /** A code as people read it. */
 export const reasonText = (word: string): string => sentenceOf(word) ?? wordsOf(word)
 
-/** A sentence with its code; in a list only the first clause, with the code as its title. */
+/** A sentence with its code; in a list the code as words, with the sentence as its title. */
 export const Reason = (props: { readonly word: string | undefined; readonly isShort?: boolean }): VNode<any> | null => {
   const { isShort, word } = props
   if (word === undefined) return null
   return isShort === true
-    ? h("div", { class: "quiet reason", title: word }, reasonText(word).split(/[;.]/, 1)[0])
+    ? h("div", { class: "quiet reason", title: reasonText(word) }, wordsOf(word))
     : h("div", { class: "quiet" }, reasonText(word), " ", h("code", null, word))
 }

@@ -23,7 +23,7 @@ const byKey = ({ keys_required, role }: Session): boolean => !keys_required || r
 const SignIns = ({ session }: { readonly session: Session }): VNode<any> =>
   h(
     "div",
-    { class: "grid" },
+    { class: "grid wide-grid" },
     h(AccountSignIn, {}),
     byKey(session)
       ? null
@@ -48,13 +48,17 @@ const Content = (props: { readonly session: Session; readonly account: AccountSh
       ? h(
           "div",
           { class: "grid" },
-          h(SalesView, { assets }),
-          h(ListingView, {}),
+          isKnown ? null : h(ListingView, {}),
+          // Without keys every caller is the same one: its stream is everybody's, and no seller's own.
+          session.role === "caller" ? h(SalesView, { assets }) : null,
+          isKnown ? null : h(SignIns, { session }),
           h(AccountView, {}),
+          isKnown ? h(ListingView, {}) : null,
           plugins.includes("demo") && !session.keys_required ? h(TryView, {}) : null
         )
-      : null,
-    isKnown ? null : h(SignIns, { session })
+      : isKnown
+        ? null
+        : h(SignIns, { session })
   )
 }
 

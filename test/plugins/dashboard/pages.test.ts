@@ -19,6 +19,7 @@ beforeAll(async () => {
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const pages = ["/", "/dashboard", "/seller", "/receipts"]
+const pages = ["/", "/dashboard", "/seller", "/resource", "/payee"]
 
 /** Every file that a page names, and what those modules import. */
 const filesOf = async (page: string): Promise<ReadonlyMap<string, Response>> => {
