@@ -16,6 +16,7 @@ import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as mcpToolsPay } from "../plugins/mcp-tools-pay/plugin.ts"
 import { plugin as receipts } from "../plugins/receipts/plugin.ts"
+import { plugin as prepare } from "../plugins/prepare/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
@@ -39,6 +40,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     x402Exact,
     x402Upto,
     x402Batch,
+    prepare,
     catalog,
     searchLexical,
     searchSemantic,

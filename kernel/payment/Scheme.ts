@@ -10,6 +10,7 @@ import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
 import type { AnswerExtra } from "./Answer.ts"
 import type { Payment } from "./Payment.ts"
 import { type Refusal, type RefusalRow, coreReasons } from "./Refusal.ts"
+import type { Unsigned, UnsignedOrder } from "./Unsigned.ts"
 
 /**
  * The operation that a payment is verified for. `verify`: before the seller's work, by the maximum that the payer
@@ -125,6 +126,11 @@ export interface Scheme {
   readonly answerSettled?: (
     payment: Payment
   ) => Effect.Effect<{ readonly payer?: string | undefined; readonly extra?: AnswerExtra | undefined }>
+  /**
+   * What a payer has to sign for these terms, laid out and checked offline as `verify` checks it, signatures aside. No
+   * RPC. Absent: the scheme has no fixed layout to offer, and `POST /prepare` refuses it.
+   */
+  readonly unsigned?: (payment: Payment, order: UnsignedOrder) => Effect.Effect<Unsigned | Refusal, LedgerUnavailable>
   /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
   readonly checkExecuted: (promise: PromisedMovement, executed: ExecutedTransaction) => Executed
   readonly nonces: NonceReader

@@ -62,26 +62,30 @@ export const addressEntry = (signed: SignedTerms, invocation: Invocation): AuthE
     rootInvocation: invocation
   }) as unknown as AuthEntry
 
+/** The bytes whose sha256 a signature of an entry signs; undefined for credentials that are not an address's. */
+export const signedPreimage = (networkId: Uint8Array, entry: AuthEntry): Uint8Array | undefined => {
+  const credentials = credentialsOf(entry)
+  if (credentials === undefined) return undefined
+  const { nonce, signatureExpirationLedger } = credentials
+  const isPlain = credentials.kind === "address"
+  return joinedBytes(
+    uint32Bytes(isPlain ? preimageKind.sorobanAuthorization : preimageKind.sorobanAuthorizationWithAddress),
+    networkId,
+    int64Bytes(nonce),
+    uint32Bytes(signatureExpirationLedger),
+    ...(isPlain ? [] : [encodeAddress(credentials.address)]),
+    encodeInvocation(entry.rootInvocation)
+  )
+}
+
 /** What a signature of an entry signs: 32 bytes; undefined for credentials that are not an address's. */
 export const signedPayload = (
   crypto: Crypto["Service"],
   networkId: Uint8Array,
   entry: AuthEntry
 ): Uint8Array | undefined => {
-  const credentials = credentialsOf(entry)
-  if (credentials === undefined) return undefined
-  const { nonce, signatureExpirationLedger } = credentials
-  const isPlain = credentials.kind === "address"
-  return crypto.sha256(
-    joinedBytes(
-      uint32Bytes(isPlain ? preimageKind.sorobanAuthorization : preimageKind.sorobanAuthorizationWithAddress),
-      networkId,
-      int64Bytes(nonce),
-      uint32Bytes(signatureExpirationLedger),
-      ...(isPlain ? [] : [encodeAddress(credentials.address)]),
-      encodeInvocation(entry.rootInvocation)
-    )
-  )
+  const preimage = signedPreimage(networkId, entry)
+  return preimage === undefined ? undefined : crypto.sha256(preimage)
 }
 
 /** The bytes it was read from, where it was read: the ledger's hash is of those. */

@@ -1,7 +1,7 @@
 // Contract values. Each reader returns undefined for a value of any other type, so that a caller reads what it needs
 // and checks once; each maker writes the protocol's own form.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { addressText, isMuxedAddress } from "./Address.ts"
+import { addressText, contractAddressOf, isMuxedAddress } from "./Address.ts"
 import { valueKind } from "./kinds.ts"
 
 export type Value = xdr.ScValWire
@@ -61,6 +61,18 @@ export const voidValue: Value = { type: valueKind.void }
 export const i128Value = (amount: bigint): Value => ({
   type: valueKind.i128,
   i128: { hi: BigInt.asIntN(64, amount >> 64n), lo: BigInt.asUintN(64, amount) }
+})
+
+export const u32Value = (value: number): Value => ({ type: valueKind.u32, u32: value })
+
+export const u64Value = (value: bigint): Value => ({ type: valueKind.u64, u64: value })
+
+export const boolValue = (value: boolean): Value => ({ type: valueKind.bool, b: value })
+
+/** An account (G…) or a contract (C…); throws on any other text. */
+export const addressValue = (address: string): Value => ({
+  type: valueKind.address,
+  address: contractAddressOf(address)
 })
 
 export const bytesValue = (bytes: Uint8Array): Value => ({ type: valueKind.bytes, bytes }) as unknown as Value

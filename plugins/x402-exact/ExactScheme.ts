@@ -11,6 +11,7 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
+import { unsignedEnvelope } from "../../kernel/payment/Unsigned.ts"
 import {
   type Authorization,
   type NonceReader,
@@ -25,10 +26,11 @@ import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
 import { authorizationKeyOf, haveOneNonce, readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
 import { authOf, callOf, callOfOperation, decodeOperation, encodeOperation } from "../../kernel/stellar/ContractCall.ts"
 import { networkIdOf, type Operation, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
-import { checkExpiry, firstFailure, type Subject } from "./checks.ts"
+import { checkExpiry, checks, firstFailure, type Subject, unsignedChecks } from "./checks.ts"
 import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
 import { movedAsPromised, checkSimulation } from "./simulationChecks.ts"
+import { unsignedTransfer } from "./unsignedTransfer.ts"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
 
 const scheme = "exact"
@@ -95,7 +97,7 @@ const makeOfflineChecks = Effect.gen(function* () {
   const signer = yield* Signer
   const crypto = yield* Crypto
   const networkId = networkIdOf(crypto, network.passphrase)
-  return Effect.fnUntraced(function* (terms: Payment["requirements"], payload: ExactPayload) {
+  return Effect.fnUntraced(function* (terms: Payment["requirements"], payload: ExactPayload, among = checks) {
     const call = callOf(payload.tx)
     const subject: Subject = {
       terms,
@@ -109,10 +111,10 @@ const makeOfflineChecks = Effect.gen(function* () {
       expiryToleranceLedgers: limits.expiryToleranceLedgers,
       crypto
     }
-    let error = firstFailure(subject)
+    let error = firstFailure(subject, among)
     // The buyer may know newer ledgers than our last poll: "too far" is decided on a fresh one only.
     if (error?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
-      error = firstFailure({ ...subject, time: yield* clock.fresh })
+      error = firstFailure({ ...subject, time: yield* clock.fresh }, among)
     return { subject, error }
   })
 })
@@ -166,6 +168,19 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
   }, withSpanIfSampled("x402-exact.verify"))
 })
 
+/** What a payer signs, held to the checks of `verify` that need no signature. */
+const makeUnsigned = Effect.gen(function* () {
+  const checkOffline = yield* makeOfflineChecks
+  const unsigned: NonNullable<Scheme["unsigned"]> = Effect.fnUntraced(function* ({ requirements }, order) {
+    const laidOut = unsignedTransfer(requirements, order)
+    const transaction = unsignedEnvelope(laidOut.invoked, [laidOut.entry])
+    const payload = Result.getOrThrow(decodePayload({ transaction }))
+    const { error } = yield* checkOffline(requirements, payload, unsignedChecks)
+    return error === undefined ? laidOut : refusal(error[0], error[1], Option.some(order.payer))
+  })
+  return unsigned
+})
+
 const makeScheme = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const reading = makeReading()
@@ -175,6 +190,7 @@ const makeScheme = Effect.gen(function* () {
     supportedExtra: () => Option.some({}),
     authorization: (payment) => Option.flatMap(Result.getSuccess(reading.payloadOf(payment)), reading.authorizationOf),
     verify: yield* makeVerify(reading),
+    unsigned: yield* makeUnsigned,
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { authorizationExpiresLedger, payer, state } = verified
       const error = checkExpiry(authorizationExpiresLedger, (yield* clock.now).sequence)

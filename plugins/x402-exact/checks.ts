@@ -278,9 +278,14 @@ export const checks: ReadonlyArray<Check> = [
   }
 ]
 
-/** The first failure, by the first check that finds one. */
-export const firstFailure = (subject: Subject): CheckError => {
-  for (const check of checks) {
+const ofSignatures = new Set(["signed", "signatures by listed keys verify"])
+
+/** Those that hold before anything is signed. */
+export const unsignedChecks: ReadonlyArray<Check> = checks.filter(({ name }) => !ofSignatures.has(name))
+
+/** The first failure, by the first check that finds one; `among` is all of them, in order. */
+export const firstFailure = (subject: Subject, among: ReadonlyArray<Check> = checks): CheckError => {
+  for (const check of among) {
     const error = check.find(subject)
     if (error !== undefined) return error
   }

@@ -10,16 +10,18 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import { type Scheme, Schemes } from "../../kernel/payment/Scheme.ts"
+import { unsignedEnvelope, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
 import { authorizationOf, useIn } from "./authorizations.ts"
-import { checkExpiry } from "./checks.ts"
+import { askedFor, checkExpiry, firstFailure, unsignedChecks } from "./checks.ts"
 import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
-import { verifyPayment, scheme, type State } from "./verifyPayment.ts"
+import { subjectOf, verifyPayment, scheme, type State } from "./verifyPayment.ts"
 import { refusals } from "./refusals.ts"
 import { drafts, type Offered, positionIn, profileIn, tollkeeper } from "./profiles.ts"
+import { unsignedSettlement } from "./unsignedSettlement.ts"
 import { decodePayload, type ProfileOf } from "./UptoWire.ts"
 
 /** Decodes a payment's transaction once: it is needed before and after verify. */
@@ -32,6 +34,20 @@ const makePayloadOf = (profileOf: ProfileOf) => {
 const announced = ({ contract, profile }: Offered, sponsor: string) => ({
   uptoContract: contract,
   ...(positionIn(profile, "facilitator") < 0 ? {} : { facilitatorAddress: sponsor })
+})
+
+/** What a payer signs, held to the checks of `verify` that need no signature. */
+const unsigned = Effect.fnUntraced(function* (offered: ReadonlyArray<Offered>, payment: Payment, order: UnsignedOrder) {
+  const terms = payment.requirements
+  const asked = askedFor({ offered, terms })
+  const refuse = (reason: string, message: string) => refusal(reason, message, Option.some(order.payer))
+  if (asked === undefined)
+    return refuse("invalid_upto_ledger_payload_wrong_contract", "the profile asked for is not offered here")
+  const laidOut = unsignedSettlement(asked, terms, order, (yield* Signer).sponsor)
+  const transaction = unsignedEnvelope(laidOut.invoked, [laidOut.entry])
+  const payload = Result.getOrThrow(decodePayload({ transaction }, profileIn(offered)))
+  const error = firstFailure(yield* subjectOf(offered, payment, payload, "verify"), unsignedChecks)
+  return error === undefined ? laidOut : refuse(error[0], error[1])
 })
 
 /** The scheme over the settlement contracts of a network, ours first. */
@@ -61,6 +77,7 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
         Effect.withSpan("x402-upto.verify"),
         Effect.provideContext(services)
       ),
+    unsigned: (payment, order) => Effect.provideContext(unsigned(offered, payment, order), services),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { authorizationExpiresLedger, payer } = verified
       const state = verified.state as State

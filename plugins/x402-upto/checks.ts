@@ -362,12 +362,17 @@ export const checks: ReadonlyArray<Check> = [
   }
 ]
 
-/** The first failure, by the first check that finds one. */
-export const firstFailure = (subject: Subject): CheckError => {
+const ofSignatures = new Set(["signed", "signatures by listed keys verify"])
+
+/** Those that hold before anything is signed. */
+export const unsignedChecks: ReadonlyArray<Check> = checks.filter(({ name }) => !ofSignatures.has(name))
+
+/** The first failure, by the first check that finds one; `among` is all of them, in order. */
+export const firstFailure = (subject: Subject, among: ReadonlyArray<Check> = checks): CheckError => {
   const { call } = subject.payload
   if (call === undefined)
     return ["invalid_upto_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"]
-  for (const check of checks) {
+  for (const check of among) {
     const error = check.find(subject, call, call.args)
     if (error !== undefined) return error
   }

@@ -45,7 +45,7 @@ const mayBeOurs = (error: CheckError): boolean =>
   error?.[0] === "invalid_upto_ledger_expiration_too_far" ||
   error?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
 
-const subjectOf = Effect.fnUntraced(function* (
+export const subjectOf = Effect.fnUntraced(function* (
   offered: ReadonlyArray<Offered>,
   payment: Payment,
   payload: UptoPayload,

@@ -2,9 +2,10 @@
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { address, count } from "./format.ts"
-import { Moment, Name, Panel, SaveCsv, Shown, Table, written } from "./parts.ts"
+import { Moment, Name, Panel, SaveCsv, Shown, written } from "./parts.ts"
 import { Reason } from "./reasons.ts"
 import type { Refusal, Refusals } from "./reports.ts"
+import { Table } from "./Table.ts"
 
 const Samples = ({ of }: { readonly of: Refusal }): VNode<any> =>
   h(

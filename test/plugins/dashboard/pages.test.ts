@@ -18,8 +18,7 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-const pages = ["/", "/dashboard", "/seller", "/receipts"]
-const pages = ["/", "/dashboard", "/seller", "/resource", "/payee"]
+const pages = ["/", "/dashboard", "/seller", "/receipts", "/resource", "/payee"]
 
 /** Every file that a page names, and what those modules import. */
 const filesOf = async (page: string): Promise<ReadonlyMap<string, Response>> => {

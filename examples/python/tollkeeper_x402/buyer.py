@@ -1,0 +1,171 @@
+"""A buyer: `Buyer(...).pay(url)` reads the 402, compares, signs, sends, and follows a pending payment.
+
+It asks the facilitator's `/prepare` what to sign, builds the same bytes from the seller's terms and its own settings,
+and signs only when they are equal. It trusts no part of the answer but the newest ledger's number, and not even that
+where `rpc_url` names a ledger RPC.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from .layout import SEED, Choices, SignatureRefused, Terms, account_signature, account_text, layout, strkey
+
+TESTNET = "Test SDF Network ; September 2015"
+SECONDS_PER_LEDGER = 5
+LEDGERS_APART = 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Paid:
+    """The page, and the receipt of its settlement; `payment` is what was sent, to be sent again after a lost answer."""
+
+    status: int
+    body: bytes
+    receipt: Mapping[str, Any] | None
+    payment: str | None
+
+
+def ask(url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 60) -> Answer:
+    data = None if body is None else json.dumps(body).encode()
+    sent = {**({} if data is None else {"content-type": "application/json"}), **(headers or {})}
+    request = urllib.request.Request(url, data=data, headers=sent)
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            return Answer(response.status, _lower(response.headers), response.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return Answer(error.code, _lower(error.headers), error.read())
+
+
+def _lower(headers: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def encode(value: Any) -> str:
+    return base64.b64encode(json.dumps(value).encode()).decode()
+
+
+def decode(header: str) -> Any:
+    return json.loads(base64.b64decode(header))
+
+
+@dataclass
+class Buyer:
+    secret: str
+    """Seed of the account that pays, S…"""
+    max_amount: int
+    """The most for one request, atomic units."""
+    facilitator: str = "http://127.0.0.1:4022"
+    network: str = "stellar:testnet"
+    passphrase: str = TESTNET
+    assets: tuple[str, ...] | None = None
+    """Assets to pay in; None: any."""
+    upto_contracts: tuple[str, ...] = ()
+    """Settlement contracts that this buyer knows; `upto` is refused for any other."""
+    rpc_url: str | None = None
+    """A ledger RPC, asked for its newest ledger alone."""
+    api_key: str | None = None
+
+    def __post_init__(self) -> None:
+        version, seed = strkey(self.secret)
+        if version != SEED:
+            raise ValueError("the secret is no seed (S…)")
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
+        self._public = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        self.account = account_text(self._public)
+
+    def check_terms(self, terms: Terms) -> None:
+        if terms["network"] != self.network:
+            raise SignatureRefused("the terms are for another network")
+        if not re.fullmatch("[1-9][0-9]{0,38}", terms["amount"]) or int(terms["amount"]) > self.max_amount:
+            raise SignatureRefused("the price is above the limit")
+        if self.assets is not None and terms["asset"] not in self.assets:
+            raise SignatureRefused("the asset is not one that this buyer pays in")
+        if terms["scheme"] == "upto" and terms.get("extra", {}).get("uptoContract") not in self.upto_contracts:
+            raise SignatureRefused("the settlement contract is not one that this buyer knows")
+
+    def _choices(self, terms: Terms, given: Mapping[str, Any]) -> Choices:
+        newest, apart = given["expires"]["latestLedger"], 0
+        if self.rpc_url is not None:
+            asked = ask(self.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "getLatestLedger"})
+            newest, apart = asked.json()["result"]["sequence"], LEDGERS_APART
+        chosen = given.get("chosen", {})
+        choices = Choices(
+            nonce=int(given["nonce"]),
+            expires=int(given["expires"]["ledger"]),
+            valid_after=int(chosen.get("validAfter", newest)),
+            settlement_id=bytes.fromhex(chosen.get("settlementId", "")),
+        )
+        if choices.expires > newest + math.ceil(terms["maxTimeoutSeconds"] / SECONDS_PER_LEDGER) + apart:
+            raise SignatureRefused("the signature would live longer than the terms say")
+        if choices.valid_after > newest + LEDGERS_APART:
+            raise SignatureRefused("the signature would begin later")
+        if terms["scheme"] == "upto" and len(choices.settlement_id) != 32:
+            raise SignatureRefused("the facilitator gives no settlement id")
+        return choices
+
+    def sign(self, terms: Terms) -> dict[str, str]:
+        """The signed payload of one payment. Raises `SignatureRefused` before anything is signed."""
+        self.check_terms(terms)
+        headers = {} if self.api_key is None else {"authorization": f"Bearer {self.api_key}"}
+        body = {"x402Version": 2, "paymentRequirements": terms, "payer": self.account}
+        answer = ask(f"{self.facilitator}/prepare", body, headers)
+        if answer.status != 200:
+            raise RuntimeError(f"/prepare answers {answer.status}: {answer.body.decode()}")
+        given = answer.json()
+        try:
+            built = layout(terms, self.account, self._choices(terms, given), self.passphrase)
+            same = given["toSign"]["hash"] == built.hash.hex() and given["transaction"] == built.envelope()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise SignatureRefused("the facilitator's answer is incomplete") from error
+        if not same:
+            raise SignatureRefused("the facilitator asks for another signature than the terms do")
+        return {"transaction": built.envelope(account_signature(self._public, self._key.sign(built.hash)))}
+
+    def pay(self, url: str, attempts: int = 20) -> Paid:
+        """Gets `url` and pays on a 402. A pending payment is sent again, never signed again."""
+        unpaid = ask(url)
+        if unpaid.status != 402:
+            return Paid(unpaid.status, unpaid.body, None, None)
+        header = unpaid.headers.get("payment-required")
+        required = unpaid.json() if header is None else decode(header)
+        accepted = next((one for one in required["accepts"] if one["network"] == self.network), None)
+        if accepted is None:
+            raise SignatureRefused(f"{url} takes nothing on {self.network}")
+        payment = {"x402Version": 2, "payload": self.sign(accepted), "accepted": accepted}
+        payment |= {name: required[name] for name in ("resource", "extensions") if name in required}
+        return self.send(url, encode(payment), attempts)
+
+    def send(self, url: str, payment: str, attempts: int = 20) -> Paid:
+        """Sends a signed payment, also one whose answer was lost."""
+        while True:
+            attempts -= 1
+            answer = ask(url, headers={"payment-signature": payment})
+            header = answer.headers.get("payment-response")
+            receipt = None if header is None else decode(header)
+            reason = "" if receipt is None else receipt.get("errorReason") or ""
+            if attempts <= 0 or not re.search("settlement_pending|status_unknown", reason):
+                return Paid(answer.status, answer.body, receipt, payment)
+            time.sleep(1)

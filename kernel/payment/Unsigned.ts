@@ -1,0 +1,44 @@
+// What a payer is asked to sign for one payment, nothing signed yet. A scheme lays it out from the seller's terms alone
+// (`Scheme.unsigned`); the layout is fixed, so a client builds the same bytes from its own terms and compares. Pure.
+import { accountOf } from "../stellar/Address.ts"
+import { type AuthEntry, addressEntry, type Invocation } from "../stellar/AuthEntry.ts"
+import { callOperation, encodeOperation, type Invoked } from "../stellar/ContractCall.ts"
+import { simulationEnvelope } from "../stellar/Envelope.ts"
+import { voidValue } from "../stellar/Value.ts"
+
+/** What the terms leave open, chosen by this facilitator for one payment. */
+export interface UnsignedOrder {
+  /** Who will sign: an account (G…) or a contract (C…). */
+  readonly payer: string
+  readonly nonce: bigint
+  /** Last ledger of the signature. */
+  readonly expiresLedger: number
+  /** The newest ledger, and Unix seconds of its close. */
+  readonly latestLedger: number
+  readonly closedAtSeconds: number
+  /** 32 random bytes, for a scheme that needs an id. */
+  readonly salt: Uint8Array
+}
+
+export interface Unsigned {
+  /** The contract call of the envelope. */
+  readonly invoked: Invoked
+  /** The payer's authorization, with no signature in it. */
+  readonly entry: AuthEntry
+  /** What a client needs beside its terms and the entry's nonce and expiry to build the same bytes, by name. */
+  readonly chosen: Readonly<Record<string, string | number | boolean>>
+}
+
+/** Placeholder of a source account: the facilitator replaces it with a leased channel. */
+const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+
+/** The payer's authorization of an invocation, unsigned, with plain address credentials. */
+export const unsignedEntry = ({ expiresLedger, nonce, payer }: UnsignedOrder, invocation: Invocation): AuthEntry =>
+  addressEntry({ address: payer, nonce, signatureExpirationLedger: expiresLedger, signature: voidValue }, invocation)
+
+/**
+ * Base64 of the envelope around a call: the all-zero source, fee 100, sequence 1, no condition, no memo, no resource
+ * data, no signature. Without entries a simulation records what it needs.
+ */
+export const unsignedEnvelope = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>): string =>
+  simulationEnvelope(accountOf(nullAccount), encodeOperation(callOperation(invoked, auth)))

@@ -1,0 +1,79 @@
+// The body and the answer of `POST /prepare`, as Schemas, and the route for /openapi.json.
+import { Schema } from "effect"
+import type { Described } from "../../kernel/http/OpenApi.ts"
+import { anything, ErrorBody, text, time, units, whole } from "../../kernel/http/wireSchema.ts"
+
+export const PrepareRequest = Schema.Struct({
+  x402Version: Schema.Literal(2),
+  paymentRequirements: anything("One option of a seller's `accepts`."),
+  payer: text("Account (G…) or contract (C…) that will sign.")
+}).annotate({ identifier: "PrepareRequest" })
+
+export const PrepareAnswer = Schema.Struct({
+  x402Version: Schema.Literal(2),
+  scheme: text("As in the terms."),
+  network: text("As the request spelled it."),
+  networkPassphrase: text("Its sha256 begins what is signed."),
+  payer: text("As in the request."),
+  transaction: text("Base64 XDR of the envelope, the authorization in it unsigned."),
+  authorizationEntry: text("Base64 XDR of the payer's authorization, unsigned."),
+  nonce: text("Nonce of the authorization, a signed 64-bit integer as decimal text."),
+  chosen: anything("What the scheme chose beside nonce and expiry, by name."),
+  toSign: Schema.Struct({
+    preimage: text("Base64 of the bytes that are hashed."),
+    hash: text("sha256 of them, hex: the 32 bytes that an ed25519 key signs."),
+    checkAuth: Schema.optionalKey(
+      Schema.Struct({
+        contract: text("The wallet."),
+        signaturePayload: text("First argument of its `__check_auth`, hex."),
+        contexts: Schema.Array(
+          Schema.Struct({
+            contract: text("Contract that is called."),
+            functionName: text("Its function."),
+            args: Schema.Array(text("Base64 XDR of a value."))
+          })
+        ).annotate({ description: "Third argument, in order: the calls that are authorized." })
+      })
+    ).annotate({ description: "For a payer that is a contract." })
+  }),
+  expires: Schema.Struct({
+    ledger: whole("Last ledger of the signature."),
+    latestLedger: whole("The newest ledger known here."),
+    at: time("When that ledger closes, estimated.")
+  }),
+  fees: Schema.Struct({
+    sponsored: Schema.Literal(true),
+    sponsor: text("The account that pays them."),
+    resourceStroops: units("Resource fee by a recording simulation, stroops: an upper estimate, the ceiling aside."),
+    inclusionStroops: units("What the network asks for inclusion now, stroops."),
+    ceilingStroops: units("Most that this payment may cost the sponsor, stroops.")
+  })
+}).annotate({ identifier: "PrepareAnswer" })
+
+const error = (description: string) => ({ description, body: ErrorBody })
+
+export const described = (isPublic: boolean): Described => ({
+  tags: { prepare: "What a payer has to sign, for clients that bring no SDK." },
+  routes: [
+    {
+      method: "post",
+      path: "/prepare",
+      id: "prepare",
+      summary:
+        "Lays out what a payer has to sign for a seller's terms. Build the same bytes and compare before signing.",
+      tag: "prepare",
+      callers: isPublic ? "public" : "keyed",
+      body: PrepareRequest,
+      answers: {
+        200: { description: "Envelope, authorization, bytes to sign, expiry and fees.", body: PrepareAnswer },
+        400: error("The body is not terms and a payer."),
+        401: error("A bearer key is required."),
+        413: error("The body is too large."),
+        415: error("The body is compressed."),
+        422: error("Such a payment would be refused; the error is the reason of /verify."),
+        429: error("Too many requests; see Retry-After."),
+        503: error("The ledger does not answer.")
+      }
+    }
+  ]
+})

@@ -1,0 +1,27 @@
+// `POST /prepare`: what a payer has to sign, for clients that bring no SDK and no ledger RPC.
+import { settingsContract } from "../../kernel/config/Settings.ts"
+import { configContract, httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
+import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
+import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
+import { define, loaded } from "../../kernel/plugin/Plugin.ts"
+import { signerContract } from "../../kernel/signer/Signer.ts"
+import { declared } from "./Config.ts"
+
+export const plugin = define({
+  id: "prepare",
+  summary: "What a payer has to sign for a seller's terms, laid out byte for byte.",
+  boot: "optional",
+  needs: [
+    settingsContract,
+    configContract,
+    networkContract,
+    httpContract,
+    rpcContract,
+    ledgerContract,
+    signerContract,
+    paymentContract
+  ],
+  migrations: "none",
+  settings: declared,
+  layer: loaded(() => import("./PrepareRoutes.ts"))
+})

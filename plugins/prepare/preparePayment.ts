@@ -1,0 +1,132 @@
+// What one payer signs for one seller's terms: the scheme lays it out and checks it, one recording simulation shows
+// that it would succeed and what it costs. Nothing is stored and no SQL is run; nothing here is trusted by a careful
+// client, which builds the same bytes from its own terms.
+import { Effect, Option } from "effect"
+import { Base64, Hex } from "effect/encoding"
+import { Network } from "../../kernel/config/Network.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc, type SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
+import type { Payment } from "../../kernel/payment/Payment.ts"
+import { explainRefused, explainRestore } from "../../kernel/payment/readSimulation.ts"
+import { isRefusal, type Refusal, refusal } from "../../kernel/payment/Refusal.ts"
+import { type Scheme, Schemes } from "../../kernel/payment/Scheme.ts"
+import { type Unsigned, unsignedEnvelope, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Signer } from "../../kernel/signer/Signer.ts"
+import { accountKeyOf, addressText } from "../../kernel/stellar/Address.ts"
+import { authorizedCall, encodeEntry, type Invocation, signedPreimage } from "../../kernel/stellar/AuthEntry.ts"
+import { networkIdOf } from "../../kernel/stellar/Envelope.ts"
+import { encodeValue, symbolText } from "../../kernel/stellar/Value.ts"
+import type { PrepareAnswer } from "./PrepareWire.ts"
+
+/** Seconds that a client assumes for a ledger: what it bounds an authorization's life by. */
+const secondsPerLedger = 5
+
+/** The calls that an authorization covers, in the order in which a wallet is given them: each before those below it. */
+const contextsOf = (invocation: Invocation): ReadonlyArray<PreparedContext> => {
+  const call = authorizedCall(invocation)
+  const own =
+    call === undefined
+      ? []
+      : [
+          {
+            contract: addressText(call.contractAddress) ?? "",
+            functionName: symbolText(call.functionName),
+            args: call.args.map((value) => Base64.encode(encodeValue(value)))
+          }
+        ]
+  return [...own, ...invocation.subInvocations.flatMap(contextsOf)]
+}
+
+type Answer = typeof PrepareAnswer.Type
+type PreparedContext = NonNullable<Answer["toSign"]["checkAuth"]>["contexts"][number]
+
+/** Why a simulated payment would not be accepted, in a sentence; undefined when it would. */
+const simulationIssue = (simulated: SimulationAnswer): string | undefined => {
+  switch (simulated._tag) {
+    case "Refused":
+      return explainRefused(simulated)
+    case "RestoreRequired":
+      return explainRestore(simulated)
+    case "Simulated":
+      return undefined
+  }
+}
+
+const makeOrder = Effect.fnUntraced(function* (payer: string, maxTimeoutSeconds: number) {
+  const crypto = yield* Crypto
+  const time = yield* (yield* LedgerClock).now
+  const random = crypto.randomBytes(8)
+  const order: UnsignedOrder = {
+    payer,
+    nonce: new DataView(random.buffer, random.byteOffset, 8).getBigInt64(0),
+    expiresLedger: time.sequence + Math.ceil(maxTimeoutSeconds / secondsPerLedger),
+    latestLedger: time.sequence,
+    closedAtSeconds: time.closedAtSeconds,
+    salt: crypto.randomBytes(32)
+  }
+  const ledgers = order.expiresLedger - time.sequence
+  const at = new Date((time.closedAtSeconds + ledgers * time.secondsPerLedger) * 1_000).toISOString()
+  return { order, at }
+})
+
+const bytesToSign = (unsigned: Unsigned, payer: string, crypto: Crypto["Service"], passphrase: string) => {
+  const preimage = signedPreimage(networkIdOf(crypto, passphrase), unsigned.entry)
+  if (preimage === undefined) throw new Error("an unsigned entry has no address credentials")
+  const hash = Hex.encode(crypto.sha256(preimage))
+  const checkAuth = {
+    contract: payer,
+    signaturePayload: hash,
+    contexts: contextsOf(unsigned.entry.rootInvocation)
+  }
+  return {
+    preimage: Base64.encode(preimage),
+    hash,
+    ...(accountKeyOf(payer) === undefined ? { checkAuth } : {})
+  }
+}
+
+/** Lays out a payment by terms that passed the checks of the envelope; a refusal has the reason of verify. */
+export const preparePayment = Effect.fn("prepare.preparePayment")(function* (
+  payment: Payment,
+  payer: string,
+  network: string
+) {
+  const { requirements } = payment
+  const found = Option.flatMap((yield* Schemes).find(requirements.scheme), ({ unsigned }: Scheme) =>
+    Option.fromUndefinedOr(unsigned)
+  )
+  if (Option.isNone(found)) return refusal("unsupported_scheme", "payments of this scheme are not laid out here")
+  const { at, order } = yield* makeOrder(payer, requirements.maxTimeoutSeconds)
+  const unsigned = yield* found.value(payment, order)
+  if (isRefusal(unsigned)) return unsigned
+  const settings = yield* Network
+  const simulated = yield* (yield* LedgerRpc).simulate(unsignedEnvelope(unsigned.invoked, []))
+  const issue = simulationIssue(simulated)
+  if (issue !== undefined || simulated._tag !== "Simulated") return wouldFail(issue ?? "", payer)
+  const { asked } = yield* (yield* LedgerClock).fees
+  const answer: Answer = {
+    x402Version: 2,
+    scheme: requirements.scheme,
+    network,
+    networkPassphrase: settings.passphrase,
+    payer,
+    transaction: unsignedEnvelope(unsigned.invoked, [unsigned.entry]),
+    authorizationEntry: Base64.encode(encodeEntry(unsigned.entry)),
+    nonce: order.nonce.toString(),
+    chosen: unsigned.chosen,
+    toSign: bytesToSign(unsigned, payer, yield* Crypto, settings.passphrase),
+    expires: { ledger: order.expiresLedger, latestLedger: order.latestLedger, at },
+    fees: {
+      sponsored: true,
+      sponsor: (yield* Signer).sponsor,
+      resourceStroops: simulated.resourceFeeStroops.toString(),
+      inclusionStroops: asked.toString(),
+      ceilingStroops: settings.feeCeilings(requirements.scheme).totalStroopsMax.toString()
+    }
+  }
+  return answer
+})
+
+const wouldFail = (message: string, payer: string): Refusal =>
+  refusal("payment_would_fail", message, Option.some(payer))

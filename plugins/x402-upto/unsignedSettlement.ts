@@ -1,0 +1,84 @@
+// What the payer of an `upto` payment signs, in every profile: the settlement contract's call by the arguments that the
+// profile has signed, and below it the allowance and, where the profile has one, its end. Pure.
+import { Option } from "effect"
+import { Hex } from "effect/encoding"
+import type { Terms } from "../../kernel/payment/Payment.ts"
+import { type Unsigned, unsignedEntry, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"
+import { contractAddressOf } from "../../kernel/stellar/Address.ts"
+import { type Invocation, invocationOf } from "../../kernel/stellar/AuthEntry.ts"
+import type { Invoked } from "../../kernel/stellar/ContractCall.ts"
+import {
+  addressValue,
+  boolValue,
+  bytesValue,
+  i128Value,
+  u32Value,
+  u64Value,
+  type Value
+} from "../../kernel/stellar/Value.ts"
+import { type ArgumentName, type Offered, positionIn, type Profile } from "./profiles.ts"
+
+const callOf = (contract: string, functionName: string, args: ReadonlyArray<Value>): Invoked =>
+  ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as Invoked
+
+const has = (profile: Profile, name: ArgumentName): boolean => positionIn(profile, name) >= 0
+
+/** The names and values that a client cannot know from its terms. */
+const chosenFor = (profile: Profile, order: UnsignedOrder, endsAt: bigint): Unsigned["chosen"] => ({
+  profile: profile.name,
+  settlementId: Hex.encode(order.salt),
+  ...(has(profile, "validAfter") ? { validAfter: order.latestLedger } : {}),
+  ...(has(profile, "beginsAt") ? { beginsAt: 0, endsAt: Number(endsAt) } : {}),
+  ...(has(profile, "autoRevoke") ? { autoRevoke: true } : {})
+})
+
+/** `sponsor`: the facilitator's address in the call, where the profile names one. The terms' addresses are valid. */
+export const unsignedSettlement = (
+  { contract, profile }: Offered,
+  terms: Terms,
+  order: UnsignedOrder,
+  sponsor: string
+): Unsigned => {
+  const { expiresLedger, latestLedger, payer, salt } = order
+  const max = Option.getOrElse(terms.amount, () => 0n)
+  const endsAt = BigInt(order.closedAtSeconds) + BigInt(terms.maxTimeoutSeconds)
+  const values: Readonly<Record<ArgumentName, Value>> = {
+    payer: addressValue(payer),
+    payTo: addressValue(terms.payTo),
+    token: addressValue(terms.asset),
+    max: i128Value(max),
+    validAfter: u32Value(latestLedger),
+    deadline: u32Value(expiresLedger),
+    beginsAt: u64Value(0n),
+    endsAt: u64Value(endsAt),
+    facilitator: addressValue(sponsor),
+    settlementId: bytesValue(salt),
+    autoRevoke: boolValue(true),
+    actual: i128Value(max)
+  }
+  const approve = (amount: bigint, lastLedger: number): Invocation =>
+    invocationOf(
+      callOf(terms.asset, "approve", [values.payer, addressValue(contract), i128Value(amount), u32Value(lastLedger)])
+    )
+  const endLedger = profile.revokedUntil === "zero" ? 0 : expiresLedger
+  const below = [approve(max, expiresLedger), ...(profile.revokes === "never" ? [] : [approve(0n, endLedger)])]
+  const signed = callOf(
+    contract,
+    profile.functionName,
+    profile.signed.map((name) => values[name])
+  )
+  const invocation = { ...invocationOf(signed), subInvocations: below } as unknown as Invocation
+  return {
+    invoked: callOf(
+      contract,
+      profile.functionName,
+      profile.arguments.map((name) => values[name])
+    ),
+    entry: unsignedEntry(order, invocation),
+    chosen: {
+      contract,
+      ...chosenFor(profile, order, endsAt),
+      ...(has(profile, "facilitator") ? { facilitator: sponsor } : {})
+    }
+  }
+}

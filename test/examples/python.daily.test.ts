@@ -1,0 +1,172 @@
+// The Python package beside Node: its buyer pays sellers of both, Node's buyer pays its seller; a lying facilitator is
+// refused in every case; a lost answer is answered again. By Debian's python3 with its `cryptography`; without them it
+// says so and is left out.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { execFile, spawn, spawnSync } from "node:child_process"
+import { createServer } from "node:http"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { pay } from "../../examples/prepared.mjs"
+import { startSeller } from "../../examples/seller-http.ts"
+import { root } from "../../runtime/bootstrap.mjs"
+import { testnetUsdc } from "../support/buyer.ts"
+import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+
+const python =
+  ["/usr/bin/python3", "python3"].find(
+    (one) => spawnSync(one, ["-c", "import cryptography, sys; assert sys.version_info >= (3, 10)"]).status === 0
+  ) ?? ""
+const hasPython = python !== ""
+if (!hasPython) console.log("left out: there is no python3 with the package cryptography here")
+
+const folder = join(root, "examples", "python")
+
+const buyByPython = (facilitator: string, secret: string, words: ReadonlyArray<string>, env = {}) =>
+  Effect.promise(() =>
+    promisify(execFile)(python, [join(folder, "buy.py"), ...words], {
+      env: { ...process.env, BUYER_SECRET: secret, FACILITATOR_URL: facilitator, ...env }
+    }).then(
+      ({ stdout }) => JSON.parse(stdout) as any,
+      ({ stderr, stdout }) => JSON.parse(stdout === "" ? JSON.stringify({ stderr }) : stdout) as any
+    )
+  )
+
+/** The WSGI seller as a process of its own; ends with the Scope. */
+const sellByPython = (facilitator: string, payTo: string, env = {}) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const child = spawn(python, [join(folder, "sell.py")], {
+        env: { ...process.env, PAY_TO: payTo, FACILITATOR_URL: facilitator, MAX_TIMEOUT: "300", ...env },
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      const line: string = await new Promise((resolve, reject) => {
+        child.stdout.once("data", (data) => resolve(String(data)))
+        child.once("exit", (code) => reject(new Error(`the seller ended with ${code}`)))
+      })
+      return { child, url: /http:\/\/[\d.:]+/.exec(line)![0] }
+    }),
+    ({ child }) => Effect.sync(() => child.kill())
+  )
+
+const start = startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
+
+const contractOf = (facilitator: Facilitator) =>
+  Effect.map(
+    facilitator.ask("/supported"),
+    ({ json }) => json.kinds.find((one: any) => one.scheme === "upto").extra.uptoContract as string
+  )
+
+it.live.runIf(hasPython)(
+  "Python pays Node, Node pays Python, Python pays Python, to the atom, and a lost answer is given again",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const buyer = yield* facilitator.account()
+      const payTo = (yield* facilitator.account(0n)).publicKey()
+      const before = yield* facilitator.balance(buyer.publicKey())
+      const uptoContract = yield* contractOf(facilitator)
+      const node = yield* Effect.acquireRelease(
+        Effect.promise(() =>
+          startSeller({
+            facilitator: facilitator.url,
+            payTo,
+            asset: testnetUsdc,
+            amount: "10000",
+            network: "stellar:testnet",
+            maxTimeoutSeconds: 300
+          })
+        ),
+        (seller) => Effect.promise(() => seller.close())
+      )
+      const env = { UPTO_CONTRACT: uptoContract, LEDGER_RPC_URL: facilitator.ledgerUrl }
+      const buy = (words: ReadonlyArray<string>) => buyByPython(facilitator.url, buyer.secret(), words, env)
+
+      const first = yield* buy([`${node.url}/weather?city=Oslo`])
+      expect(first, JSON.stringify(first)).toMatchObject({
+        status: 200,
+        page: { city: "Oslo" },
+        receipt: { success: true }
+      })
+
+      const sold = yield* sellByPython(facilitator.url, payTo)
+      const second = yield* buy([`${sold.url}/weather?city=Oslo`])
+      expect(second).toMatchObject({ status: 200, page: { city: "Oslo", made: 1 }, receipt: { success: true } })
+      // The answer was lost: the same payment has the same page and receipt, and the work is not done again.
+      const again = yield* buy([`${sold.url}/weather?city=Oslo`, second.payment])
+      expect(again).toMatchObject({ status: 200, page: second.page, receipt: second.receipt })
+      // It releases nothing else.
+      expect((yield* buy([`${sold.url}/weather?city=Rome`, second.payment])).status).toBe(402)
+
+      const third = yield* buy([`${sold.url}/story?words=4`])
+      expect(third, JSON.stringify(third)).toMatchObject({ status: 200, receipt: { success: true, amount: "4000" } })
+
+      const options = {
+        secret: buyer.secret(),
+        facilitator: facilitator.url,
+        maxAmount: 1_000_000n,
+        rpcUrl: facilitator.ledgerUrl,
+        uptoContracts: [uptoContract]
+      }
+      const fourth = yield* Effect.promise(() => pay(`${sold.url}/weather`, options))
+      expect([fourth.response.status, fourth.receipt?.success]).toEqual([200, true])
+      const fifth = yield* Effect.promise(() => pay(`${sold.url}/story?words=2`, options))
+      expect([fifth.response.status, fifth.receipt?.amount]).toEqual([200, "2000"])
+
+      expect(yield* facilitator.balance(payTo)).toBe(36_000n)
+      expect(before - (yield* facilitator.balance(buyer.publicKey()))).toBe(36_000n)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live.runIf(hasPython)(
+  "the Python buyer refuses every lie of a facilitator before it signs",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const buyer = yield* facilitator.account()
+      const payTo = (yield* facilitator.account(0n)).publicKey()
+      const thief = (yield* facilitator.account(0n)).publicKey()
+      const native = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
+      const sold = yield* sellByPython(facilitator.url, payTo, { MAX_TIMEOUT: "60" })
+      const upto = (yield* Effect.promise(() => fetch(`${sold.url}/story`).then((answer) => answer.json()))) as any
+      const lies: Record<string, (terms: any) => any> = {
+        recipient: (terms) => ({ ...terms, payTo: thief }),
+        amount: (terms) => ({ ...terms, amount: "10001" }),
+        contract: (terms) => ({ ...terms, asset: native }),
+        "nested call": () => upto.accepts[0],
+        "far expiry": (terms) => ({ ...terms, maxTimeoutSeconds: 300 })
+      }
+      let lie = (terms: any) => terms
+      let asked = 0
+      const liar = createServer((request, response) => {
+        let text = ""
+        request.on("data", (chunk) => (text += chunk))
+        request.on("end", async () => {
+          asked += 1
+          const body = JSON.parse(text)
+          const answer = await fetch(`${facilitator.url}/prepare`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ ...body, paymentRequirements: lie(body.paymentRequirements) })
+          })
+          response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text())
+        })
+      })
+      yield* Effect.promise(() => new Promise<void>((resolve) => liar.listen(0, "127.0.0.1", resolve)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => liar.close()))
+      const url = `http://127.0.0.1:${(liar.address() as { port: number }).port}`
+      for (const [name, change] of Object.entries(lies)) {
+        lie = change
+        const paid = yield* buyByPython(url, buyer.secret(), [`${sold.url}/weather`])
+        expect([name, paid.refused !== undefined], JSON.stringify(paid)).toEqual([name, true])
+      }
+      expect(asked).toBe(Object.keys(lies).length)
+      // Above its own limit it does not even ask.
+      const dear = yield* buyByPython(url, buyer.secret(), [`${sold.url}/weather`], { MAX_AMOUNT: "9999" })
+      expect([dear.refused, asked]).toEqual(["the price is above the limit", Object.keys(lies).length])
+      expect(yield* facilitator.balance(payTo)).toBe(0n)
+      expect(yield* facilitator.balance(thief)).toBe(0n)
+    }).pipe(Effect.scoped),
+  240_000
+)

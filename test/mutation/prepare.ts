@@ -1,0 +1,37 @@
+// Removes each guard of what a payer is asked to sign: in the client that compares, and in the route.
+import type { Mutation } from "./Mutation.ts"
+
+const catcher = [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  "test/plugins/prepare/prepare.daily.test.ts"
+]
+const inFile =
+  (file: string) =>
+  (name: string, from: string, to: string): Mutation => ({ name, changes: [{ file, from, to }], catcher })
+const client = inFile("examples/prepared.mjs")
+const routes = inFile("plugins/prepare/PrepareRoutes.ts")
+const layout = inFile("plugins/x402-exact/ExactScheme.ts")
+
+export const mutations: ReadonlyArray<Mutation> = [
+  client(
+    "a client signs whatever it is given",
+    'if (given.toSign?.hash !== hash.toString("hex") || given.transaction !== envelope(value.void))',
+    "if (false)"
+  ),
+  client("a client signs for any life", "|| ledger > newest + longest)", ")"),
+  client(
+    "a client knows no other ledger",
+    "const newest = asked?.result?.sequence ?? latestLedger",
+    "const newest = latestLedger"
+  ),
+  routes("anyone asks without a key", "isPublic\n        ? Option.some", "true\n        ? Option.some"),
+  routes("any rate", "return wait > 0", "return wait < 0"),
+  layout(
+    "what would be refused is laid out",
+    "return error === undefined ? laidOut : refusal(error[0], error[1], Option.some(order.payer))",
+    "return laidOut"
+  )
+]
