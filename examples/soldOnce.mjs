@@ -295,7 +295,9 @@ const asking = (sales, client) => ({
       if (!isSettledBefore(errorReason) || !isHash.test(transaction)) return answer
       const known = await sales.receiptOf(payment)
       if (known !== undefined) return known.transaction === transaction ? known : answer
-      const isPaid = (await sales.isComputed(payment)) && (await wasPaid(client, transaction, requirements))
+      const isPaid =
+        (await sales.isComputed(payment)) &&
+        (await wasPaid((await client.holder?.(payment)) ?? client, transaction, requirements))
       if (!isPaid) return answer
     }
     const receipt = answer.success ? answer : { success: true, payer, transaction, network }
@@ -428,7 +430,7 @@ export const soldOnce = ({ store }) => {
    * One sale: `work` is computed for a payment that is valid, and released once it is paid, as often as it is asked
    * for.
    * @param {{
-   *   client: Client & { url: string, createAuthHeaders?: (route: string) => Promise<any> },
+   *   client: Client & { url?: string, createAuthHeaders?: (route: string) => Promise<any> },
    *   payment: any, requirements: any, request: string, work: () => Promise<Work> | Work
    * }} sale
    * @returns {Promise<

@@ -12,7 +12,7 @@ hex() { od -An -v -tx1 | tr -d ' \n'; }
 unhex() { local bytes; bytes=$(sed 's/../\\x&/g'); printf '%b' "$bytes"; }
 refuse() { echo "refused: $1" >&2; exit 3; }
 # The first value of a member in JSON: text, or a number.
-member() { grep -oE "\"$1\":(\"[^\"]*\"|-?[0-9]+)" | head -n1 | sed -E "s/^\"$1\":\"?//; s/\"$//"; }
+member() { grep -oE "\"$1\": ?(\"[^\"]*\"|-?[0-9]+)" | head -n1 | sed -E "s/^\"$1\": ?\"?//; s/\"$//"; }
 
 # The checksum of a strkey: CRC16-XModem, low byte first.
 checksum() {
@@ -54,8 +54,8 @@ trap 'rm -rf "$work"' EXIT
 curl -sS -D "$work/headers" -o "$work/page" "$url"
 grep -q '^HTTP[^ ]* 402' "$work/headers" || { cat "$work/page"; exit; }
 terms=$(grep -i '^payment-required:' "$work/headers" | sed 's/^[^:]*: *//' | tr -d '\r' | base64 -d)
-accepted=$(printf %s "$terms" | sed -E 's/.*"accepts":\[(\{[^{}]*("extra":\{[^{}]*\})?[^{}]*\}).*/\1/')
-resource=$(printf %s "$terms" | grep -oE '"resource":\{[^{}]*\}' | head -n1)
+accepted=$(printf %s "$terms" | sed -E 's/.*"accepts": ?\[(\{[^{}]*("extra": ?\{[^{}]*\})?[^{}]*\}).*/\1/')
+resource=$(printf %s "$terms" | grep -oE '"resource": ?\{[^{}]*\}' | head -n1)
 for name in scheme network asset amount payTo maxTimeoutSeconds; do
   declare "$name=$(printf %s "$accepted" | member "$name")"
 done
@@ -67,7 +67,7 @@ done
 given=$(curl -sS --fail-with-body "$facilitator/prepare" -H 'content-type: application/json' \
   -d "{\"x402Version\":2,\"payer\":\"$payer\",\"paymentRequirements\":$accepted}") || refuse "$given"
 nonce=$(printf %s "$given" | member nonce)
-expires=$(printf %s "$given" | grep -oE '"expires":\{[^}]*\}')
+expires=$(printf %s "$given" | grep -oE '"expires": ?\{[^}]*\}')
 expiry=$(printf %s "$expires" | member ledger)
 newest=$(printf %s "$expires" | member latestLedger) apart=0
 if [ -n "${LEDGER_RPC_URL:-}" ]; then

@@ -1,7 +1,7 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
 // that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
-// `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `batch`, `mcp`, `agents`, `receipts`, `restart`) for
-// some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which
+// `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `batch`, `mcp`, `agents`, `receipts`, `reach`,
+// `restart`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which
 // lists no token that lies).
 // Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
@@ -18,6 +18,7 @@ import { officialCases } from "./officialCases.ts"
 import { installSet, type SetName } from "./officialSet.ts"
 import { receiptCases } from "./receiptCases.ts"
 import { makeReport } from "./report.ts"
+import { reachCases } from "./reachCases.ts"
 import { resendCases } from "./resendCases.ts"
 import { restartCases } from "./restartCases.ts"
 import { sellerCases } from "./sellerCases.ts"
@@ -49,6 +50,7 @@ const everything = [
   "mcp",
   "agents",
   "receipts",
+  "reach",
   "restart"
 ]
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
@@ -85,7 +87,7 @@ const world = await startWorld({
   ledger: values.ledger,
   ledgerHttps: values["ledger-https"],
   certificate: values.certificate,
-  set: [assetsWithLyingToken, uptoProfiles]
+  set: [assetsWithLyingToken, uptoProfiles, "prepare.per_second=0"]
 })
 say(
   `facilitator ${world.facilitator}${world.readyAfterMs === undefined ? "" : `, ready after ${world.readyAfterMs} ms`}`
@@ -128,6 +130,8 @@ try {
     await report.part("agents: receipts in every shape, sellers of both eras", (part) => sellerCases(world, part))
   }
   if (parts.includes("receipts")) await receiptCases(sets, report.part, say)
+  if (parts.includes("reach"))
+    await report.part("reach: any language, any framework", (part) => reachCases(world, part, say))
   if (parts.includes("restart") && world.crash !== undefined) {
     await report.part("start and restart", (part) => restartCases(world, part))
   }

@@ -20,7 +20,7 @@ from typing import Any, Mapping
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from .layout import SEED, Choices, SignatureRefused, Terms, account_signature, account_text, layout, strkey
+from .layout import ACCOUNT, SEED, Choices, SignatureRefused, Terms, account_signature, layout, strkey, strkey_text
 
 TESTNET = "Test SDF Network ; September 2015"
 SECONDS_PER_LEDGER = 5
@@ -64,7 +64,7 @@ def _lower(headers: Any) -> dict[str, str]:
 
 
 def encode(value: Any) -> str:
-    return base64.b64encode(json.dumps(value).encode()).decode()
+    return base64.b64encode(json.dumps(value, separators=(",", ":")).encode()).decode()
 
 
 def decode(header: str) -> Any:
@@ -94,7 +94,7 @@ class Buyer:
             raise ValueError("the secret is no seed (S…)")
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self._public = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        self.account = account_text(self._public)
+        self.account = strkey_text(ACCOUNT, self._public)
 
     def check_terms(self, terms: Terms) -> None:
         if terms["network"] != self.network:

@@ -41,8 +41,8 @@ def strkey(text: str) -> tuple[int, bytes]:
     return data[0], data[1:33]
 
 
-def account_text(key: bytes) -> str:
-    data = bytes([ACCOUNT]) + key
+def strkey_text(version: int, key: bytes) -> str:
+    data = bytes([version]) + key
     return base64.b32encode(data + _checksum(data)).decode()
 
 

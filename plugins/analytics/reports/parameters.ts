@@ -48,7 +48,6 @@ export const forms = {
   network: { pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/u, expected: "a network such as ledger:testnet" },
   scheme: { pattern: /^[A-Za-z0-9._:-]{1,64}$/u, expected: "a scheme such as exact" },
   status: { pattern: /^(?:success|failed|unknown)$/u, expected: "success, failed or unknown" },
-  reason: { pattern: /^[a-z][a-z0-9_]{1,99}$/u, expected: "a reason such as insufficient_balance" },
   bucket: { pattern: /^(?:hour|day)$/u, expected: "hour or day" },
   id: { pattern: /^[1-9][0-9]{0,17}$/u, expected: "the id of a resource" },
   hash: { pattern: /^[0-9a-fA-F]{64}$/u, expected: "a transaction hash of 64 hex digits" },

@@ -1,0 +1,145 @@
+// The sellers of the matrix: one page for a fixed price at /weather and one by use at /story, by each framework that is
+// installed here. A framework that is not is named with the reason.
+import { spawn, spawnSync } from "node:child_process"
+import { createServer } from "node:http"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { makeSell, priced, toNode } from "../../examples/sellRequest.mjs"
+import { memoryStore } from "../../examples/soldOnce.mjs"
+import { testnetUsdc } from "../support/buyer.ts"
+import { root } from "./world.ts"
+
+export interface ReachSeller {
+  readonly name: string
+  readonly url: string
+  readonly stop: () => Promise<void>
+}
+
+export interface SellerNeeds {
+  readonly facilitator: string
+  readonly payTo: string
+  /** `extra` of the facilitator's upto. */
+  readonly uptoExtra: unknown
+}
+
+const require = createRequire(join(root, "package.json"))
+const story = "Once a traveller came to a river and asked the ferryman what it costs to cross".split(" ")
+export const weatherPrice = 10_000n
+export const wordPrice = 1_000n
+
+/** The two pages as functions of a Request: what every framework below is given. */
+const pagesOf = ({ facilitator, payTo, uptoExtra }: SellerNeeds) => {
+  const shared = { facilitator, payTo, asset: testnetUsdc, maxTimeoutSeconds: 300, store: memoryStore() }
+  const sellWeather = makeSell({ ...shared, amount: String(weatherPrice), description: "Weather of a city" })
+  const sellStory = makeSell({
+    ...shared,
+    scheme: "upto",
+    amount: "15000",
+    extra: uptoExtra,
+    description: "By the word"
+  })
+  let made = 0
+  const weather = (request: Request) =>
+    sellWeather(request, ({ url }) => ({ city: new URL(url).searchParams.get("city") ?? "Riga", made: ++made }))
+  const words = (request: Request) =>
+    sellStory(request, ({ url }) => {
+      const count = Number(new URL(url).searchParams.get("words") ?? 5)
+      return priced({ story: story.slice(0, count).join(" ") }, String(BigInt(count) * wordPrice))
+    })
+  return { weather, words }
+}
+
+type Answer = (request: Request) => Promise<Response> | Response
+
+const listen = async (name: string, handler: (...given: any) => void): Promise<ReachSeller> => {
+  const server = createServer(handler)
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  return {
+    name,
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      })
+  }
+}
+
+const byPath =
+  ({ weather, words }: ReturnType<typeof pagesOf>): Answer =>
+  (request) => {
+    const { pathname } = new URL(request.url)
+    return pathname === "/weather"
+      ? weather(request)
+      : pathname === "/story"
+        ? words(request)
+        : new Response("", { status: 404 })
+  }
+const served = (answer: Answer) => toNode(async (request) => answer(request))
+
+const byExpress = (needs: SellerNeeds) => {
+  const app = require("express")()
+  const { weather, words } = pagesOf(needs)
+  app.get("/weather", toNode(weather))
+  app.get("/story", toNode(words))
+  return listen("Express", app)
+}
+
+const byHono = async (needs: SellerNeeds) => {
+  const { Hono } = await import(require.resolve("hono").replace("/cjs/", "/"))
+  const { weather, words } = pagesOf(needs)
+  const app = new Hono()
+  app.get("/weather", (context: any) => weather(context.req.raw))
+  app.get("/story", (context: any) => words(context.req.raw))
+  return listen(
+    "Hono",
+    served((request) => app.fetch(request))
+  )
+}
+
+/** Route handlers as `app/weather/route.js` exports them, called as the app router calls them; Next is not run. */
+const byRouteHandlers = (needs: SellerNeeds) => {
+  const { weather, words } = pagesOf(needs)
+  const routes: Record<string, { readonly GET: Answer }> = { "/weather": { GET: weather }, "/story": { GET: words } }
+  const route: Answer = (request) =>
+    routes[new URL(request.url).pathname]?.GET(request) ?? new Response("", { status: 404 })
+  return listen("Next handlers", served(route))
+}
+
+const byWorker = (needs: SellerNeeds) => {
+  const worker = { fetch: byPath(pagesOf(needs)) }
+  return listen(
+    "fetch handler",
+    served((request) => worker.fetch(request))
+  )
+}
+
+const python = ["/usr/bin/python3", "python3"].find((one) => spawnSync(one, ["-c", "import cryptography"]).status === 0)
+export const pythonProgram = python
+
+const byPython = async ({ facilitator, payTo }: SellerNeeds): Promise<ReachSeller> => {
+  const child = spawn(python!, [join(root, "examples/python/sell.py")], {
+    env: { ...process.env, PAY_TO: payTo, FACILITATOR_URL: facilitator, MAX_TIMEOUT: "300" },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  const line: string = await new Promise((resolve, reject) => {
+    child.stdout.once("data", (data) => resolve(String(data)))
+    child.once("exit", (code) => reject(new Error(`the Python seller ended with ${code}`)))
+  })
+  return { name: "Python WSGI", url: /http:\/\/[\d.:]+/.exec(line)![0], stop: async () => void child.kill() }
+}
+
+/** All that can run here; `say` names the others. */
+export const startSellers = async (needs: SellerNeeds, say: (line: string) => void) => {
+  const started = await Promise.all([
+    listen("node:http", served(byPath(pagesOf(needs)))),
+    byExpress(needs),
+    byHono(needs),
+    byRouteHandlers(needs),
+    byWorker(needs),
+    ...(python === undefined ? [] : [byPython(needs)])
+  ])
+  if (python === undefined) say("  not run: Python, there is no python3 with the package cryptography here")
+  say("  not run: Next and workerd themselves, Fastify, FastAPI: not installed here")
+  return started
+}

@@ -1,0 +1,112 @@
+// Two facilitators behind one seller's client, over one ledger: the second settles what was never sent to the first,
+// and nothing else. Answers are lost, connections cut and the first one's listener closed, in every order.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createServer, type Server } from "node:http"
+import { facilitators } from "../../examples/facilitators.mjs"
+import { facilitatorAt } from "../../examples/sellRequest.mjs"
+import { memoryStore } from "../../examples/soldOnce.mjs"
+import { startFacilitator } from "../support/facilitator.ts"
+import { freePort } from "../support/freePort.ts"
+
+type Mode = "pass" | "lose the answer" | "lose the request" | "down"
+
+/** A way to a facilitator that fails as it is told; counts the payments whose settle arrived. */
+const startWay = async (target: string) => {
+  const port = await freePort()
+  const arrived: Array<string> = []
+  let mode: Mode = "pass"
+  const server: Server = createServer((request, response) => {
+    let text = ""
+    request.on("data", (chunk) => (text += chunk))
+    request.on("end", async () => {
+      if (mode === "lose the request") return void request.socket.destroy()
+      if (request.url === "/settle") arrived.push(JSON.parse(text).paymentPayload.payload.transaction)
+      const given = await fetch(`${target}${request.url}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: text
+      })
+      const body = await given.text()
+      if (mode === "lose the answer" && request.url === "/settle") return void request.socket.destroy()
+      // A kept connection that is cut later looks like a lost request: the next one is new.
+      response.writeHead(given.status, { "content-type": "application/json", connection: "close" }).end(body)
+    })
+  })
+  const listen = () => new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.closeAllConnections()
+      server.close(() => resolve())
+    })
+  await listen()
+  return {
+    url: `http://127.0.0.1:${port}`,
+    arrived,
+    close: () => (mode === "down" ? Promise.resolve() : close()),
+    set: async (next: Mode) => {
+      if (next === "down" && mode !== "down") await close()
+      if (next !== "down" && mode === "down") await listen()
+      mode = next
+    }
+  }
+}
+
+it.live(
+  "no payment is taken twice and none is lost, whatever fails on the way to the first",
+  () =>
+    Effect.gen(function* () {
+      const one = yield* startFacilitator({ closeMillis: 300 })
+      const two = yield* startFacilitator({ ledgerUrl: one.ledgerUrl })
+      const payTo = (yield* one.account(0n)).publicKey()
+      const way = yield* Effect.acquireRelease(
+        Effect.promise(() => startWay(one.url)),
+        ({ close }) => Effect.promise(close)
+      )
+      const second = yield* Effect.acquireRelease(
+        Effect.promise(() => startWay(two.url)),
+        ({ close }) => Effect.promise(close)
+      )
+      const store = memoryStore()
+      const client = () =>
+        facilitators([facilitatorAt(way.url), facilitatorAt(second.url)], { store, attempts: 2, pauseMillis: 50 })
+      const modes: ReadonlyArray<ReadonlyArray<Mode>> = [
+        ["pass"],
+        ["down"],
+        ["lose the answer", "down", "pass"],
+        ["lose the request", "down", "pass"],
+        ["lose the answer", "lose the answer", "pass"],
+        ["lose the request", "lose the answer", "pass"]
+      ]
+      const byFirst: Array<boolean> = []
+      for (const [at, sequence] of modes.entries()) {
+        const payer = yield* one.account(100_000n)
+        const { body, transaction } = yield* one.payment({ payer, payTo, amount: 1_000n })
+        const outcomes: Array<string> = []
+        for (const mode of sequence) {
+          yield* Effect.promise(() => way.set(mode))
+          // Each time as another process of the seller would: the store alone is kept.
+          const answer = yield* Effect.promise(() => client().settle(body.paymentPayload, body.paymentRequirements))
+          outcomes.push(answer.success ? "success" : answer.errorReason)
+        }
+        yield* Effect.promise(() => way.set("pass"))
+        const settledBefore = /^settle_ledger_already_settled$/
+        const last = outcomes.at(-1)!
+        expect([at, last === "success" || settledBefore.test(last)], outcomes.join()).toEqual([at, true])
+        for (const earlier of outcomes.slice(0, -1)) expect([at, earlier]).toEqual([at, "settlement_pending"])
+        expect([at, yield* one.balance(payer.publicKey())]).toEqual([at, 99_000n])
+        byFirst.push(way.arrived.includes(transaction))
+        // Of the two exactly one was ever asked to settle it.
+        expect([at, second.arrived.includes(transaction)]).toEqual([at, !way.arrived.includes(transaction)])
+      }
+      expect(byFirst).toEqual([true, false, true, true, true, true])
+      expect(yield* one.balance(payTo)).toBe(6_000n)
+      // Verify goes to the second one when the first is away, and nowhere else while the first holds a payment.
+      yield* Effect.promise(() => way.set("down"))
+      const payer = yield* one.account(100_000n)
+      const { body } = yield* one.payment({ payer, payTo, amount: 1_000n })
+      const verified = yield* Effect.promise(() => client().verify(body.paymentPayload, body.paymentRequirements))
+      expect(verified).toMatchObject({ isValid: true })
+    }).pipe(Effect.scoped),
+  240_000
+)
