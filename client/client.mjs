@@ -1,0 +1,102 @@
+// @ts-check
+// A typed client for every route of a facilitator: `makeClient({ url, key })` has one function for each operation of
+// `/openapi.json`, generated into `operations.mjs` with its types (`npm run client`). An answer that is no success is
+// thrown as `AnswerRefused`, with its status and body. Streams of events are read by `events`, which resumes from the
+// last event it gave, across restarts of either side. No dependency; Node, Deno and browsers.
+import { operations } from "./operations.mjs"
+
+/** The facilitator answered, and not with a success. */
+export class AnswerRefused extends Error {
+  /** @param {string} operation @param {number} status @param {unknown} body @param {number | undefined} retryAfterSeconds */
+  constructor(operation, status, body, retryAfterSeconds) {
+    const { error, message } = /** @type {any} */ (body ?? {})
+    super(`${operation}: ${status} ${error ?? ""} ${message ?? ""}`.trim())
+    this.operation = operation
+    this.status = status
+    this.body = body
+    /** Seconds after which the same request may be answered, where the facilitator says so. */
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** @param {string} path @param {Record<string, unknown>} inPath @param {Record<string, unknown>} query */
+const address = (path, inPath, query) => {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(inPath[name])))
+  const words = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) words.set(name, String(value))
+  return words.size === 0 ? filled : `${filled}?${words}`
+}
+
+/** @param {Response} response */
+const bodyOf = async (response) => {
+  const text = await response.text()
+  if (!/\bjson\b/.test(response.headers.get("content-type") ?? "")) return text
+  return text === "" ? undefined : JSON.parse(text)
+}
+
+/** Events of one stream. @param {AsyncIterable<Uint8Array>} stream */
+async function* parse(stream) {
+  const decoder = new TextDecoder()
+  let rest = ""
+  for await (const chunk of stream) {
+    rest += decoder.decode(chunk, { stream: true })
+    for (let end = rest.search(/\r?\n\r?\n/); end >= 0; end = rest.search(/\r?\n\r?\n/)) {
+      const lines = rest.slice(0, end).split(/\r?\n/)
+      rest = rest.slice(end).replace(/^\r?\n\r?\n/, "")
+      const fields = /** @type {Record<string, string>} */ ({})
+      for (const line of lines) {
+        const [, name, value] = /^(\w+): ?(.*)$/.exec(line) ?? []
+        if (name !== undefined) fields[name] = fields[name] === undefined ? (value ?? "") : `${fields[name]}\n${value}`
+      }
+      if (fields["data"] !== undefined)
+        yield { id: fields["id"], event: fields["event"] ?? "message", data: fields["data"] }
+    }
+  }
+}
+
+/**
+ * @param {{ url: string, key?: string, fetch?: typeof fetch }} options
+ * @returns {import("./operations.d.mts").Client}
+ */
+export const makeClient = ({ fetch: ask = fetch, key, url }) => {
+  const base = url.replace(/\/+$/, "")
+  const own = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  /** @param {string} name @param {any} [given] @param {AbortSignal} [signal] */
+  const request = async (name, { body, headers = {}, path: inPath = {}, query = {} } = {}, signal) => {
+    const [method = "GET", path = "/"] = /** @type {any} */ (operations)[name]
+    const response = await ask(base + address(path, inPath, query), {
+      method,
+      headers: { ...own, ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal })
+    })
+    if (response.ok) return response
+    const after = Number(response.headers.get("retry-after") ?? Number.NaN)
+    throw new AnswerRefused(name, response.status, await bodyOf(response), Number.isNaN(after) ? undefined : after)
+  }
+  const calls = Object.keys(operations).map((name) => [
+    name,
+    async (/** @type {any} */ given, /** @type {AbortSignal | undefined} */ signal) =>
+      bodyOf(await request(name, given, signal))
+  ])
+
+  /** @param {{ after?: string, signal?: AbortSignal, pauseMillis?: number }} [options] */
+  async function* events({ after, pauseMillis = 1_000, signal } = {}) {
+    let last = after
+    while (signal?.aborted !== true) {
+      try {
+        const headers = { accept: "text/event-stream", ...(last === undefined ? {} : { "last-event-id": last }) }
+        const { body } = await request("settlementEvents", { headers }, signal)
+        if (body !== null)
+          for await (const { data, event, id } of parse(/** @type {any} */ (body))) {
+            last = id ?? last
+            yield { id: last, event, data: JSON.parse(data) }
+          }
+      } catch (error) {
+        if (error instanceof AnswerRefused && error.status < 500 && error.status !== 429) throw error
+      }
+      if (signal?.aborted !== true) await new Promise((resolve) => setTimeout(resolve, pauseMillis))
+    }
+  }
+  return /** @type {any} */ ({ ...Object.fromEntries(calls), events })
+}

@@ -1,0 +1,131 @@
+// The typed client's generated part: the table of operations and their types, from the document at /openapi.json. Pure:
+// the same document gives the same two files, which a test compares with those that are stored.
+
+interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly parameters: ReadonlyArray<{
+    readonly name: string
+    readonly in: string
+    readonly required: boolean
+    readonly schema: Schema
+    readonly description?: string
+  }>
+  readonly requestBody?: { readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
+}
+type Content = Readonly<Record<string, { readonly schema: Schema }>>
+type Schema = any
+
+export interface OpenApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+const isName = (text: string): boolean => /^[A-Za-z_$][\w$]*$/.test(text)
+const keyOf = (name: string): string => (isName(name) ? name : JSON.stringify(name))
+const indented = (text: string): string => text.replaceAll("\n", "\n  ")
+
+const objectType = ({ additionalProperties, properties = {}, required = [] }: Schema): string => {
+  const fields = Object.entries<Schema>(properties).map(([name, schema]) => {
+    const description = schema.description === undefined ? "" : `/** ${schema.description.replaceAll("*/", "")} */\n`
+    return `${description}readonly ${keyOf(name)}${required.includes(name) ? "" : "?"}: ${typeOf(schema)}`
+  })
+  const others = additionalProperties === undefined || additionalProperties === false ? undefined : additionalProperties
+  if (fields.length === 0)
+    return `Readonly<Record<string, ${others === undefined || others === true ? "unknown" : typeOf(others)}>>`
+  const own = `{\n  ${indented(fields.join("\n"))}\n}`
+  return others === undefined || others === true ? own : `${own} & Readonly<Record<string, ${typeOf(others)}>>`
+}
+
+/** The TypeScript type of a JSON Schema; `unknown` for what this does not know. */
+export const typeOf = (schema: Schema): string => {
+  if (schema.$ref !== undefined) return String(schema.$ref).split("/").at(-1)!
+  const one = schema.anyOf ?? schema.oneOf
+  if (one !== undefined) return [...new Set(one.map(typeOf) as ReadonlyArray<string>)].join(" | ")
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum !== undefined) return schema.enum.map((value: unknown) => JSON.stringify(value)).join(" | ")
+  if (Array.isArray(schema.type)) return schema.type.map((type: string) => typeOf({ ...schema, type })).join(" | ")
+  switch (schema.type) {
+    case "string":
+      return "string"
+    case "integer":
+    case "number":
+      return "number"
+    case "boolean":
+      return "boolean"
+    case "null":
+      return "null"
+    case "array":
+      return schema.items === undefined || schema.items === false
+        ? "ReadonlyArray<unknown>"
+        : `ReadonlyArray<${typeOf(schema.items)}>`
+    case "object":
+      return objectType(schema)
+    default:
+      return schema.allOf?.length > 0 ? schema.allOf.map(typeOf).join(" & ") : "unknown"
+  }
+}
+
+const placeOf = { query: "query", path: "path", header: "headers" } as const
+
+/** The one argument of an operation: its parameters by place, and its body; undefined for none. */
+const argumentOf = ({
+  parameters,
+  requestBody
+}: Operation): { readonly type: string; readonly isRequired: boolean } | undefined => {
+  const members: Array<string> = []
+  let isRequired = requestBody !== undefined
+  for (const [place, name] of Object.entries(placeOf)) {
+    const there = parameters.filter((parameter) => parameter.in === place)
+    if (there.length === 0) continue
+    const isNeeded = there.some(({ required }) => required)
+    isRequired ||= isNeeded
+    const fields = there.map(
+      (parameter) =>
+        `readonly ${keyOf(parameter.name)}${parameter.required ? "" : "?"}: ${typeOf(parameter.schema)} | undefined`
+    )
+    members.push(`readonly ${name}${isNeeded ? "" : "?"}: { ${fields.join("; ")} }`)
+  }
+  const [body] = Object.values(requestBody?.content ?? {})
+  if (body !== undefined) members.push(`readonly body: ${typeOf(body.schema)}`)
+  return members.length === 0 ? undefined : { type: `{ ${members.join("; ")} }`, isRequired }
+}
+
+const answerOf = ({ responses }: Operation): string => {
+  const good = Object.entries(responses).filter(([status]) => /^2/.test(status))
+  const types = good.map(([, { content }]) => {
+    const [one] = Object.values(content ?? {})
+    return one === undefined ? "undefined" : typeOf(one.schema)
+  })
+  return [...new Set(types)].join(" | ") || "unknown"
+}
+
+const operationsOf = ({ paths }: OpenApiDocument) =>
+  Object.entries(paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
+    )
+    .toSorted((a, b) => (a.operation.operationId < b.operation.operationId ? -1 : 1))
+
+const head = (what: string) => `// Generated by \`npm run client\` from /openapi.json: ${what}. Not edited by hand.\n`
+
+/** `operations.mjs` and `operations.d.mts`. */
+export const generate = (document: OpenApiDocument): { readonly table: string; readonly types: string } => {
+  const operations = operationsOf(document)
+  const rows = operations.map(({ method, operation, path }) => `  ${operation.operationId}: ["${method}", "${path}"]`)
+  const schemas = Object.entries(document.components.schemas).map(
+    ([name, schema]) => `export type ${name} = ${typeOf(schema)}\n`
+  )
+  const calls = operations.map(({ operation }) => {
+    const given = argumentOf(operation)
+    const parameter = given === undefined ? "given?: undefined" : `given${given.isRequired ? "" : "?"}: ${given.type}`
+    return `/** ${operation.summary} */\nreadonly ${operation.operationId}: (${parameter}, signal?: AbortSignal) => Promise<${answerOf(operation)}>`
+  })
+  const events = `/** Settlements as they end, resumed from the last one given; ends with \`signal\`. */
+readonly events: (options?: { readonly after?: string; readonly signal?: AbortSignal; readonly pauseMillis?: number }) => AsyncGenerator<{ readonly id: string | undefined; readonly event: string; readonly data: Settlement }>`
+  return {
+    table: `${head("method and path of each operation")}export const operations = {\n${rows.join(",\n")}\n}\n`,
+    types: `${head("the types of each operation")}${schemas.join("\n")}\nexport interface Client {\n  ${indented([...calls, events].join("\n"))}\n}\n\nexport declare const operations: Readonly<Record<string, readonly [method: string, path: string]>>\n`
+  }
+}
