@@ -26,7 +26,7 @@ const commandTimeout = 300_000
 const answerTimeout = 120_000
 
 /** Programs that a machine may lack; a block that needs one is then left out, and says so. */
-const perhaps = ["psql", "pg_dump", "pg_restore", "kubectl", "docker", "promtool", "systemd-analyze", "deno"]
+const perhaps = ["psql", "pg_dump", "pg_restore", "kubectl", "docker", "promtool", "systemd-analyze", "deno", "python3"]
 
 const isThere = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0
 
