@@ -1,0 +1,119 @@
+// @ts-check
+// A seller's 402 as a page for people: what is sold, its price, a button that connects a Stellar wallet (SEP-43, such as
+// Freighter), has it sign, pays and shows what was bought. One function, in the form that the official middleware's
+// paywall hook takes, and that `makeSell` takes as `paywall`. No dependency, no request to anybody but the seller; a
+// strict policy is in the page. `exact` alone.
+//
+//   paymentMiddleware(routes, server, {}, paywall({ prepareUrl: "/x402/prepare" }))
+//   app.post("/x402/prepare", prepareProxy({ facilitator }))
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+
+const script = readFileSync(new URL("paywallScript.mjs", import.meta.url), "utf8")
+
+const style = `
+:root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #eee); --quiet: light-dark(#595959, #aaa); --ground: light-dark(#fff, #161616); --line: light-dark(#ccc, #444); --act: light-dark(#0b57d0, #8ab4f8); --on: light-dark(#fff, #111); --bad: light-dark(#b3261e, #f2b8b5) }
+body { font: 17px/1.5 system-ui, sans-serif; margin: 0; color: var(--ink); background: var(--ground) }
+main { max-width: 32rem; margin: 10vh auto; padding: 0 1.25rem }
+h1 { font-size: 1.4rem; line-height: 1.25; margin: 0 0 .25rem; overflow-wrap: anywhere }
+p { margin: .5rem 0 }
+.price { font-size: 2rem; font-weight: 600; font-variant-numeric: tabular-nums; margin: 1.25rem 0 0 }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin: 1rem 0 1.5rem; padding: 1rem 0 0; border-top: 1px solid var(--line); font-size: .9rem; color: var(--quiet) }
+dd { margin: 0; overflow-wrap: anywhere }
+button { font: inherit; font-weight: 600; padding: .75rem 1.25rem; border: 0; border-radius: .5rem; color: var(--on); background: var(--act); cursor: pointer }
+button:disabled { opacity: .6; cursor: progress }
+:focus-visible { outline: 3px solid var(--act); outline-offset: 3px }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
+.error { color: var(--bad) }
+a { color: var(--act) }
+`
+
+const sha256 = (/** @type {string} */ text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+const escaped = (/** @type {unknown} */ text) =>
+  String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`)
+
+/** Symbols and decimals of assets by contract; the test network's USDC is known. */
+const usdc = { CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA: { symbol: "USDC", decimals: 7 } }
+
+/** An amount in words. @param {string} amount @param {{ symbol: string, decimals: number } | undefined} asset */
+const priceOf = (amount, asset) => {
+  if (asset === undefined) return `${amount} atomic units`
+  const digits = amount.padStart(asset.decimals + 1, "0")
+  const whole = digits.slice(0, digits.length - asset.decimals)
+  const part = digits.slice(digits.length - asset.decimals).replace(/0+$/, "")
+  return `${whole}${part === "" ? "" : `.${part}`} ${asset.symbol}`
+}
+
+const short = (/** @type {string} */ address) => `${address.slice(0, 6)}…${address.slice(-6)}`
+
+/**
+ * The page of one 402. Text of the seller is inert in it.
+ * @param {any} required the PaymentRequired
+ * @param {{ prepareUrl: string, assets?: Record<string, { symbol: string, decimals: number }>, title?: string }} options
+ */
+export const paywallHtml = (required, { assets = {}, prepareUrl, title }) => {
+  const accepted = required.accepts.find(({ scheme }) => scheme === "exact")
+  if (accepted === undefined) throw new Error("a paywall takes exact payments alone")
+  const known = /** @type {Record<string, { symbol: string, decimals: number }>} */ ({ ...usdc, ...assets })
+  const name = title ?? (required.resource?.description || required.resource?.url || "This page")
+  const data = JSON.stringify({ required, accepted, prepareUrl }).replace(/</g, "\\u003c")
+  const policy = [
+    "default-src 'none'",
+    `script-src ${sha256(script)}`,
+    `style-src ${sha256(style)}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'"
+  ].join("; ")
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width">
+<title>${escaped(name)}</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<h1>${escaped(name)}</h1>
+<p>Pay once to read it.</p>
+<p class="price">${escaped(priceOf(accepted.amount, known[accepted.asset]))}</p>
+<dl>
+<dt>Paid to</dt><dd title="${escaped(accepted.payTo)}">${escaped(short(accepted.payTo))}</dd>
+<dt>Network</dt><dd>Stellar ${escaped(accepted.network.split(":")[1])}; the network fee is paid for you</dd>
+</dl>
+<button id="pay" type="button">Pay with a Stellar wallet</button>
+<p id="say" role="status"></p>
+<div id="content"></div>
+</main>
+<script type="application/json" id="required">${data}</script>
+<script type="module">${script}</script>
+</body>
+</html>
+`
+}
+
+/** In the form of the official middleware's paywall hook. @param {Parameters<typeof paywallHtml>[1]} options */
+export const paywall = (options) => ({
+  /** @param {any} required */
+  generateHtml: (required) => paywallHtml(required, options)
+})
+
+/**
+ * `POST /prepare` of the facilitator at the seller's own origin, since browsers ask no other: takes and gives a Request
+ * and a Response.
+ * @param {{ facilitator: string, apiKey?: string }} options
+ */
+export const prepareProxy =
+  ({ apiKey, facilitator }) =>
+  /** @param {Request} request */
+  async (request) => {
+    const headers = { "content-type": "application/json", ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
+    const body = (await request.text()).slice(0, 65_536)
+    const answer = await fetch(`${facilitator}/prepare`, { method: "POST", headers, body })
+    return new Response(await answer.text(), {
+      status: answer.status,
+      headers: { "content-type": "application/json" }
+    })
+  }

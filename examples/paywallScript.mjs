@@ -1,0 +1,181 @@
+// The script of the paywall page (`paywall.mjs` puts it into the page as text): connects a wallet by the interface of
+// SEP-43, builds what has to be signed from the terms on the page, has it signed when the facilitator says the same, and
+// requests the page with the payment. It runs in a browser and uses nothing of this project.
+
+/* global document, window, location, fetch, crypto, Blob, URL, setTimeout, clearTimeout */
+const given = JSON.parse(document.getElementById("required").textContent)
+const { accepted, prepareUrl, required } = given
+const say = (text, isError = false) => {
+  const line = document.getElementById("say")
+  line.textContent = text
+  line.className = isError ? "error" : ""
+}
+
+const passphrases = {
+  testnet: "Test SDF Network ; September 2015",
+  pubnet: "Public Global Stellar Network ; September 2015"
+}
+const networkPassphrase = passphrases[accepted.network.split(":")[1]]
+
+/** Freighter by its public messages; `messagedId` is its own spelling. */
+const askFreighter = (type, more = {}, patience = 600_000) =>
+  new Promise((resolve, reject) => {
+    const messageId = Date.now() + Math.random()
+    const late = setTimeout(() => reject(new Error("the wallet does not answer")), patience)
+    const read = ({ data, source }) => {
+      if (source !== window || data?.source !== "FREIGHTER_EXTERNAL_MSG_RESPONSE" || data.messagedId !== messageId)
+        return
+      window.removeEventListener("message", read)
+      clearTimeout(late)
+      const error = data.apiError ?? data.error
+      if (error) reject(new Error(error.message ?? String(error)))
+      else resolve(data)
+    }
+    window.addEventListener("message", read)
+    window.postMessage({ source: "FREIGHTER_EXTERNAL_MSG_REQUEST", messageId, type, ...more }, location.origin)
+  })
+
+/** A wallet of SEP-43: one that the page was given, else Freighter. */
+const findWallet = async () => {
+  if (window.stellarWallet !== undefined) return window.stellarWallet
+  await askFreighter("REQUEST_CONNECTION_STATUS", {}, 2_000)
+  return {
+    getAddress: async () => ({ address: (await askFreighter("REQUEST_ACCESS")).publicKey }),
+    signAuthEntry: (entryXdr, { address }) =>
+      askFreighter("SUBMIT_AUTH_ENTRY", { entryXdr, accountToSign: address, networkPassphrase })
+  }
+}
+
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
+const textOf = (bytes) => btoa(String.fromCharCode(...bytes))
+const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]))
+const u32 = (value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255]
+const i64 = (value) =>
+  Array.from({ length: 8 }, (_, at) => Number((BigInt.asUintN(64, value) >> BigInt(56 - 8 * at)) & 255n))
+const opaque = (bytes) => [...u32(bytes.length), ...bytes, ...Array((4 - (bytes.length % 4)) % 4).fill(0)]
+const word = (text) => opaque(new TextEncoder().encode(text))
+
+const address = (text) => {
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+  let bits = 0n
+  for (const letter of text) bits = (bits << 5n) | BigInt(letters.indexOf(letter))
+  const key = Array.from({ length: 35 }, (_, at) => Number((bits >> BigInt(8 * (34 - at))) & 255n))
+  if (text.length !== 56) throw new Error("an address has another length")
+  if (key[0] === 48) return [...u32(0), ...u32(0), ...key.slice(1, 33)]
+  if (key[0] === 16) return [...u32(1), ...key.slice(1, 33)]
+  throw new Error("an address is neither an account nor a contract")
+}
+
+/** The bytes whose hash is signed, from the terms on this page (plugins/prepare/README.md). */
+const preimageOf = async (payer, nonce, expiry) => {
+  const amount = BigInt(accepted.amount)
+  const values = [
+    ...[payer, accepted.payTo].map((text) => [...u32(18), ...address(text)]),
+    [...u32(10), ...i64(amount >> 64n), ...i64(amount)]
+  ]
+  const call = join(address(accepted.asset), word("transfer"), u32(3), ...values)
+  const network = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(networkPassphrase)))
+  return join(u32(9), network, i64(BigInt(nonce)), u32(expiry), u32(0), call, u32(0))
+}
+
+/** The envelope with a signature in the place of the void one: behind address, nonce and expiry of the entry. */
+const withSignature = (prepared, payer, signature) => {
+  const [transaction, entry] = [bytesOf(prepared.transaction), bytesOf(prepared.authorizationEntry)]
+  const at = transaction.findIndex((_, from) => entry.every((byte, offset) => transaction[from + offset] === byte))
+  const account = address(payer)
+  const place = at + 4 + account.length + 12
+  const fields = [
+    ...[...u32(15), ...word("public_key"), ...u32(13), ...opaque(account.slice(8))],
+    ...[...u32(15), ...word("signature"), ...u32(13), ...opaque(signature)]
+  ]
+  const value = [...u32(16), ...u32(1), ...u32(1), ...u32(17), ...u32(1), ...u32(2), ...fields]
+  return textOf(join(transaction.slice(0, place), value, transaction.slice(place + 4)))
+}
+
+/** The 64 bytes, in whichever form a wallet gives them. */
+const signatureIn = ({ signedAuthEntry }) => {
+  const bytes =
+    typeof signedAuthEntry === "string"
+      ? bytesOf(signedAuthEntry)
+      : Uint8Array.from(signedAuthEntry?.data ?? signedAuthEntry)
+  if (bytes.length !== 64) throw new Error("the wallet gave no signature of 64 bytes")
+  return bytes
+}
+
+const sign = async (wallet, payer) => {
+  const asked = await fetch(prepareUrl, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ x402Version: 2, paymentRequirements: accepted, payer })
+  })
+  const prepared = await asked.json()
+  if (!asked.ok) throw new Error(prepared.message ?? prepared.error ?? `the seller answers ${asked.status}`)
+  const { latestLedger, ledger } = prepared.expires
+  const preimage = textOf(await preimageOf(payer, prepared.nonce, ledger))
+  if (preimage !== prepared.toSign.preimage || ledger > latestLedger + Math.ceil(accepted.maxTimeoutSeconds / 5))
+    throw new Error("nothing was signed: another payment was to be signed than this page shows")
+  say("Confirm the payment in your wallet.")
+  const signature = signatureIn(await wallet.signAuthEntry(preimage, { networkPassphrase, address: payer }))
+  return withSignature(prepared, payer, signature)
+}
+
+const show = async (response) => {
+  const kind = response.headers.get("content-type") ?? ""
+  const content = document.getElementById("content")
+  const body = await response.blob()
+  if (/json|text\/plain/.test(kind)) {
+    const page = document.createElement("pre")
+    page.textContent = await body.text()
+    content.append(page)
+    return
+  }
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(new Blob([body], { type: kind }))
+  link.textContent = "Open what you bought"
+  content.append(link)
+}
+
+/** While the payment is pending the same one is sent again, never another. */
+const send = async (payment) => {
+  const encoded = textOf(new TextEncoder().encode(JSON.stringify(payment)))
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(location.href, { headers: { "payment-signature": encoded } })
+    const header = response.headers.get("payment-response")
+    const receipt = header === null ? undefined : JSON.parse(atob(header))
+    if (!/settlement_pending|status_unknown/.test(receipt?.errorReason ?? "") || attempt === 20)
+      return { response, receipt }
+    say("The payment is on its way; waiting for the ledger.")
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+  }
+}
+
+const button = document.getElementById("pay")
+button.addEventListener("click", async () => {
+  button.disabled = true
+  try {
+    say("Looking for a wallet.")
+    const wallet = await findWallet().catch(() => {
+      throw new Error("No Stellar wallet was found. Install Freighter, then load this page again.")
+    })
+    const { address: payer, error } = await wallet.getAddress()
+    if (!payer) throw new Error(error?.message ?? "the wallet shared no account")
+    say("Preparing the payment.")
+    const transaction = await sign(wallet, payer)
+    const { extensions, resource } = required
+    say("Paying.")
+    const { receipt, response } = await send({
+      x402Version: 2,
+      payload: { transaction },
+      resource,
+      accepted,
+      ...(extensions === undefined ? {} : { extensions })
+    })
+    if (!response.ok) throw new Error(`Not paid: ${receipt?.errorMessage ?? receipt?.errorReason ?? response.status}`)
+    say(`Paid. Receipt ${receipt.transaction}`)
+    button.hidden = true
+    await show(response)
+  } catch (error) {
+    say(error.message, true)
+    button.disabled = false
+  }
+})

@@ -1,0 +1,183 @@
+// The paywall page in a real browser: a person with a wallet pays and reads; a wallet stub signs by Freighter's public
+// messages, as the extension does. Widths and themes, axe, the page's policy, a proxy that lies, and no wallet at all.
+import { NodeServices } from "@effect/platform-node"
+import { hash, Keypair } from "@stellar/stellar-sdk"
+import { Effect, Exit, Scope } from "effect"
+import { createServer } from "node:http"
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { paywall, prepareProxy } from "../../examples/paywall.mjs"
+import { makeSell, toNode } from "../../examples/sellRequest.mjs"
+import { testnetUsdc } from "../support/buyer.ts"
+import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { chromiumPath, howToGetOne } from "./chromium.ts"
+import { launch, Visit } from "./Visit.ts"
+
+const scope = Scope.makeUnsafe()
+const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect)
+let browser: Browser
+let facilitator: Facilitator
+let url = ""
+let payTo = ""
+let lie: (terms: any) => any = (terms) => terms
+
+const hasChromium = chromiumPath() !== undefined
+if (!hasChromium) console.log(howToGetOne)
+
+/** Answers the page's messages as the extension does, by the account of `payer`; refuses where `refuses`. */
+const installWallet = async (visit: Visit, payer: Keypair, refuses = false) => {
+  await visit.page.exposeFunction("signForTest", (entryXdr: string) =>
+    payer.sign(hash(Buffer.from(entryXdr, "base64"))).toString("base64")
+  )
+  await visit.page.addInitScript(
+    ({ account, refuses }) => {
+      const { window } = globalThis as any
+      window.freighter = true
+      window.addEventListener("message", async ({ data, source }: any) => {
+        if (source !== window || data?.source !== "FREIGHTER_EXTERNAL_MSG_REQUEST") return
+        const answers: Record<string, () => unknown> = {
+          REQUEST_CONNECTION_STATUS: () => ({ isConnected: true }),
+          REQUEST_ACCESS: () => ({ publicKey: account }),
+          SUBMIT_AUTH_ENTRY: async () =>
+            refuses
+              ? { apiError: { code: -4, message: "The user rejected this request." } }
+              : { signedAuthEntry: await window.signForTest(data.entryXdr), signerAddress: account }
+        }
+        const answer = await answers[data.type]?.()
+        const head = { source: "FREIGHTER_EXTERNAL_MSG_RESPONSE", messagedId: data.messageId }
+        window.postMessage({ ...head, ...(answer as object) }, window.location.origin)
+      })
+    },
+    { account: payer.publicKey(), refuses }
+  )
+}
+
+beforeAll(async () => {
+  if (!hasChromium) return
+  const options = { closeMillis: 1_000, set: ["prepare.per_second=0"] }
+  facilitator = await run(
+    startFacilitator(options).pipe(
+      Scope.provide(scope),
+      Effect.provide(NodeServices.layer)
+    ) as Effect.Effect<Facilitator>
+  )
+  browser = await launch()
+  payTo = (await run(facilitator.account(0n))).publicKey()
+  const sell = makeSell({
+    payTo,
+    asset: testnetUsdc,
+    amount: "12345",
+    facilitator: facilitator.url,
+    maxTimeoutSeconds: 60,
+    description: 'The weather, <b id="inert">made up</b>',
+    paywall: paywall({ prepareUrl: "/x402/prepare" })
+  })
+  const proxy = prepareProxy({ facilitator: facilitator.url })
+  const answer = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url)
+    if (pathname === "/x402/prepare") {
+      const body: any = await request.json()
+      return proxy(
+        new Request(request.url, {
+          method: "POST",
+          body: JSON.stringify({ ...body, paymentRequirements: lie(body.paymentRequirements) })
+        })
+      )
+    }
+    return pathname === "/weather" ? sell(request, () => ({ celsius: 17 })) : new Response("", { status: 404 })
+  }
+  const server = createServer(toNode(answer))
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  await run(
+    Scope.addFinalizer(
+      scope,
+      Effect.sync(() => server.close())
+    )
+  )
+}, 240_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await run(Scope.close(scope, Exit.void))
+}, 60_000)
+
+describe.runIf(hasChromium)("the paywall page", () => {
+  it("is paid by a wallet and shows what was bought, to the atom", { timeout: 120_000 }, async () => {
+    lie = (terms) => terms
+    const payer = await run(facilitator.account(1_000_000n))
+    const visit = await Visit.open(browser, url)
+    await installWallet(visit, payer)
+    await visit.go("/weather")
+    expect(await visit.page.locator(".price").textContent()).toBe("0.0012345 USDC")
+    expect(await visit.page.locator("h1").textContent()).toBe('The weather, <b id="inert">made up</b>')
+    expect(await visit.page.locator("#inert").count()).toBe(0)
+    // By the keyboard alone.
+    await visit.page.keyboard.press("Tab")
+    await visit.page.keyboard.press("Enter")
+    await visit.page.locator("pre").waitFor()
+    expect(await visit.page.locator("pre").textContent()).toBe('{"celsius":17}')
+    expect(await visit.page.locator("#say").textContent()).toMatch(/^Paid\. Receipt [0-9a-f]{64}$/)
+    expect(await run(facilitator.balance(payTo))).toBe(12_345n)
+    expect(await run(facilitator.balance(payer.publicKey()))).toBe(987_655n)
+    expect([await visit.axe(), visit.issues]).toEqual([[], []])
+    await visit.picture("paywall-paid")
+    await visit.close()
+  })
+
+  it(
+    "signs nothing when another payment is to be signed, or when the person refuses",
+    { timeout: 120_000 },
+    async () => {
+      const before = await run(facilitator.balance(payTo))
+      const payer = await run(facilitator.account(1_000_000n))
+      const thief = (await run(facilitator.account(0n))).publicKey()
+      const cases: ReadonlyArray<readonly [(terms: any) => any, boolean, RegExp]> = [
+        [(terms) => ({ ...terms, payTo: thief }), false, /another payment was to be signed/],
+        [(terms) => ({ ...terms, amount: "12346" }), false, /another payment was to be signed/],
+        [(terms) => ({ ...terms, maxTimeoutSeconds: 300 }), false, /another payment was to be signed/],
+        [(terms) => terms, true, /rejected this request/]
+      ]
+      for (const [change, refuses, shows] of cases) {
+        lie = change
+        const visit = await Visit.open(browser, url)
+        await installWallet(visit, payer, refuses)
+        await visit.go("/weather")
+        await visit.page.locator("#pay").click()
+        await visit.page.locator("#say.error").waitFor()
+        expect(await visit.page.locator("#say").textContent()).toMatch(shows)
+        // It can be tried again.
+        expect(await visit.page.locator("#pay").isEnabled()).toBe(true)
+        await visit.close()
+      }
+      lie = (terms) => terms
+      expect(await run(facilitator.balance(payTo))).toBe(before)
+    }
+  )
+
+  it("says what to do without a wallet, at three widths in both themes", { timeout: 120_000 }, async () => {
+    for (const width of [390, 820, 1_280])
+      for (const theme of ["light", "dark"] as const) {
+        const visit = await Visit.open(browser, url, { width, theme })
+        await visit.go("/weather")
+        expect([width, theme, await visit.axe(), visit.issues]).toEqual([width, theme, [], []])
+        const isWide = await visit.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        expect([width, isWide]).toEqual([width, false])
+        await visit.picture(`paywall-${width}-${theme}`)
+        if (width === 390) {
+          await visit.page.locator("#pay").click()
+          await visit.page.locator("#say.error").waitFor()
+          expect(await visit.page.locator("#say").textContent()).toMatch(/Install Freighter/)
+        }
+        await visit.close()
+      }
+  })
+
+  it("is JSON for programs, and weighs little", async () => {
+    const forPrograms = await fetch(`${url}/weather`)
+    expect([forPrograms.status, forPrograms.headers.get("content-type")]).toEqual([402, "application/json"])
+    const forPeople = await fetch(`${url}/weather`, { headers: { accept: "text/html" } })
+    expect(forPeople.status).toBe(402)
+    expect((await forPeople.text()).length).toBeLessThan(20_000)
+  })
+})
