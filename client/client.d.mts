@@ -10,7 +10,7 @@ export declare class AnswerRefused extends Error {
   readonly retryAfterSeconds: number | undefined
 }
 
-/** One function for each operation of a facilitator, and `events`. */
+/** One function for each operation of a facilitator, and `followSettlements`. */
 export declare const makeClient: (options: {
   readonly url: string
   readonly key?: string

@@ -1,13 +1,16 @@
 // @ts-check
 // A typed client for every route of a facilitator: `makeClient({ url, key })` has one function for each operation of
 // `/openapi.json`, generated into `operations.mjs` with its types (`npm run client`). An answer that is no success is
-// thrown as `AnswerRefused`, with its status and body. Streams of events are read by `events`, which resumes from the
+// thrown as `AnswerRefused`, with its status and body. Streams of events are read by `followSettlements`, which resumes from the
 // last event it gave, across restarts of either side. No dependency; Node, Deno and browsers.
 import { operations } from "./operations.mjs"
 
 /** The facilitator answered, and not with a success. */
 export class AnswerRefused extends Error {
-  /** @param {string} operation @param {number} status @param {unknown} body @param {number | undefined} retryAfterSeconds */
+  /**
+   * @param {string} operation @param {number} status @param {unknown} body
+   * @param {number | undefined} retryAfterSeconds
+   */
   constructor(operation, status, body, retryAfterSeconds) {
     const { error, message } = /** @type {any} */ (body ?? {})
     super(`${operation}: ${status} ${error ?? ""} ${message ?? ""}`.trim())
@@ -74,14 +77,15 @@ export const makeClient = ({ fetch: ask = fetch, key, url }) => {
     const after = Number(response.headers.get("retry-after") ?? Number.NaN)
     throw new AnswerRefused(name, response.status, await bodyOf(response), Number.isNaN(after) ? undefined : after)
   }
-  const calls = Object.keys(operations).map((name) => [
+  const single = Object.entries(operations).filter(([, [, , stream]]) => stream === undefined)
+  const calls = single.map(([name]) => [
     name,
     async (/** @type {any} */ given, /** @type {AbortSignal | undefined} */ signal) =>
       bodyOf(await request(name, given, signal))
   ])
 
   /** @param {{ after?: string, signal?: AbortSignal, pauseMillis?: number }} [options] */
-  async function* events({ after, pauseMillis = 1_000, signal } = {}) {
+  async function* followSettlements({ after, pauseMillis = 1_000, signal } = {}) {
     let last = after
     while (signal?.aborted !== true) {
       try {
@@ -98,5 +102,5 @@ export const makeClient = ({ fetch: ask = fetch, key, url }) => {
       if (signal?.aborted !== true) await new Promise((resolve) => setTimeout(resolve, pauseMillis))
     }
   }
-  return /** @type {any} */ ({ ...Object.fromEntries(calls), events })
+  return /** @type {any} */ ({ ...Object.fromEntries(calls), followSettlements })
 }

@@ -1377,6 +1377,13 @@ export type WithoutEnd = {
   readonly reason: string | null
 }
 
+
+export interface SettlementEvent {
+  readonly id: string | undefined
+  readonly event: string
+  readonly data: Settlement
+}
+
 export interface Client {
   /** Identity and accepted payments of this facilitator. */
   readonly about: (given?: undefined, signal?: AbortSignal) => Promise<About>
@@ -1397,28 +1404,28 @@ export interface Client {
     readonly signature: string
   } }, signal?: AbortSignal) => Promise<AccountShown>
   /** Signs out. */
-  readonly accountSignOut: (given?: { readonly query?: { readonly everywhere?: "1" | undefined } }, signal?: AbortSignal) => Promise<AccountShown>
+  readonly accountSignOut: (given?: { readonly query?: { readonly everywhere?: undefined | "1" } }, signal?: AbortSignal) => Promise<AccountShown>
   /** Totals by network, scheme, asset, status and reason. */
-  readonly breakdowns: (given?: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined } }, signal?: AbortSignal) => Promise<Breakdowns>
+  readonly breakdowns: (given?: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string } }, signal?: AbortSignal) => Promise<Breakdowns>
   /** Listed resources: first those with evidence, then what is merely claimed, newest listing first; of the first twenty at most three of one recipient or origin. */
-  readonly browse: (given?: { readonly query?: { readonly type?: "http" | "mcp" | undefined; readonly network?: string | undefined; readonly scheme?: string | undefined; readonly payTo?: string | undefined; readonly asset?: string | undefined; readonly maxPrice?: string | undefined; readonly extensions?: string | undefined; readonly limit?: number | undefined; readonly offset?: number | undefined; readonly cursor?: string | undefined } }, signal?: AbortSignal) => Promise<BrowsePage>
+  readonly browse: (given?: { readonly query?: { readonly type?: undefined | "http" | "mcp"; readonly network?: undefined | string; readonly scheme?: undefined | string; readonly payTo?: undefined | string; readonly asset?: undefined | string; readonly maxPrice?: undefined | string; readonly extensions?: undefined | string; readonly limit?: undefined | number; readonly offset?: undefined | number; readonly cursor?: undefined | string } }, signal?: AbortSignal) => Promise<BrowsePage>
   /** One buyer's totals. */
-  readonly buyer: (given: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined }; readonly path: { readonly address: string | undefined } }, signal?: AbortSignal) => Promise<Participant>
+  readonly buyer: (given: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string }; readonly path: { readonly address: string } }, signal?: AbortSignal) => Promise<Participant>
   /** The sellers it paid. */
-  readonly buyerCounterparties: (given: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined }; readonly path: { readonly address: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly buyerCounterparties: (given: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string; readonly limit?: undefined | string; readonly offset?: undefined | number }; readonly path: { readonly address: string } }, signal?: AbortSignal) => Promise<{
     readonly days: number
     readonly items: ReadonlyArray<Counterparty>
     readonly pagination: AnalyticsPagination
   }>
   /** Settlements of the address as payer or recipient. */
-  readonly buyerTransactions: (given: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined }; readonly path: { readonly address: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly buyerTransactions: (given: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly limit?: undefined | string; readonly offset?: undefined | number }; readonly path: { readonly address: string } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<SettlementRecord>
     readonly pagination: AnalyticsPagination
   }>
   /** A leaderboard of buyers, by amount. */
-  readonly buyers: (given?: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<Leaderboard>
+  readonly buyers: (given?: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string; readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<Leaderboard>
   /** Daily rollups by network, scheme, asset and status, newest first. */
-  readonly dailyVolume: (given?: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly dailyVolume: (given?: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<{
     readonly days: number
     readonly items: ReadonlyArray<DailyVolume>
     readonly pagination: AnalyticsPagination
@@ -1427,26 +1434,24 @@ export interface Client {
   readonly demoPayment: (given?: undefined, signal?: AbortSignal) => Promise<DemoPayment>
   /** Requests payment, as any seller does. */
   readonly demoWeather: (given?: undefined, signal?: AbortSignal) => Promise<unknown>
-  /** Streams all settlements as server-sent events, from a cursor on. */
-  readonly events: (given?: { readonly query?: { readonly after?: string | undefined }; readonly headers?: { readonly "Last-Event-ID"?: string | undefined } }, signal?: AbortSignal) => Promise<string>
   /** Why a URL is or is not listed: its observations, the decisions, and the state of its listings. */
-  readonly explainListing: (given: { readonly query: { readonly url: string | undefined; readonly limit?: number | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<ListingExplanation>
+  readonly explainListing: (given: { readonly query: { readonly url: string; readonly limit?: undefined | number; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<ListingExplanation>
   /** The listings that pay the session's account, and why what was declared is or is not among them. */
-  readonly explainOwnListings: (given?: { readonly query?: { readonly limit?: number | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<AccountExplanation>
+  readonly explainOwnListings: (given?: { readonly query?: { readonly limit?: undefined | number; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<AccountExplanation>
   /** Alias of /health/live. */
   readonly health: (given?: undefined, signal?: AbortSignal) => Promise<{
     readonly status: "ok"
   }>
   /** The versions and price history of a resource, newest first, 200 of each at most. */
-  readonly history: (given: { readonly query: { readonly resource: string | undefined; readonly type?: "http" | "mcp" | undefined; readonly toolName?: string | undefined } }, signal?: AbortSignal) => Promise<ListingHistory>
+  readonly history: (given: { readonly query: { readonly resource: string; readonly type?: undefined | "http" | "mcp"; readonly toolName?: undefined | string } }, signal?: AbortSignal) => Promise<ListingHistory>
   /** The timeline of one settlement. */
-  readonly life: (given: { readonly path: { readonly id: string | undefined } }, signal?: AbortSignal) => Promise<Life>
+  readonly life: (given: { readonly path: { readonly id: string } }, signal?: AbortSignal) => Promise<Life>
   /** The process lives. */
   readonly live: (given?: undefined, signal?: AbortSignal) => Promise<{
     readonly status: "ok"
   }>
   /** Probes an origin before the first payment, and lists the resources it names as unverified. */
-  readonly lookAtOrigin: (given: { readonly query: { readonly origin: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly lookAtOrigin: (given: { readonly query: { readonly origin: string } }, signal?: AbortSignal) => Promise<{
     readonly origin: string
     /** Resources that the origin's documents name. */
     readonly named: number
@@ -1464,7 +1469,7 @@ export interface Client {
   /** Metrics as Prometheus text: for operators, or for this machine alone when no operator key is configured. */
   readonly metrics: (given?: undefined, signal?: AbortSignal) => Promise<string>
   /** Queries without a result in the UTC days that the hours reach into, the most asked first. */
-  readonly missedSearches: (given?: { readonly query?: { readonly hours?: number | undefined; readonly limit?: number | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<MissedSearches>
+  readonly missedSearches: (given?: { readonly query?: { readonly hours?: undefined | number; readonly limit?: undefined | number; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<MissedSearches>
   /** Give a settlement up, resize the channels, or rotate keys as planned. */
   readonly move: (given: { readonly body: Move }, signal?: AbortSignal) => Promise<{
     readonly done: boolean
@@ -1489,16 +1494,16 @@ export interface Client {
   /** This document. */
   readonly openapi: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
   /** Origins of cataloged resources, the one seen last first. */
-  readonly origins: (given?: { readonly query?: { readonly asset?: string | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly origins: (given?: { readonly query?: { readonly asset?: undefined | string; readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<Origin>
     readonly pagination: AnalyticsPagination
   }>
   /** Totals. */
-  readonly overview: (given?: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined } }, signal?: AbortSignal) => Promise<Overview>
+  readonly overview: (given?: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string } }, signal?: AbortSignal) => Promise<Overview>
   /** What the session's account was paid. */
-  readonly ownTotals: (given?: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined } }, signal?: AbortSignal) => Promise<Participant>
+  readonly ownTotals: (given?: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string } }, signal?: AbortSignal) => Promise<Participant>
   /** Settlements that pay the session's account. */
-  readonly ownTransactions: (given?: { readonly query?: { readonly status?: string | undefined; readonly resourceId?: string | undefined; readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly ownTransactions: (given?: { readonly query?: { readonly status?: undefined | string; readonly resourceId?: undefined | string; readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<SettlementRecord>
     readonly pagination: AnalyticsPagination
   }>
@@ -1507,62 +1512,60 @@ export interface Client {
   /** Whether the database answers; the state of search, plugins and drivers. */
   readonly ready: (given?: undefined, signal?: AbortSignal) => Promise<Readiness>
   /** Declarations that the catalog did not take, the latest first, of what never was listed too. */
-  readonly rejections: (given?: { readonly query?: { readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly rejections: (given?: { readonly query?: { readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<RejectedDeclaration>
     readonly pagination: AnalyticsPagination
   }>
   /** One current resource; a concrete URL of a dynamic route leads to the route's entry. */
-  readonly resolve: (given: { readonly query: { readonly type: "http" | "mcp" | undefined; readonly url: string | undefined; readonly toolName?: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly resolve: (given: { readonly query: { readonly type: "http" | "mcp"; readonly url: string; readonly toolName?: undefined | string } }, signal?: AbortSignal) => Promise<{
     readonly x402Version: 2
     readonly resource: DiscoveryResource
   }>
   /** A resource with the histories of its versions, options, owners and observations. */
-  readonly resourceDetail: (given: { readonly path: { readonly id: string | undefined } }, signal?: AbortSignal) => Promise<ResourceHistory>
+  readonly resourceDetail: (given: { readonly path: { readonly id: string } }, signal?: AbortSignal) => Promise<ResourceHistory>
   /** Settlements for a resource. */
-  readonly resourceInvocations: (given: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined }; readonly path: { readonly id: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly resourceInvocations: (given: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly limit?: undefined | string; readonly offset?: undefined | number }; readonly path: { readonly id: string } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<SettlementRecord>
     readonly pagination: AnalyticsPagination
   }>
   /** How a resource was used, for all time and in windows of hours. */
-  readonly resourceUse: (given: { readonly query?: { readonly asset?: string | undefined }; readonly path: { readonly id: string | undefined } }, signal?: AbortSignal) => Promise<ResourceUse>
+  readonly resourceUse: (given: { readonly query?: { readonly asset?: undefined | string }; readonly path: { readonly id: string } }, signal?: AbortSignal) => Promise<ResourceUse>
   /** Cataloged resources, the newest first. */
-  readonly resources: (given?: { readonly query?: { readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly resources: (given?: { readonly query?: { readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<CatalogedResource>
     readonly pagination: AnalyticsPagination
   }>
   /** Effects of rotating the sponsor's or the channels' keys: the sources are read, nothing changes. */
   readonly rotations: (given?: undefined, signal?: AbortSignal) => Promise<Rotations>
   /** Ranked search, by the search plugins that are enabled. */
-  readonly search: (given: { readonly query: { readonly query: string | undefined; readonly type?: "http" | "mcp" | undefined; readonly network?: string | undefined; readonly scheme?: string | undefined; readonly payTo?: string | undefined; readonly asset?: string | undefined; readonly maxPrice?: string | undefined; readonly extensions?: string | undefined; readonly mode?: "lexical" | "semantic" | "hybrid" | undefined; readonly limit?: number | undefined; readonly offset?: number | undefined; readonly cursor?: string | undefined } }, signal?: AbortSignal) => Promise<SearchPage>
+  readonly search: (given: { readonly query: { readonly query: string; readonly type?: undefined | "http" | "mcp"; readonly network?: undefined | string; readonly scheme?: undefined | string; readonly payTo?: undefined | string; readonly asset?: undefined | string; readonly maxPrice?: undefined | string; readonly extensions?: undefined | string; readonly mode?: undefined | "lexical" | "semantic" | "hybrid"; readonly limit?: undefined | number; readonly offset?: undefined | number; readonly cursor?: undefined | string } }, signal?: AbortSignal) => Promise<SearchPage>
   /** Which searches were followed by payments for what they showed; a direction, not a cause. */
-  readonly searchConversion: (given?: { readonly query?: { readonly hours?: number | undefined } }, signal?: AbortSignal) => Promise<SearchConversion>
+  readonly searchConversion: (given?: { readonly query?: { readonly hours?: undefined | number } }, signal?: AbortSignal) => Promise<SearchConversion>
   /** Generations of embeddings, newest first. */
-  readonly searchGenerations: (given?: { readonly query?: { readonly limit?: number | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<SearchGenerations>
+  readonly searchGenerations: (given?: { readonly query?: { readonly limit?: undefined | number; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<SearchGenerations>
   /** The state of each branch of search, and what is in its index. */
   readonly searchStatus: (given?: undefined, signal?: AbortSignal) => Promise<SearchStatus>
   /** One seller's totals. */
-  readonly seller: (given: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined }; readonly path: { readonly address: string | undefined } }, signal?: AbortSignal) => Promise<Participant>
+  readonly seller: (given: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string }; readonly path: { readonly address: string } }, signal?: AbortSignal) => Promise<Participant>
   /** The buyers that paid it. */
-  readonly sellerCounterparties: (given: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined }; readonly path: { readonly address: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly sellerCounterparties: (given: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string; readonly limit?: undefined | string; readonly offset?: undefined | number }; readonly path: { readonly address: string } }, signal?: AbortSignal) => Promise<{
     readonly days: number
     readonly items: ReadonlyArray<Counterparty>
     readonly pagination: AnalyticsPagination
   }>
   /** Settlements of the address as payer or recipient. */
-  readonly sellerTransactions: (given: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined }; readonly path: { readonly address: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly sellerTransactions: (given: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly limit?: undefined | string; readonly offset?: undefined | number }; readonly path: { readonly address: string } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<SettlementRecord>
     readonly pagination: AnalyticsPagination
   }>
   /** A leaderboard of sellers, by amount. */
-  readonly sellers: (given?: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly asset?: string | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<Leaderboard>
+  readonly sellers: (given?: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly asset?: undefined | string; readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<Leaderboard>
   /** This browser's session. */
   readonly session: (given?: undefined, signal?: AbortSignal) => Promise<Session>
   /** Verify a payment again and put it on the ledger; waits for the ledger's word. */
   readonly settle: (given: { readonly body: PaymentRequest }, signal?: AbortSignal) => Promise<SettleAnswer>
-  /** The calling principal's settlements as server-sent events, starting at a cursor. */
-  readonly settlementEvents: (given?: { readonly query?: { readonly after?: string | undefined }; readonly headers?: { readonly "Last-Event-ID"?: string | undefined } }, signal?: AbortSignal) => Promise<string>
   /** The durable state of settlements of the calling principal. */
-  readonly settlements: (given?: { readonly query?: { readonly identifier?: string | undefined; readonly hash?: string | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly settlements: (given?: { readonly query?: { readonly identifier?: undefined | string; readonly hash?: undefined | string } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<Settlement>
   }>
   /** Binds a recipient to the caller's key, by a challenge that its account signs. */
@@ -1591,18 +1594,22 @@ export interface Client {
   /** Supported schemes and networks, extensions, and signing accounts. */
   readonly supported: (given?: undefined, signal?: AbortSignal) => Promise<Supported>
   /** Totals by hour or UTC day in which something happened, oldest first. */
-  readonly timeseries: (given?: { readonly query?: { readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly bucket?: "hour" | "day" | undefined; readonly asset?: string | undefined } }, signal?: AbortSignal) => Promise<Timeseries>
+  readonly timeseries: (given?: { readonly query?: { readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly bucket?: undefined | "hour" | "day"; readonly asset?: undefined | string } }, signal?: AbortSignal) => Promise<Timeseries>
   /** The newest settlement of a transaction hash. */
-  readonly transaction: (given: { readonly path: { readonly hash: string | undefined } }, signal?: AbortSignal) => Promise<SettlementRecord>
+  readonly transaction: (given: { readonly path: { readonly hash: string } }, signal?: AbortSignal) => Promise<SettlementRecord>
   /** Settlements, newest first. */
-  readonly transactions: (given?: { readonly query?: { readonly payer?: string | undefined; readonly payTo?: string | undefined; readonly network?: string | undefined; readonly scheme?: string | undefined; readonly asset?: string | undefined; readonly resourceId?: string | undefined; readonly status?: string | undefined; readonly days?: 0 | 1 | 7 | 14 | 30 | undefined; readonly limit?: string | undefined; readonly offset?: number | undefined } }, signal?: AbortSignal) => Promise<{
+  readonly transactions: (given?: { readonly query?: { readonly payer?: undefined | string; readonly payTo?: undefined | string; readonly network?: undefined | string; readonly scheme?: undefined | string; readonly asset?: undefined | string; readonly resourceId?: undefined | string; readonly status?: undefined | string; readonly days?: undefined | 0 | 1 | 7 | 14 | 30; readonly limit?: undefined | string; readonly offset?: undefined | number } }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<SettlementRecord>
     readonly pagination: AnalyticsPagination
   }>
   /** Check a signed payment against its terms, with an enforcing simulation. */
   readonly verify: (given: { readonly body: PaymentRequest }, signal?: AbortSignal) => Promise<VerifyAnswer>
   /** Settlements as they end, resumed from the last one given; ends with `signal`. */
-  readonly events: (options?: { readonly after?: string; readonly signal?: AbortSignal; readonly pauseMillis?: number }) => AsyncGenerator<{ readonly id: string | undefined; readonly event: string; readonly data: Settlement }>
+  readonly followSettlements: (options?: {
+    readonly after?: string
+    readonly signal?: AbortSignal
+    readonly pauseMillis?: number
+  }) => AsyncGenerator<SettlementEvent>
 }
 
-export declare const operations: Readonly<Record<string, readonly [method: string, path: string]>>
+export declare const operations: Readonly<Record<string, readonly [method: string, path: string, stream?: string]>>

@@ -1,9 +1,10 @@
 // @ts-check
-// More than one facilitator behind one client, in the official FacilitatorClient's form: another is asked when the first
-// is unavailable. The rule that makes it safe: once a settle was sent anywhere and is not known to have ended without a
-// record, no other facilitator is ever asked to settle that payment. What was sent is stored before it is sent, so the
-// rule holds over restarts and over processes that share the store; the authorization's nonce, which moves money at most
-// once whoever submits it, bounds the rest. A payment whose facilitator stays away is pending, never failed.
+// More than one facilitator behind one client, in the official FacilitatorClient's form: another is asked when the
+// first is unavailable. The rule that makes it safe: once a settle was sent anywhere and is not known to have ended
+// without a record, no other facilitator is ever asked to settle that payment. What was sent is stored before it is
+// sent, so the rule holds over restarts and over processes that share the store; the authorization's nonce, which moves
+// money at most once whoever submits it, bounds the rest. A payment whose facilitator stays away is pending, never
+// failed.
 //
 // It holds no key. With `soldOnce`: `soldOnce({ store }).facilitator(facilitators([first, second], { store }))`.
 import { createHash } from "node:crypto"
@@ -22,8 +23,10 @@ const wasNeverSent = (error) => {
 }
 
 /** Answers by which a facilitator says that it has recorded nothing, or cannot say anything now. */
-const unavailable =
-  /^(ledger_unavailable|internal_error|rate_limited|unauthorized|(settle|verify)_(ledger|stellar)_(temporarily_unavailable|sponsor_budget_exceeded))$/
+const unavailable = new RegExp(
+  "^((ledger|stellar)_unavailable|internal_error|rate_limited|unauthorized|" +
+    "settle_(ledger|stellar)_(temporarily_unavailable|sponsor_budget_exceeded))$"
+)
 const pending = /^(settlement_pending|settle_(ledger|stellar)_transaction_status_unknown)$/
 
 /** @param {any} value @returns {string} */

@@ -1,6 +1,6 @@
 // @ts-check
-// A seller's 402 as a page for people: what is sold, its price, a button that connects a Stellar wallet (SEP-43, such as
-// Freighter), has it sign, pays and shows what was bought. One function, in the form that the official middleware's
+// A seller's 402 as a page for people: what is sold, its price, a button that connects a Stellar wallet (SEP-43, such
+// as Freighter), has it sign, pays and shows what was bought. One function, in the form that the official middleware's
 // paywall hook takes, and that `makeSell` takes as `paywall`. No dependency, no request to anybody but the seller; a
 // strict policy is in the page. `exact` alone.
 //
@@ -12,18 +12,29 @@ import { readFileSync } from "node:fs"
 const script = readFileSync(new URL("paywallScript.mjs", import.meta.url), "utf8")
 
 const style = `
-:root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #eee); --quiet: light-dark(#595959, #aaa); --ground: light-dark(#fff, #161616); --line: light-dark(#ccc, #444); --act: light-dark(#0b57d0, #8ab4f8); --on: light-dark(#fff, #111); --bad: light-dark(#b3261e, #f2b8b5) }
+:root {
+  color-scheme: light dark;
+  --ink: light-dark(#1a1a1a, #eee);
+  --quiet: light-dark(#595959, #aaa);
+  --ground: light-dark(#fff, #161616);
+  --line: light-dark(#ccc, #444);
+  --act: light-dark(#0b57d0, #8ab4f8);
+  --on: light-dark(#fff, #111);
+  --bad: light-dark(#b3261e, #f2b8b5);
+}
 body { font: 17px/1.5 system-ui, sans-serif; margin: 0; color: var(--ink); background: var(--ground) }
 main { max-width: 32rem; margin: 10vh auto; padding: 0 1.25rem }
 h1 { font-size: 1.4rem; line-height: 1.25; margin: 0 0 .25rem; overflow-wrap: anywhere }
 p { margin: .5rem 0 }
 .price { font-size: 2rem; font-weight: 600; font-variant-numeric: tabular-nums; margin: 1.25rem 0 0 }
-dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin: 1rem 0 1.5rem; padding: 1rem 0 0; border-top: 1px solid var(--line); font-size: .9rem; color: var(--quiet) }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin: 1rem 0 1.5rem }
+dl { padding: 1rem 0 0; border-top: 1px solid var(--line); font-size: .9rem; color: var(--quiet) }
 dd { margin: 0; overflow-wrap: anywhere }
-button { font: inherit; font-weight: 600; padding: .75rem 1.25rem; border: 0; border-radius: .5rem; color: var(--on); background: var(--act); cursor: pointer }
+button { font: inherit; font-weight: 600; padding: .75rem 1.25rem; border: 0; border-radius: .5rem }
+button { color: var(--on); background: var(--act); cursor: pointer }
 button:disabled { opacity: .6; cursor: progress }
 :focus-visible { outline: 3px solid var(--act); outline-offset: 3px }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); padding: 1rem }
 .error { color: var(--bad) }
 a { color: var(--act) }
 `
@@ -49,7 +60,8 @@ const short = (/** @type {string} */ address) => `${address.slice(0, 6)}…${add
 /**
  * The page of one 402. Text of the seller is inert in it.
  * @param {any} required the PaymentRequired
- * @param {{ prepareUrl: string, assets?: Record<string, { symbol: string, decimals: number }>, title?: string }} options
+ * @param {{ prepareUrl: string, assets?: Record<string, { symbol: string, decimals: number }>,
+ *   title?: string }} options
  */
 export const paywallHtml = (required, { assets = {}, prepareUrl, title }) => {
   const accepted = required.accepts.find(({ scheme }) => scheme === "exact")

@@ -1,6 +1,6 @@
 // The script of the paywall page (`paywall.mjs` puts it into the page as text): connects a wallet by the interface of
-// SEP-43, builds what has to be signed from the terms on the page, has it signed when the facilitator says the same, and
-// requests the page with the payment. It runs in a browser and uses nothing of this project.
+// SEP-43, builds what has to be signed from the terms on the page, has it signed when the facilitator says the same,
+// and requests the page with the payment. It runs in a browser and uses nothing of this project.
 
 /* global document, window, location, fetch, crypto, Blob, URL, setTimeout, clearTimeout */
 const given = JSON.parse(document.getElementById("required").textContent)

@@ -12,8 +12,9 @@ import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto
  *   maxTimeoutSeconds: number, extra?: any }} Terms
  */
 /**
- * `maxAmount`: atomic units, the most for one request. `uptoContracts`: settlement contracts that the buyer knows.
- * `rpcUrl`: a ledger RPC, asked for its newest ledger alone; without one, that number is the facilitator's.
+ * `facilitator`: whose /prepare is asked; absent: the one that the seller names, else this machine's. `maxAmount`:
+ * atomic units, the most for one request. `uptoContracts`: settlement contracts that the buyer knows. `rpcUrl`: a
+ * ledger RPC, asked for its newest ledger alone; without one, that number is the facilitator's.
  * @typedef {{ secret: string, facilitator?: string, maxAmount: bigint, network?: string,
  *   assets?: ReadonlyArray<string>, networkPassphrase?: string, uptoContracts?: ReadonlyArray<string>,
  *   rpcUrl?: string, apiKey?: string }} Options
@@ -206,10 +207,11 @@ export const accountOf = (secret) => {
 export const signPrepared = async (terms, options) => {
   checkTerms(terms, options)
   const { account, key } = accountOf(options.secret)
-  const facilitator = options.facilitator ?? terms.extra?.prepareUrl?.replace(/\/prepare$/, "")
+  const named = terms.extra?.prepareUrl ?? "http://127.0.0.1:4022/prepare"
+  const prepareUrl = options.facilitator === undefined ? named : `${options.facilitator}/prepare`
   const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }
   const body = { x402Version: 2, paymentRequirements: terms, payer: account }
-  const given = await post(`${facilitator}/prepare`, body, /** @type {any} */ (headers))
+  const given = await post(prepareUrl, body, /** @type {any} */ (headers))
   await checkLife(given, terms, options)
   const passphrase = options.networkPassphrase ?? "Test SDF Network ; September 2015"
   const { envelope, hash } = bytesOf(given, terms, account, passphrase)
@@ -255,7 +257,7 @@ if (page !== undefined && program?.endsWith("prepared.mjs")) {
   if (secret === undefined) throw new Error("set BUYER_SECRET to the seed of a funded account")
   const { receipt, response } = await pay(page, {
     secret,
-    facilitator: FACILITATOR_URL ?? "http://127.0.0.1:4022",
+    ...(FACILITATOR_URL && { facilitator: FACILITATOR_URL }),
     maxAmount: 1_000_000n,
     ...(NETWORK && { network: NETWORK }),
     ...(rpcUrl && { rpcUrl }),

@@ -1,7 +1,7 @@
 // @ts-check
-// A seller by the Fetch API: one function from a `Request` to a `Response`, which Hono, Next's app router, Workers, Deno
-// and Bun take as it is, and `node:http`, Express and Fastify through `toNode`. The 402, verify, the work, settle, the
-// receipt; a payment's work is computed once and released for every repetition of its request (`soldOnce.mjs`).
+// A seller by the Fetch API: one function from a `Request` to a `Response`, which Hono, Next's app router, Workers,
+// Deno and Bun take as it is, and `node:http`, Express and Fastify through `toNode`. The 402, verify, the work, settle,
+// the receipt; a payment's work is computed once and released for every repetition of its request (`soldOnce.mjs`).
 //
 //   const sell = makeSell({ payTo, asset, amount, facilitator })
 //   export const GET = (request) => sell(request, () => ({ city: "Riga", celsius: 17 }))
@@ -9,12 +9,13 @@ import { facilitators } from "./facilitators.mjs"
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 /**
- * `amount`: the price, or the maximum of `upto`, atomic units. `facilitator`: base URLs, in order of preference. `extra`:
- * of the facilitator's kind, for `upto`. `paywall`: the 402 for browsers (`paywall.mjs`).
+ * `amount`: the price, or the maximum of `upto`, atomic units. `facilitator`: base URLs, in order of preference.
+ * `extra`: of the facilitator's kind, for `upto`. `prepareUrl`: named to buyers that ask what to sign. `paywall`: the
+ * 402 for browsers (`paywall.mjs`).
  * @typedef {{ payTo: string, asset: string, amount: string, facilitator: string | ReadonlyArray<string>,
  *   network?: string, scheme?: string, maxTimeoutSeconds?: number, description?: string, apiKey?: string,
  *   extra?: any, store?: import("./soldOnce.mjs").Store,
- *   paywall?: { generateHtml: (required: any) => string } }} Options
+ *   prepareUrl?: string, paywall?: { generateHtml: (required: any) => string } }} Options
  */
 /** What is sold: JSON, and by `upto` what it costs. @typedef {{ body: unknown, amount?: string }} Priced */
 
@@ -79,11 +80,14 @@ export const makeSell = (options) => {
     amount: options.amount,
     payTo: options.payTo,
     maxTimeoutSeconds: options.maxTimeoutSeconds ?? 60,
-    extra: options.extra ?? { areFeesSponsored: true }
+    extra: {
+      ...(options.extra ?? { areFeesSponsored: true }),
+      ...(options.prepareUrl === undefined ? {} : { prepareUrl: options.prepareUrl })
+    }
   }
   /**
    * @param {Request} request
-   * @param {(request: Request) => unknown | Promise<unknown>} work what is sold, as JSON; `priced(body, amount)` by `upto`
+   * @param {(request: Request) => unknown | Promise<unknown>} work what is sold, as JSON; by `upto` `priced(…)`
    * @returns {Promise<Response>}
    */
   return async (request, work) => {

@@ -17,7 +17,7 @@ from tollkeeper_x402 import Buyer, SignatureRefused  # noqa: E402
 buyer = Buyer(
     secret=os.environ["BUYER_SECRET"],
     max_amount=int(os.environ.get("MAX_AMOUNT", "1000000")),
-    facilitator=os.environ.get("FACILITATOR_URL", "http://127.0.0.1:4022"),
+    facilitator=os.environ.get("FACILITATOR_URL"),
     network=os.environ.get("NETWORK", "stellar:testnet"),
     rpc_url=os.environ.get("LEDGER_RPC_URL"),
     upto_contracts=tuple(filter(None, [os.environ.get("UPTO_CONTRACT")])),

@@ -41,7 +41,7 @@ it.live(
         const control = new AbortController()
         const events: Array<{ id: string | undefined; event: string; data: { transaction: string } }> = []
         const options = { pauseMillis: 50, signal: control.signal, ...(after === undefined ? {} : { after }) }
-        for await (const event of client.events(options)) {
+        for await (const event of client.followSettlements(options)) {
           events.push(event)
           if (events.length === count) break
         }

@@ -77,7 +77,8 @@ class Buyer:
     """Seed of the account that pays, S…"""
     max_amount: int
     """The most for one request, atomic units."""
-    facilitator: str = "http://127.0.0.1:4022"
+    facilitator: str | None = None
+    """Whose /prepare is asked; None: the one that the seller names (`extra.prepareUrl`), else that of this machine."""
     network: str = "stellar:testnet"
     passphrase: str = TESTNET
     assets: tuple[str, ...] | None = None
@@ -131,7 +132,8 @@ class Buyer:
         self.check_terms(terms)
         headers = {} if self.api_key is None else {"authorization": f"Bearer {self.api_key}"}
         body = {"x402Version": 2, "paymentRequirements": terms, "payer": self.account}
-        answer = ask(f"{self.facilitator}/prepare", body, headers)
+        named = (terms.get("extra") or {}).get("prepareUrl", "http://127.0.0.1:4022/prepare")
+        answer = ask(named if self.facilitator is None else f"{self.facilitator}/prepare", body, headers)
         if answer.status != 200:
             raise RuntimeError(f"/prepare answers {answer.status}: {answer.body.decode()}")
         given = answer.json()
