@@ -128,7 +128,8 @@ const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler:
 
 /** Paths of pages and their files, and of what is public by a specification or without information. */
 const publicPages = /^\/(dashboard(\/(web|library)\/.*)?|seller|resource|payee|docs|receipts|examples\/receipts\/.*|)$/
-const publicAnswers = /^\/(discovery\/.*|openapi\.json|health(\/.*)?|log\/.*|badge\/[a-z]+\.svg|\.well-known\/did\.json)$/
+const publicAnswers =
+  /^\/(discovery\/.*|openapi\.json|health(\/.*)?|log\/.*|badge\/[a-z]+\.svg|\.well-known\/did\.json)$/
 
 /** Routes that any page may read or link to. */
 const isPublic = (method: string, path: string): boolean =>

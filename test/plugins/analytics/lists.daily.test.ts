@@ -152,7 +152,7 @@ describeDatabases(
             })
             expect(shown.series.reduce((sum, { settled }) => sum + settled, 0)).toBe(shown.now.settled)
             // Half a day: the range before it is recorded whole.
-          expect((yield* pulse.of(rangeOf(now - day / 2, now), undefined)).before).toMatchObject({ pending: 0 })
+            expect((yield* pulse.of(rangeOf(now - day / 2, now), undefined)).before).toMatchObject({ pending: 0 })
             const long = yield* pulse.of(rangeOf(now - 30 * day, now), undefined)
             expect(long.before).toBeNull()
             expect(long.series.filter(({ recorded }) => recorded).length).toBeLessThanOrEqual(4)
