@@ -9,7 +9,7 @@ import * as codec from "../../../../plugins/x402-batch/batchCodec.ts"
 import { batchErrorOf, batchErrors } from "../../../../plugins/x402-batch/batchErrors.ts"
 import { batchWasmBase64, batchWasmHash } from "../../../../plugins/x402-batch/contract/batchWasm.ts"
 import { batchFolder, batchSource, buildBatch } from "../../../contract/batch.ts"
-import { sha256Hex } from "../../../contract/build.ts"
+import { buildContract, sha256Hex } from "../../../contract/build.ts"
 import {
   contractDataKey,
   errorOf,
@@ -23,8 +23,10 @@ import {
 import { BatchWorld, engineValue, sellerKey, session, signedBy, text, textOf } from "./BatchWorld.ts"
 
 let wasm: Uint8Array
+let walletWasm: Uint8Array
 beforeAll(async () => {
   wasm = await buildBatch()
+  walletWasm = await buildContract(readFileSync(new URL("../../../contract/wallet.as", import.meta.url), "utf8"))
 })
 
 const done = (result: HostResult) => {
@@ -114,6 +116,21 @@ describe("a deposit", () => {
     done(world.deposit(config, 300n, stranger))
     done(world.refund(config, 300n))
     expect(lines(world)).toEqual([1_300n, 0n, 0n])
+  })
+
+  it("a contract account deposits, is refunded and withdraws by its own rules", () => {
+    const world = new BatchWorld(wasm)
+    const wallet = world.deploy(walletWasm, new Uint8Array(32).fill(5))
+    world.contractBalance(wallet, 1_000n)
+    const owner = { ...payer, address: wallet }
+    const config = world.config({ payer: textOf(wallet) })
+    done(world.deposit(config, 500n, owner))
+    done(world.claim([{ config, max: 100n, total: 100n }]))
+    done(world.refund(config, 150n))
+    done(world.withdrawStart(config, owner))
+    world.closeTime += 900n
+    done(world.withdrawEnd(config, owner))
+    expect([world.balance(world.usd, wallet), world.held()]).toEqual([900n, 100n])
   })
 
   it("a deposit needs the signature of whose tokens it takes", () => {
@@ -326,7 +343,7 @@ describe("a claim", () => {
       refusalOf(world.invoke(world.batch, "claim", [engineValue(claims), bytes(new Uint8Array(64))]))
     expect(call(codec.u64Value(1n))).toBe("InvalidArgument")
     const claimed = world.entry({ config, max: 300n, total: 200n })
-    const one = calls.claimsValue([claimed]) as { vec: ReadonlyArray<{ vec: ReadonlyArray<never> }> }
+    const one = calls.claimsValue([claimed]) as unknown as { vec: ReadonlyArray<{ vec: ReadonlyArray<never> }> }
     const items = one.vec[0]!.vec
     const withItem = (i: number, value: unknown) =>
       ({ type: 16, vec: [{ type: 16, vec: items.map((item, at) => (at === i ? value : item)) }] }) as never
@@ -519,6 +536,19 @@ describe("entries", () => {
     world.ledger += 1_000
     done(world.claim([{ config, max: 20n, total: 20n }]))
     expect(world.liveUntil(key)).toBe(world.ledger + 518_400)
+  })
+
+  it("an archived channel loses nothing: the next claim restores it", () => {
+    const { config, world } = opened()
+    const key = contractDataKey(world.batch, bytes(codec.bytesOfHex(world.id(config))), 1)
+    world.ledger += 600_000
+    const { footprint, restoredIndices } = done(world.claim([{ config, max: 300n, total: 200n }]))
+    const restored = restoredIndices.map((at) => JSON.stringify(footprint.readWrite[at]))
+    expect(restored).toContain(JSON.stringify(key))
+    expect(world.channel(config)).toMatchObject({ balance: 500n, totalClaimed: 200n })
+    expect(world.liveUntil(key)).toBe(world.ledger + 518_400)
+    done(world.settle())
+    expect(lines(world)).toEqual([500n, 200n, 300n])
   })
 
   it("the state of a channel is what its entry says, and another id has none", () => {
