@@ -5,14 +5,15 @@
 import { readFileSync } from "node:fs"
 import { beforeAll, describe, expect, it } from "vitest"
 import type { HostResult } from "../../../../plugins/ledger-local/engine/host/HostResult.ts"
-import { address, i128 } from "../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { address, bytes, i128, u32, u64, vec, VOID } from "../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
 import type { ScAddress, ScVal } from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
-import type { ChannelConfig } from "../../../../plugins/x402-batch/batchCodec.ts"
+import * as calls from "../../../../plugins/x402-batch/batchCalls.ts"
+import * as codec from "../../../../plugins/x402-batch/batchCodec.ts"
 import { batchErrorOf } from "../../../../plugins/x402-batch/batchErrors.ts"
 import { buildBatch } from "../../../contract/batch.ts"
 import { buildContract } from "../../../contract/build.ts"
 import { errorOf, payee, payer, stranger, succeeded } from "../../ledger-local/engine/World.ts"
-import { BatchWorld, text, textOf } from "./BatchWorld.ts"
+import { BatchWorld, engineValue, text, textOf } from "./BatchWorld.ts"
 import { type Action, type Claimed, empty, type State, step, type Terms } from "./batchModel.ts"
 
 let wasm: Uint8Array
@@ -28,7 +29,7 @@ const receivers = [payee, stranger]
 class Played {
   readonly world = new BatchWorld(wasm)
   readonly tokens: ReadonlyArray<ScAddress>
-  readonly configs: ReadonlyArray<ChannelConfig>
+  readonly configs: ReadonlyArray<codec.ChannelConfig>
   readonly terms: ReadonlyArray<Terms> = [
     { token: 0, receiver: 0, delay: 900n },
     { token: 0, receiver: 1, delay: 1_000n },
@@ -204,6 +205,55 @@ describe("histories of the batch contract", () => {
     },
     60_000
   )
+
+  it("arguments of any kind end in an error of the contract or the host, and change nothing", () => {
+    const dice = diceOf(seeds[0]!)
+    const played = new Played()
+    let state = empty(played.world.closeTime)
+    for (const action of [
+      { do: "deposit", channel: 0, amount: 50n },
+      { do: "claim", claims: [{ channel: 0, max: 30n, total: 20n }] }
+    ] as const) {
+      const next = play(played, state, action)
+      if (typeof next === "string") expect.fail(next)
+      state = next
+    }
+    const { world, configs } = played
+    const claim = world.entry({ config: configs[0]!, max: 40n, total: 30n })
+    const pool: ReadonlyArray<ScVal> = [
+      ...[codec.configValue(configs[0]!), codec.configValue(configs[1]!), calls.claimsValue([claim, claim])].map(
+        engineValue
+      ),
+      VOID,
+      vec([]),
+      vec([vec([]), vec([VOID])]),
+      bytes(new Uint8Array(32).fill(1)),
+      bytes(new Uint8Array(64).fill(2)),
+      bytes(new Uint8Array(0)),
+      bytes(codec.bytesOfHex(world.id(configs[0]!))),
+      address(payer.address),
+      address(world.batch),
+      address(played.tokens[0]!),
+      u32(7),
+      u64(0n),
+      u64((1n << 64n) - 1n),
+      i128(1n),
+      i128(-(1n << 127n)),
+      i128((1n << 127n) - 1n)
+    ]
+    const changing = ["deposit", "claim", "settle", "refund", "withdraw_start", "withdraw_end"] as const
+    const counts = { deposit: 3, claim: 2, settle: 2, refund: 6, withdraw_start: 1, withdraw_end: 1 }
+    for (let i = 0; i < 600; i++) {
+      const fn = changing[dice(changing.length)]!
+      const args = Array.from({ length: counts[fn] }, () => pool[dice(pool.length)]!)
+      const result = world.invoke(world.batch, fn, args)
+      const call = `${fn} ${args.map(({ type }) => type).join(" ")}`
+      expect(result.ok, call).toBe(false)
+      // A contract that fails on its own account says by which of its errors.
+      expect(errorOf(result), call).not.toMatch(/Unreachable|out-of-bounds|divide/)
+    }
+    expect(played.differs(state)).toBeUndefined()
+  }, 60_000)
 
   it("every state of a small world is the model's", () => {
     const actions: ReadonlyArray<Action> = [
