@@ -217,7 +217,7 @@ const placeOf = (at: BatchContract): Uint8Array => {
 }
 
 /**
- * sha256 over the vector's XDR, written here word by word: the general encoder takes 0.16 ms for a voucher, and a voucher
+ * sha256 over the vector's XDR, written here word by word: the general encoder takes 0.16 ms for a voucher, and one
  * is verified for every call. A test compares both.
  */
 const digest = (domain: string, at: BatchContract, rest: ReadonlyArray<Uint8Array>): Uint8Array =>

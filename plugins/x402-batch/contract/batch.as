@@ -1,8 +1,8 @@
 // The contract of the `batch-settlement` scheme: one instance, many channels, no owner and no upgrade. A channel holds
 // what was deposited for its config; vouchers of the payer's authorizer and totals allowed by the receiver's authorizer
 // move it to the receiver, at most what arrived, never back and never twice. What is not claimed returns to the payer:
-// within a ledger when the receiver's authorizer agrees, or after the channel's delay by the payer alone. Every failure reverts
-// everything. An entry is never removed: without its totals a spent voucher would count again. This file is
+// within a ledger when the receiver's authorizer agrees, or after the channel's delay by the payer alone. Every
+// failure reverts everything. An entry is never removed: without its totals a spent voucher would count again. This file is
 // AssemblyScript, compiled after host.as, channel.as and claims.as to the wasm beside it; it has not been audited.
 
 /**

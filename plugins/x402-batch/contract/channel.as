@@ -1,5 +1,5 @@
-// A channel of the batch contract: its config, its entry, the digests that are signed, and payments out of the contract.
-// Compiled after host.as, before claims.as and batch.as.
+// A channel of the batch contract: its config, its entry, the digests that are signed, and payments out of the
+// contract. Compiled after host.as, before claims.as and batch.as.
 
 // The contract's errors. They begin at 201 because a token's own errors, 1 to 15 for the asset contract, come through.
 const INVALID_ARGUMENT: u32 = 201

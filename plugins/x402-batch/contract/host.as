@@ -1,6 +1,6 @@
 // What the batch contract is written with: the host's functions by their short names, values, amounts of 128 bits,
 // memory and errors. Compiled as one text with batch.as, which follows it.
-/** A value as host and contract exchange it: 64 bits, the low byte a tag, the rest the value or the handle of an object. */
+/** A value as host and contract exchange it: 64 bits, the low byte a tag, the rest the value or an object's handle. */
 type Val = u64
 
 const ERROR_TAG: u64 = 3
@@ -13,8 +13,8 @@ const BYTES_TAG: u64 = 72
 const VEC_TAG: u64 = 75
 const ADDRESS_TAG: u64 = 77
 /**
- * The zeros of u64 and i128 in their small forms. What a variable begins with is written as a number: the compiler would
- * set it in a start function, which the network does not run.
+ * The zeros of u64 and i128 in their small forms. What a variable begins with is written as a number: the compiler
+ * would set it in a start function, which the network does not run.
  */
 const NO_TIME: Val = U64_SMALL_TAG
 const ZERO: Val = I128_SMALL_TAG

@@ -1,5 +1,5 @@
-// The binding's test vectors: what is signed in each case, byte for byte, with public seeds. Built by the general encoder
-// of the XDR and by another library's ed25519 than the facilitator's, so that they check both.
+// The binding's test vectors: what is signed in each case, byte for byte, with public seeds. Built by the general
+// encoder of the XDR and by another library's ed25519 than the facilitator's, so that they check both.
 // `node test/plugins/x402-batch/vectors.ts` writes them beside this file.
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,5 @@
-// What a call costs on the ledger: the resources as a simulation declares them, and the resource fee that is charged for
-// them at the test network's prices, without the inclusion fee.
+// What a call costs on the ledger: the resources as a simulation declares them, and the resource fee that is charged
+// for them at the test network's prices, without the inclusion fee.
 import {
   eventsFeeStroops,
   nonRefundableFeeStroops,

@@ -1,7 +1,7 @@
 // Histories of the batch contract on the local ledger's engine, compared with the model after every call: random ones
 // over two tokens, three payers' channels and two receivers, and every history of a small world, each state once. After
-// each call, for each token: deposits = claimed + refunded + withdrawn + held, and the contract's balance of the token is
-// what is held and what is claimed and not yet paid. A seed that fails is printed: `BATCH_SEED=7` plays it alone.
+// each call, for each token: deposits = claimed + refunded + withdrawn + held, and the contract's balance of the token
+// is what is held and what is claimed and not yet paid. A seed that fails is printed: `BATCH_SEED=7` plays it alone.
 import { readFileSync } from "node:fs"
 import { beforeAll, describe, expect, it } from "vitest"
 import type { HostResult } from "../../../../plugins/ledger-local/engine/host/HostResult.ts"
