@@ -8,6 +8,7 @@ import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
 import type { AnswerExtra } from "./Answer.ts"
+import type { Books } from "../settlement/store/Settlements.ts"
 import type { Payment } from "./Payment.ts"
 import { type Refusal, type RefusalRow, coreReasons } from "./Refusal.ts"
 import type { Unsigned, UnsignedOrder } from "./Unsigned.ts"
@@ -38,6 +39,8 @@ export interface Verified {
   readonly state: unknown
   /** What the answer of verify carries beside its validity. */
   readonly extra?: AnswerExtra
+  /** What its settlement is for a seller's books, where it is no payment of `amount` to `payTo`. */
+  readonly books?: Books
 }
 
 /** A payment that the scheme's own check settles: nothing of it goes to the ledger. */

@@ -196,6 +196,8 @@ export const verifyCall = Effect.fnUntraced(function* (
     authorizationExpiresLedger: expiresLedger ?? sequence + stretchLedgers,
     resourceFeeStroops: simulated.resourceFeeStroops,
     state: { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr } satisfies State,
+    // A claim is what a seller sold; what carries the money to and fro is not.
+    books: { kind: payload._tag.toLowerCase(), sold: payload._tag === "Claim" ? amounts.amount : 0n },
     ...(payload._tag === "Deposit" ? { extra: channelStateExtra(channelId!, state ?? unknownChannel) } : {})
   }
   return verified

@@ -114,6 +114,7 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settlemen
       amountMax: verified.amountMax,
       amount: verified.amount,
       resourceUrl: payment.resourceUrl,
+      books: verified.books,
       innerHash: attempt.innerHash,
       sponsor: attempt.sponsor,
       channel: lease,

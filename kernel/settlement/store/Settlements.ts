@@ -82,7 +82,16 @@ export interface SettlementTerms {
   readonly resourceFeeStroops: bigint
 }
 
+/** What a settlement is for a seller's books, where it is no payment: a deposit sells nothing, a claim of many does. */
+export interface Books {
+  /** Of its scheme, `[a-z]+`. */
+  readonly kind: string
+  /** What it sells once it is settled, atomic units. */
+  readonly sold: bigint
+}
+
 export interface NewSettlement extends SettlementTerms {
+  readonly books?: Books | undefined
   readonly amountMax: bigint
   readonly channel: { readonly address: string; readonly fence: bigint; readonly sequence: bigint }
   readonly recordedLedger: number

@@ -5,7 +5,7 @@
 import { Option, Schema, SchemaGetter } from "effect"
 import type { Fact, NewFact } from "../../facts/Facts.ts"
 import type { Outcome } from "../state/Settlement.ts"
-import type { NewSettlement } from "./Settlements.ts"
+import type { Books, NewSettlement } from "./Settlements.ts"
 
 /** Of the shapes below. */
 const version = 1
@@ -42,7 +42,9 @@ export const Recorded = Schema.Struct({
   facilitator: Schema.optionalKey(Schema.String),
   transaction: TransactionHash,
   resourceUrl: Schema.NullOr(Schema.String),
-  principal: Schema.optionalKey(Schema.String)
+  principal: Schema.optionalKey(Schema.String),
+  /** What it is for a seller's books, where it is no payment of the amount to payTo. */
+  books: Schema.optionalKey(Schema.Struct({ kind: Schema.String, sold: Units }))
 })
 
 /** A settlement ended; an unresolved one may still be ended by an operator, with a second fact. */
@@ -72,7 +74,7 @@ export const recordedFact = (
   settlement: Pick<
     NewSettlement,
     "id" | "network" | "scheme" | "asset" | "payer" | "payTo" | "amount" | "innerHash" | "resourceUrl" | "principal"
-  > & { readonly amountMax: bigint },
+  > & { readonly amountMax: bigint; readonly books?: Books | undefined },
   facilitator: string
 ): NewFact => ({
   type: recordedType,
@@ -90,7 +92,10 @@ export const recordedFact = (
     facilitator,
     transaction: settlement.innerHash,
     resourceUrl: Option.getOrNull(settlement.resourceUrl),
-    principal: settlement.principal.owner
+    principal: settlement.principal.owner,
+    ...(settlement.books === undefined
+      ? {}
+      : { books: { kind: settlement.books.kind, sold: settlement.books.sold.toString() } })
   } satisfies typeof Recorded.Encoded
 })
 

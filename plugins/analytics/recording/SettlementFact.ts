@@ -36,6 +36,9 @@ export interface SettlementFact {
 /** Facilitator id of settlements recorded before facts carried one. */
 export const unnamedFacilitator = "unnamed"
 
+/** Between a scheme and a kind of settlement that is no payment: `batch-settlement:deposit` sells nothing. */
+const kindMark = ":"
+
 export const begin = (
   { at, data, id }: Extract<RecordedFact, { _tag: "Recorded" }>,
   waitMillis: number
@@ -44,12 +47,12 @@ export const begin = (
   occurredAt: at,
   dueAt: new Date(at.getTime() + waitMillis),
   network: data.network,
-  scheme: data.scheme,
+  scheme: data.books === undefined ? data.scheme : `${data.scheme}${kindMark}${data.books.kind}`,
   asset: data.asset,
   payer: data.payer,
   payTo: data.payTo,
   amountMax: data.amountMax,
-  amountMeant: data.amount ?? data.amountMax,
+  amountMeant: data.books?.sold ?? data.amount ?? data.amountMax,
   amount: undefined,
   feeStroops: 0n,
   transactionHash: data.transaction,
@@ -73,8 +76,13 @@ export const end = (
   const reported = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {
     case "settled":
-      // Beyond the node's history the amount is unknown; then the signed amount is what moved.
-      return { ...reported, status: "success", amount: data.moved ?? known.amountMeant }
+      // Beyond the node's history the amount is unknown; then the signed amount is what moved. What is no payment
+      // counts what it sells, whatever it moves.
+      return {
+        ...reported,
+        status: "success",
+        amount: known.scheme.includes(kindMark) ? known.amountMeant : (data.moved ?? known.amountMeant)
+      }
     case "failed":
     case "expired":
       return { ...reported, status: "failed", amount: 0n }

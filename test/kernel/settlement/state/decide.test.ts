@@ -37,6 +37,23 @@ const elsewhere = (ledger: number, isOurs = false) =>
   ({ _tag: "Elsewhere", ledger, transaction: "theirs", isOurs }) as const
 
 describe("a decision by proof from the ledger", () => {
+  it("ends what needs no authorization by its own transaction alone", () => {
+    const none = (changes = {}) => snapshot({ nonce: "none", ...changes })
+    expect(endOf(settlement(), { ...included(failed), snapshot: none() })?.state).toBe("failed")
+    // Its number is used and its transaction not seen: it may have moved the money, until every ledger was read.
+    const whole = { fromLedger: recordedLedger - 24, toLedger: expires }
+    const unseen = { ...absent(1_004), snapshot: none({ sequence: 7n }) }
+    expect(decide(settlement(), unseen, options)._tag).toBe("Search")
+    const searched = (changes: Partial<Search>) =>
+      decide(settlement(), { ...unseen, search: search({ ...whole, ...changes }) }, options)
+    expect(searched({})._tag).toBe("Free")
+    expect(searched({ numberUsedBy: paid })).toMatchObject({ outcome: { state: "settled" } })
+    expect(searched({ numberUsedBy: "elsewhere" })).toMatchObject({ outcome: { state: "failed" } })
+    expect(searched({ numberUsedBy: "elsewhere", toLedger: expires - 1 })._tag).toBe("Free")
+    const late = { ...absent(expires), snapshot: none({ ledger: expires, sequence: 6n }) }
+    expect(endOf(settlement(), late)?.state).toBe("expired")
+  })
+
   it("treats prepared and submitted alike, and no other state as open", () => {
     expect((["prepared", "submitted", "settled", "failed", "expired", "unresolved"] as const).filter(isOpen)).toEqual([
       "prepared",
