@@ -72,8 +72,8 @@ export interface WithdrawPayload {
 export type LedgerPayload = DepositPayload | ClaimPayload | SettlePayload | RefundPayload | WithdrawPayload
 export type BatchPayload = VoucherPayload | LedgerPayload
 
-/** Claims that one payload may carry; one transaction carries fewer. */
-export const claimsMax = 200
+/** Claims that one transaction can carry: an entry of each, and the receiver's, are the 200 that one may write. */
+export const claimsMax = 199
 
 export interface WireError {
   readonly word: BatchWord

@@ -69,6 +69,8 @@ const contractCode = /Contract, #([0-9]+)\)/
 
 /** Words for errors of the contract that have one of their own. */
 const wordsOfErrors: Readonly<Record<string, BatchWord>> = {
+  ChannelNotFound: "channel_not_found",
+  RefundNonceMismatch: "refund_payload",
   NothingToSettle: "nothing_to_settle",
   NothingLeft: "refund_no_balance",
   TooManyClaims: "too_many_claims",

@@ -1,7 +1,7 @@
 // What the ledger's state of its channels says against a payload, where that has a word of its own; the simulation says
 // the rest. Pure.
 import { type BatchContract, type ChannelState, channelIdOf, type ClaimEntry } from "./batchCodec.ts"
-import type { LedgerPayload } from "./BatchWire.ts"
+import type { DepositPayload, LedgerPayload } from "./BatchWire.ts"
 import type { CheckError } from "./refusals.ts"
 import { stateError } from "./verifyVoucher.ts"
 
@@ -23,7 +23,7 @@ export const channelsOf = (at: BatchContract, payload: LedgerPayload): ReadonlyA
   }
 }
 
-/** How much a claim raises what was claimed, at most: of the channels as they were read. */
+/** How much a claim raises what was claimed: of the channels that were read, and nothing of those that were not. */
 export const raisedBy = (
   claims: ReadonlyArray<ClaimEntry>,
   at: BatchContract,
@@ -36,40 +36,42 @@ export const raisedBy = (
   }
   let raised = 0n
   for (const [id, total] of totals) {
-    const claimed = states.get(id)?.totalClaimed ?? 0n
-    if (total > claimed) raised += total - claimed
+    const claimed = states.get(id)?.totalClaimed
+    if (claimed !== undefined && total > claimed) raised += total - claimed
   }
   return raised
 }
 
-/** What the channels' state says against a payload, where that has a word of its own. */
+/**
+ * What the channels' state says against a payload, where that has a word of its own. A channel that the node does not
+ * show may be archived, and the call restores it: the simulation says whether there is one.
+ */
 export const readStateError = (
   payload: LedgerPayload,
   at: BatchContract,
   states: ReadonlyMap<string, ChannelState | undefined>
 ): CheckError => {
   switch (payload._tag) {
-    case "Deposit": {
-      const { amount, config, voucher } = payload
-      const before = states.get(voucher.channelId) ?? unknownChannel
-      const after = { ...before, balance: before.balance + amount }
-      return stateError({ _tag: "Voucher", type: "voucher", config, voucher }, after)
-    }
     case "Claim": {
-      const missing = payload.claims.findIndex(({ config }) => states.get(channelIdOf(at, config)) === undefined)
-      if (missing >= 0) return ["channel_not_found", `claims[${missing}]: the channel is not on the ledger`]
-      return raisedBy(payload.claims, at, states) > 0n
+      const isShown = payload.claims.every(({ config }) => states.get(channelIdOf(at, config)) !== undefined)
+      return !isShown || raisedBy(payload.claims, at, states) > 0n
         ? undefined
         : ["nothing_to_claim", "no claim is above what its channel was claimed before"]
     }
     case "Refund": {
       const state = states.get(payload.voucher.channelId)
-      if (state === undefined || state.balance === 0n) return ["channel_not_found", "the channel holds no balance"]
-      return payload.nonce === state.refundNonce
-        ? undefined
-        : ["refund_payload", `refundNonce is not the channel's, ${state.refundNonce}`]
+      if (state === undefined || payload.nonce === state.refundNonce) return undefined
+      return ["refund_payload", `refundNonce is not the channel's, ${state.refundNonce}`]
     }
     default:
       return undefined
   }
 }
+
+/** What a deposit's channel says against its voucher, with the balance that the simulation shows. */
+export const depositStateError = (
+  { config, voucher }: DepositPayload,
+  before: ChannelState | undefined,
+  balance: bigint
+): CheckError =>
+  stateError({ _tag: "Voucher", type: "voucher", config, voucher }, { ...(before ?? unknownChannel), balance })

@@ -25,7 +25,7 @@ import { callOfPayload, expectedCall, partiesOf, settleKey, signerOf, stretchLed
 import { type Offline, payloadError } from "./payloadChecks.ts"
 import { type CheckError, refuse } from "./refusals.ts"
 import { movedBetween, readSimulation, type Shown } from "./simulationChecks.ts"
-import { channelsOf, raisedBy, readStateError, unknownChannel } from "./stateChecks.ts"
+import { channelsOf, depositStateError, raisedBy, readStateError, unknownChannel } from "./stateChecks.ts"
 import { channelStateExtra } from "./verifyVoucher.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
@@ -59,10 +59,13 @@ const amountsOf = (
       return moved === payload.amount
         ? { amount: moved }
         : { error: ["deposit_simulation_failed", "the simulation does not move the deposit to the contract"] }
-    case "Claim":
-      return moved === 0n
+    case "Claim": {
+      if (moved !== 0n) return { error: ["claim_simulation_failed", "the simulation of the claim moves money"] }
+      const isRaised = shown.own.some((event) => event._tag === "Claimed" && event.channels.length > 0)
+      return isRaised
         ? { amount: raised }
-        : { error: ["claim_simulation_failed", "the simulation of the claim moves money"] }
+        : { error: ["nothing_to_claim", "no claim is above what its channel was claimed before"] }
+    }
     default:
       return { amount: moved }
   }
@@ -145,9 +148,9 @@ const readLedger = Effect.fnUntraced(function* (context: CallContext, payload: L
   if (payload._tag !== "Settle") return { states: byId, key: undefined }
   const { receiver, token } = payload
   const swept = yield* states.receiver(receiver, token)
-  if (swept === undefined || swept.totalClaimed <= swept.totalSettled)
+  if (swept !== undefined && swept.totalClaimed <= swept.totalSettled)
     return { error: ["nothing_to_settle", "nothing was claimed that is not settled"] as NonNullable<CheckError> }
-  return { states: byId, key: settleKey(receiver, token, swept.totalClaimed, sequence) }
+  return { states: byId, key: settleKey(receiver, token, swept?.totalClaimed ?? 0n, sequence) }
 })
 
 /** Verifies a payload for its settlement on the ledger. */
@@ -170,10 +173,8 @@ export const verifyCall = Effect.fnUntraced(function* (
   const parties = partiesOf(payload, at.address, payment.requirements)
   const expiresLedger = expiryOf(payload)
   const read = yield* readLedger(context, payload, sequence)
+  if ("error" in read) return refuse(...read.error, payer)
   const operationXdr = operationOf(payload, at.address)
-  const isSigned = expiresLedger !== undefined
-  // Of what an authorization was already used for, the ledger's word comes first: it may have been our own doing.
-  if ("error" in read && !isSigned) return refuse(...read.error, payer)
   const source = accountOf((yield* Signer).sponsor)
   const simulated = yield* (yield* LedgerRpc).simulate(simulationEnvelope(source, operationXdr))
   const checked = readSimulation(payload, simulated, at.address, (yield* Network).feeCeilings(scheme))
@@ -181,12 +182,16 @@ export const verifyCall = Effect.fnUntraced(function* (
     const [word, message] = "error" in checked ? checked.error : (["rpc_read_failed", "no result"] as const)
     return { ...refuse(word, message, payer), ...refusedAuthorization(simulated, expiresLedger ?? 0) }
   }
-  if ("error" in read) return refuse(...read.error, payer)
   const raised = payload._tag === "Claim" ? raisedBy(payload.claims, at, read.states) : 0n
   const amounts = amountsOf(payload, checked.shown, parties, raised)
   if ("error" in amounts) return refuse(...amounts.error, payer)
   const [channelId] = channelsOf(at, payload)
   const state = channelId === undefined ? undefined : read.states.get(channelId)
+  if (payload._tag === "Deposit") {
+    const deposited = checked.shown.own.find((event) => event._tag === "Deposited")
+    const error = depositStateError(payload, state, deposited?.balance ?? 0n)
+    if (error !== undefined) return refuse(error[0], error[1], payer)
+  }
   const verified: Verified = {
     _tag: "Verified",
     ...parties,
