@@ -42,14 +42,21 @@ const batchStore = section("batch_store", "Payment channels of sellers that keep
     min: 1,
     max: 300,
     unit: "s",
-    doc: "How often due claims and started withdrawals are checked."
+    doc: "How often due claims are recorded, and recorded ones submitted."
+  }),
+  watch_seconds: integer({
+    default: 30,
+    min: 1,
+    max: 300,
+    unit: "s",
+    doc: "How often channels with something to claim are read for withdrawals; the shortest delay is 900 s."
   }),
   keep_days: integer({
     default: 30,
     min: 1,
     max: 3_650,
     unit: "days",
-    doc: "How long charges are kept for repeated requests, and ended claims for reading."
+    doc: "How long charges are kept for repeated requests, claimed channels after their last one, and ended claims."
   })
 })
 
@@ -61,6 +68,7 @@ export interface ConfigValues {
   readonly claimEverySeconds: number
   readonly claimsMax: number
   readonly pollSeconds: number
+  readonly watchMillis: number
   readonly keepMillis: number
 }
 
@@ -85,6 +93,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         claimEverySeconds: values.claim_every_seconds,
         claimsMax: values.claims_per_transaction,
         pollSeconds: values.poll_seconds,
+        watchMillis: values.watch_seconds * 1_000,
         keepMillis: values.keep_days * 86_400_000
       })
     })

@@ -56,7 +56,7 @@ export class StoredChannels extends Context.Service<
     /** At most `pageMax` by id, after `after`. */
     readonly list: (place: Place, after: string) => Sql<ReadonlyArray<ChannelRecord>>
     readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<void>
-    /** Deletes charges of that age; returns their number. */
+    /** Deletes charges of that age, and channels without a request since whose charges are claimed; their number. */
     readonly forget: (keepMillis: number) => Sql<number>
   }
 >()("tollkeeper/batch-store/StoredChannels") {
@@ -84,10 +84,14 @@ export class StoredChannels extends Context.Service<
             values (${principal}, ${network}, ${token}, ${claimEverySeconds}, ${claimAt ?? null}::numeric)
             on conflict (principal, network, token) do update
             set claim_every_seconds = excluded.claim_every_seconds, claim_at = excluded.claim_at`),
+        // A buyer that returns to a deleted channel signs above what was claimed, which is all that was charged.
         forget: (keepMillis) =>
           Effect.map(
-            sql`delete from batch_store_charges
-              where charged_at < clock_timestamp() - ${keepMillis} * interval '1 millisecond' returning 1`,
+            sql`with old as (select clock_timestamp() - ${keepMillis} * interval '1 millisecond' as at),
+              charges as (delete from batch_store_charges using old where charged_at < old.at returning 1),
+              channels as (delete from batch_store_channels using old where requested_at < old.at
+                and charged <= total_claimed and claim is null and pending_payment is null returning 1)
+              select 1 from charges union all select 1 from channels`,
             ({ length }) => length
           )
       })

@@ -11,6 +11,7 @@ import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Leases } from "../../kernel/settlement/Leases.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Authorizer } from "./Authorizer.ts"
 import { claimPayment } from "./claimPayment.ts"
@@ -21,7 +22,7 @@ import { watchWithdrawals } from "./watchWithdrawals.ts"
 
 const lease = Duration.seconds(30)
 /** Claims submitted at one time: each holds a channel account until its outcome. */
-const submittedAtOnce = 4
+const submitsConcurrentMax = 4
 
 /** The same authorization was settled before: by a turn whose answer was lost. */
 const settledBefore = new Set(["settle_ledger_already_settled"])
@@ -99,7 +100,7 @@ const reportOf = ({ firstEndsAt, unanswered }: Withdrawals) =>
 
 export const startClaimer = Effect.gen(function* () {
   const claims = yield* Claims
-  const { keepMillis, pollSeconds } = yield* Config
+  const { keepMillis, pollSeconds, watchMillis } = yield* Config
   const health = yield* Health
   const leases = yield* Leases
   const network = yield* Network
@@ -107,6 +108,14 @@ export const startClaimer = Effect.gen(function* () {
   const recordDue = yield* makeRecordDue
   const watch = yield* watchWithdrawals
   let withdrawals: Withdrawals = { unanswered: 0, firstEndsAt: null }
+  let watchedAt = -Infinity
+
+  const watchWhenDue = Effect.gen(function* () {
+    const now = yield* monotonicMillis
+    if (now - watchedAt < watchMillis) return
+    yield* watch
+    watchedAt = now
+  })
 
   const report = Effect.gen(function* () {
     withdrawals = yield* claims.withdrawals(network.id)
@@ -120,9 +129,12 @@ export const startClaimer = Effect.gen(function* () {
     every: Duration.seconds(pollSeconds),
     turn: Effect.gen(function* () {
       if (!(yield* leases.hold("batch-store-claimer", lease))) return yield* report
-      yield* watch
+      yield* watchWhenDue
       yield* recordDue
-      yield* Effect.forEach(yield* claims.open(network.id), submit, { concurrency: submittedAtOnce, discard: true })
+      yield* Effect.forEach(yield* claims.open(network.id), submit, {
+        concurrency: submitsConcurrentMax,
+        discard: true
+      })
       yield* report
     })
   })

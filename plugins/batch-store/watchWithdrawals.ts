@@ -11,7 +11,7 @@ import { claimPayment, batchScheme } from "./claimPayment.ts"
 import { Claims, type Watched, watchedMax } from "./Claims.ts"
 
 /** Channels read at one time. */
-const readAtOnce = 8
+const readsConcurrentMax = 8
 
 /** Refusals that mean a withdrawal has been started. */
 const withdrawing = /_withdraw(al|ing)?_(requested|started|pending)$/
@@ -54,7 +54,7 @@ export const watchWithdrawals = Effect.gen(function* () {
     let after = ""
     while (true) {
       const page = yield* claims.watched(network.id, after)
-      yield* Effect.forEach(page, read, { concurrency: readAtOnce, discard: true })
+      yield* Effect.forEach(page, read, { concurrency: readsConcurrentMax, discard: true })
       if (page.length < watchedMax) return
       after = page.at(-1)!.channelId
     }

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict"
 import { signerOf, placeOf, signVoucher } from "../../examples/batch/vouchers.ts"
 import { assertRefusedSettle, assertRefusedVerify } from "./ask.ts"
-import { type Cases, inShop, makeBuyer, price, usdc, word } from "./batchWorld.ts"
+import { batchOf, type Cases, inShop, makeBuyer, price, usdc, word } from "./batchWorld.ts"
+import type { Part } from "./report.ts"
+import type { World } from "./world.ts"
 
 const withdrawals = async (cases: Cases): Promise<void> => {
   const { batch, part, world } = cases
@@ -55,13 +57,18 @@ const withdrawals = async (cases: Cases): Promise<void> => {
 /** Ledgers after which an entry that no transaction touched is archived: more than the contract's thirty days. */
 const archivedAfterLedgers = 700_000
 
-const archived = async (cases: Cases): Promise<void> => {
-  const { batch, part, world } = cases
+/** Months later: the last part, since the facilitator starts anew after them. */
+export const batchArchived = async (world: World, part: Part): Promise<void> => {
+  const cases = { world, part, batch: await batchOf(world) }
+  const { batch } = cases
+  const { crash } = world
+  if (crash === undefined) return
   await part.check("a channel that was archived is restored by the claim, and nothing of it is lost", () =>
     inShop(cases, async (shop) => {
       const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 10 })
       for (let call = 0; call < 3; call++) await buyer.pay(shop.page)
       await batch.closeMany(archivedAfterLedgers)
+      await crash()
       // Its seller's own record lasts: the voucher is charged without the ledger.
       await buyer.pay(shop.page)
       await shop.claims.claim()
@@ -131,5 +138,4 @@ export const batchEndings = async (cases: Cases): Promise<void> => {
   await partialRefund(cases)
   await killedClaim(cases)
   await withdrawals(cases)
-  await archived(cases)
 }

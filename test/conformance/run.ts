@@ -7,6 +7,7 @@
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
 import { batchCases } from "./batchCases.ts"
+import { batchArchived } from "./batchEndings.ts"
 import { batchStoreCases } from "./batchStoreCases.ts"
 import { agentCases } from "./agentCases.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
@@ -74,7 +75,7 @@ const inMarketOfItsOwn = async (work: (world: World) => Promise<void>): Promise<
 const withBatch = async (work: (world: World) => Promise<void>): Promise<void> => {
   if (values.url !== undefined) return work(world)
   const own = await startWorld({
-    set: ["batch_store.allow_keyless=true", "batch_store.poll_seconds=1"],
+    set: ["batch_store.allow_keyless=true", "batch_store.poll_seconds=1", "batch_store.watch_seconds=1"],
     environment: { BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of conformance" }
   })
   return work(own).finally(own.stop)
@@ -115,6 +116,7 @@ try {
     await withBatch(async (own) => {
       await report.part("batch: one deposit, many vouchers", (part) => batchCases(own, part))
       await report.part("batch: sellers without a store", (part) => batchStoreCases(own, part))
+      await report.part("batch: months later", (part) => batchArchived(own, part))
     })
   }
   if (parts.includes("mcp")) {

@@ -3,6 +3,7 @@
 // `examples/guides/runbook.md`.
 
 import type { Alert, Series } from "./Alert.ts"
+import { channels } from "./channelAlerts.ts"
 
 const one = 'instance="a"'
 const always = (value: number | string) => `${value}x60`
@@ -364,18 +365,6 @@ const surroundings: ReadonlyArray<Alert> = [
     calm: [[`tollkeeper_webhooks_deliveries_total{${one}, outcome="Delivered"}`, "0+1x60"]]
   },
   {
-    name: "TollkeeperWithdrawalUnanswered",
-    severity: "critical",
-    expr: "tollkeeper_batch_store_withdrawals_unanswered > 0",
-    for: "5m",
-    summary: "A payer withdraws from a channel whose charges are not claimed: they are lost when its delay ends.",
-    fires: {
-      series: [[`tollkeeper_batch_store_withdrawals_unanswered{${one}}`, always(1)]],
-      labels: { instance: "a" }
-    },
-    calm: [[`tollkeeper_batch_store_withdrawals_unanswered{${one}}`, always(0)]]
-  },
-  {
     name: "TollkeeperBookkeepingFails",
     severity: "warning",
     expr:
@@ -391,4 +380,4 @@ const surroundings: ReadonlyArray<Alert> = [
   }
 ]
 
-export const alerts: ReadonlyArray<Alert> = [...money, ...traffic, ...surroundings]
+export const alerts: ReadonlyArray<Alert> = [...money, ...traffic, ...surroundings, ...channels]

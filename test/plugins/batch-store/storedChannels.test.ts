@@ -177,6 +177,23 @@ for (const kind of databaseKinds) {
         })
       )
 
+      it.effect("forgets a channel only once all that was charged is claimed", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const sql = yield* SqlClient.SqlClient
+          const place = { ...shop, principal: `key:old-${kind}` }
+          const [claimed, open] = [newId(), newId()]
+          for (const id of [claimed, open]) yield* pay(place, id, `old-${id.slice(-4)}`, 100n)
+          yield* channels.sync(place, claimed, { ...state, totalClaimed: "100" }, undefined)
+          yield* sql`update batch_store_channels set requested_at = now() - interval '2 days'
+            where principal = ${place.principal}`
+          yield* channels.forget(3 * 86_400_000)
+          expect(yield* channels.list(place, "")).toHaveLength(2)
+          yield* channels.forget(86_400_000)
+          expect((yield* channels.list(place, "")).map(({ channelId }) => channelId)).toEqual([open])
+        })
+      )
+
       it.effect("claims one by one what failed together", () =>
         Effect.gen(function* () {
           const claims = yield* Claims

@@ -27,6 +27,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a charge without a reservation", "and c.pending_payment = ${payment}\n", "\n"],
     ["a charge above the voucher", "and c.charged + ${amount}::numeric <= c.pending_max and", "and"],
     ["another request's reservation is released", "and pending_payment = ${payment} returning 1", "returning 1"],
+    ["a channel with charges not claimed is forgotten", "and charged <= total_claimed and claim is null", ""],
     ["another seller's channel", "sql`c.principal = ${principal} and", "sql`"]
   ]),
   ...guards("plugins/batch-store/Claims.ts", [
