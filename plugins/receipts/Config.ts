@@ -1,7 +1,7 @@
 // Settings of receipts. Secrets are in environment variables, or the files that their `_FILE` twins name, never in the
 // profile; `keys/readSecrets.ts` reads them.
 import { Context, Effect, Layer } from "effect"
-import { entry, flag, list, section, text } from "../../kernel/config/Setting.ts"
+import { flag, section, text } from "../../kernel/config/Setting.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
@@ -9,7 +9,7 @@ import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 const receipts = section("receipts", "Signed receipts of settled payments, and the log of every outcome.", {
   host: text({
     default: "",
-    doc: "Public host name that receipts and log are named by, with a port other than 443. Empty in development: localhost."
+    doc: "Public host name of receipts and log, with a port other than 443. Empty in development: localhost."
   }),
   secret_env: text({
     default: "RECEIPTS_SECRET",
@@ -26,14 +26,7 @@ const receipts = section("receipts", "Signed receipts of settled payments, and t
   attestation_secret_env: text({
     default: "RECEIPTS_ATTESTATION_SECRET",
     doc: "Environment variable with the secp256k1 key of attestations, 64 hex digits."
-  }),
-  witnesses: list(
-    entry({
-      url: text({ default: "", doc: "Prefix of the witness; add-checkpoint is appended to it." }),
-      key: text({ default: "", doc: "The witness's verifier key, NAME+hex+base64." })
-    }),
-    { default: [], doc: "Witnesses that cosign checkpoints." }
-  )
+  })
 })
 
 export const declared = [receipts]
@@ -47,7 +40,6 @@ export interface ConfigValues {
   readonly logSecretEnv: string
   /** Undefined: no attestations. */
   readonly attestationSecretEnv: string | undefined
-  readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
 }
 
 const hostForm = /^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$/
@@ -70,8 +62,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         isDevelopment: developmentAutoFund,
         secretEnv: values.secret_env,
         logSecretEnv: values.log_secret_env,
-        attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined,
-        witnesses: values.witnesses
+        attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined
       })
     })
   )

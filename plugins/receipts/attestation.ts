@@ -1,6 +1,6 @@
 // The draft extension `facilitator-attestation`, revision 2: a payload of EIP-712 in the draft's domain, signed
-// with secp256k1. The draft's types are never on the wire. It does not define Stellar's payer yet; here it is the account
-// whose funds moved, as in our own receipt.
+// with secp256k1. The draft's types are never on the wire. It does not define Stellar's payer yet; here it is the
+// account whose funds moved, as in our own receipt.
 import { Hex } from "effect/encoding"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { Attestation, AttestationPayload, ReceiptClaims } from "./contract.ts"
