@@ -159,6 +159,7 @@ export class Epochs extends Context.Service<
         if (known === undefined || known.epoch < epoch) return undefined
         if (known.epoch > epoch || known.size > Number(size)) return "the database lost entries that were published"
         if (checkedAt === identity) return undefined
+        yield* tree.forget
         const root = yield* rootAt(tree, epoch, known.size)
         if (Hex.encode(root) !== known.root) return "the database has other entries than were published"
         checkedAt = identity

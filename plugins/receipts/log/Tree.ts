@@ -91,7 +91,7 @@ const makeReads = Effect.gen(function* () {
       return rootOfComplete(sha256, below as ReadonlyArray<Uint8Array>)
     }
   })
-  return { entries, hashes, readHashes, readNodes }
+  return { entries, forget: Effect.sync(() => tiles.clear()), hashes, readHashes, readNodes }
 })
 
 export class Tree extends Context.Service<
@@ -103,6 +103,8 @@ export class Tree extends Context.Service<
     readonly hashes: (epoch: number, level: number, from: number, to: number) => Sql<ReadonlyArray<Uint8Array>>
     /** Computes over the tree's complete nodes; each must be there. */
     readonly compute: <A>(epoch: number, compute: (sha256: Sha256, read: ReadNode) => A) => Sql<A>
+    /** Reads everything from the database again: it may have been replaced by a copy. */
+    readonly forget: Effect.Effect<void>
     /** In the caller's transaction, under the log's lock: adds leaves after `size` others. */
     readonly append: (epoch: number, size: number, leaves: ReadonlyArray<NewLeaf>) => Sql<void>
   }
@@ -112,7 +114,7 @@ export class Tree extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { sha256 } = yield* Crypto
-      const { entries, hashes, readHashes, readNodes } = yield* makeReads
+      const { entries, forget, hashes, readHashes, readNodes } = yield* makeReads
 
       const compute = <A>(epoch: number, run: (sha256: Sha256, read: ReadNode) => A) =>
         Effect.map(readNodes(epoch, nodesOf(run)), (read) => run(sha256, read))
@@ -144,7 +146,7 @@ export class Tree extends Context.Service<
         yield* fillTiles(epoch, 0, size, size + leaves.length)
       })
 
-      return Tree.of({ entries, hashes, compute, append })
+      return Tree.of({ entries, hashes, compute, forget, append })
     })
   )
 }

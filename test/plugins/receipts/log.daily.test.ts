@@ -1,0 +1,128 @@
+// The log over several tiles, read by its public routes alone and computed once more; and what becomes of it when its
+// database loses entries that were published.
+import { NodeServices } from "@effect/platform-node"
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Buffer } from "node:buffer"
+import { createHash } from "node:crypto"
+import { describe } from "vitest"
+import { databaseKinds } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { outcomeLeaf, readCheckpoint, rootOf } from "./checkReceipt.ts"
+
+const sha256 = (...parts: ReadonlyArray<Uint8Array>) => createHash("sha256").update(Buffer.concat(parts)).digest()
+
+/** Root of leaves' hashes (RFC 6962, section 2.1). */
+const rootOfLeaves = (leaves: ReadonlyArray<Uint8Array>): Buffer => {
+  if (leaves.length === 1) return Buffer.from(leaves[0]!)
+  let k = 1
+  while (k * 2 < leaves.length) k *= 2
+  return sha256(Uint8Array.of(1), rootOfLeaves(leaves.slice(0, k)), rootOfLeaves(leaves.slice(k)))
+}
+
+const bytesAt = (facilitator: Facilitator, path: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${facilitator.url}${path}`)
+    expect(response.status).toBe(200)
+    return Buffer.from(await response.arrayBuffer())
+  })
+
+/** Tiles of a level that hold as many hashes, by their paths. */
+const tilePaths = (count: number): ReadonlyArray<string> =>
+  Array.from({ length: Math.ceil(count / 256) }, (_, i) => {
+    const width = Math.min(256, count - i * 256)
+    return `${String(i).padStart(3, "0")}${width === 256 ? "" : `.p/${width}`}`
+  })
+
+/** Outcomes of an operator's, as facts; the hash of number `i` is its hex, padded. */
+const publishFailures = (facilitator: Facilitator, from: number, to: number) =>
+  facilitator.publishedBy(facilitator.sql`insert into kernel_facts (type, version, subject, principal, data)
+    select 'settlement.failed', 1, gen_random_uuid()::text, 'anonymous', jsonb_build_object(
+      'transaction', lpad(to_hex(i), 64, '0'), 'moved', null, 'feeChargedStroops', '100', 'ledger', null,
+      'reason', 'settle_ledger_transaction_failed', 'by', 'operator')
+    from generate_series(${from}::int, ${to}::int) i`)
+
+const hashOf = (i: number) => i.toString(16).padStart(64, "0")
+
+const proven = (facilitator: Facilitator, i: number) =>
+  eventually(
+    facilitator.ask(`/receipts/${hashOf(i)}?proof=1`),
+    ({ json, status }) => status === 200 && json.outcomes[0].proof !== null
+  )
+
+describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
+  it.live(
+    "is read by its tiles, and begins an epoch where it would go back",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({
+          database: kind,
+          channels: 1,
+          set: ["plugins=[ledger-local,x402-exact,receipts]", "receipts.host=pay.example"]
+        })
+        const epochs = Effect.map(facilitator.ask("/log/epochs"), ({ json }) => json.epochs)
+        yield* publishFailures(facilitator, 1, 600)
+        const shown = yield* proven(facilitator, 600)
+        // Two keys came first.
+        const [{ proof, record, salt }] = shown.json.outcomes
+        expect(proof).toMatchObject({ epoch: 1, index: 601, size: 602 })
+        expect(JSON.parse(record)).toMatchObject({ outcome: "failed", by: "operator", transaction: hashOf(600) })
+        expect(shown.json.receipt).toBeNull()
+        const [{ keys }] = yield* epochs
+        const checkpoint = readCheckpoint(proof.checkpoint, keys[0])
+        expect(rootOf(outcomeLeaf(record, salt), proof.hashes, 601, 602)).toBe(checkpoint.root)
+
+        // Every leaf by its tile, and every entry by its bundle.
+        const hashes: Array<Buffer> = []
+        const entries: Array<Buffer> = []
+        for (const path of tilePaths(602)) {
+          const tile = yield* bytesAt(facilitator, `/log/tile/0/${path}`)
+          for (let at = 0; at < tile.length; at += 32) hashes.push(tile.subarray(at, at + 32))
+          const bundle = yield* bytesAt(facilitator, `/log/tile/entries/${path}`)
+          for (let at = 0; at < bundle.length; at += 2 + bundle.readUInt16BE(at))
+            entries.push(bundle.subarray(at + 2, at + 2 + bundle.readUInt16BE(at)))
+        }
+        expect(entries.map((entry) => sha256(Uint8Array.of(0), entry))).toEqual(hashes)
+        expect(rootOfLeaves(hashes).toString("hex")).toBe(checkpoint.root)
+        const upper = yield* bytesAt(facilitator, "/log/tile/1/000.p/2")
+        expect(upper).toEqual(Buffer.concat([rootOfLeaves(hashes.slice(0, 256)), rootOfLeaves(hashes.slice(256, 512))]))
+        expect(entries.slice(0, 2).map((entry) => JSON.parse(entry.subarray(1).toString()).event)).toEqual([
+          "announced",
+          "announced"
+        ])
+
+        // The database loses the last hundred entries and every checkpoint over them.
+        yield* facilitator.sql`with lost as (delete from receipts_leaves where index >= 502),
+          nodes as (delete from receipts_nodes where level = 1 and index = 1),
+          checkpoints as (delete from receipts_checkpoints where size > 502)
+          update receipts_epochs set size = 502`
+        yield* publishFailures(facilitator, 1_001, 1_001)
+        const next = (yield* proven(facilitator, 1_001)).json.outcomes[0]
+        expect(next.proof).toMatchObject({ epoch: 2, origin: "pay.example/log/2" })
+        const [former, current] = yield* epochs
+        expect(former).toMatchObject({ epoch: 1, size: 502, reason: null, statement: null })
+        expect(current).toMatchObject({ epoch: 2, reason: "the database lost entries that were published" })
+        const { root, size } = readCheckpoint(next.proof.checkpoint, current.keys[0])
+        expect(rootOf(outcomeLeaf(next.record, next.salt), next.proof.hashes, next.proof.index, size)).toBe(root)
+        // The first entry, and the signed statement, name what was published before.
+        const [first] = tilePaths(size)
+        const bundle = yield* bytesAt(facilitator, `/log/2/tile/entries/${first}`)
+        const entry = bundle.subarray(2, 2 + bundle.readUInt16BE(0))
+        expect(entry[0]).toBe(3)
+        const previous = {
+          origin: "pay.example/log",
+          size: 602,
+          root: Buffer.from(checkpoint.root, "hex").toString("base64")
+        }
+        expect(JSON.parse(entry.subarray(1).toString())).toMatchObject({ epoch: 2, previous })
+        expect(current.statement).toContain(
+          `tollkeeper-log-epoch\npay.example/log/2\npay.example/log\n602\n${previous.root}\n\n— pay.example/log/2 `
+        )
+        // The former epoch keeps its URLs.
+        expect(yield* bytesAt(facilitator, "/log/tile/0/000")).toEqual(Buffer.concat(hashes.slice(0, 256)))
+        expect((yield* facilitator.ask("/log/checkpoint")).text).toMatch(/^pay\.example\/log\/2\n/)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    120_000
+  )
+})
