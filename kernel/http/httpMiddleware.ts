@@ -57,7 +57,7 @@ const known = new Set([
   "/metrics",
   "/openapi.json"
 ])
-const families = /^\/(discovery|catalog|analytics|dashboard|demo|docs|seller)(\/|$)/
+const families = /^\/(discovery|catalog|analytics|dashboard|demo|docs|seller|receipts|log)(\/|$)/
 const routeOf = (path: string): string =>
   known.has(path) ? path : (families.exec(path)?.[0].replace(/\/$/, "") ?? "other")
 

@@ -516,6 +516,26 @@ export const mutations: ReadonlyArray<Mutation> = [
       'errorReason: spelled.replace("status_unknown", "failed"), errorMessage: message'
     ]
   ]),
+  ...guards("kernel/payment/settledExtensions.ts", "test/kernel/payment/settledExtensions.test.ts", [
+    ["a hook that throws changes the answer", "Effect.suspend(() => hook.add(answer))", "hook.add(answer)"],
+    ["a hook may take for ever", "timeout: hookMillisMax,", 'timeout: "1 day",'],
+    ["a late hook is asked for each answer", "restsUntil.set(hook, now + restMillis)", "restsUntil.set(hook, now)"],
+    ["hooks may add any size", "if (longer > extensionsLengthMax) continue", "if (longer < 0) continue"]
+  ]),
+  ...guards("plugins/receipts/ReceiptRoutes.ts", "test/plugins/receipts/receipts.daily.test.ts", [
+    [
+      "a stranger reads a receipt",
+      "rows.filter((row) => mayRead(row, reader))",
+      "rows.filter(() => reader !== undefined)"
+    ]
+  ]),
+  ...guards("plugins/receipts/log/Epochs.ts", "test/plugins/receipts/log.daily.test.ts", [
+    [
+      "a log that lost entries continues",
+      "if (known.epoch > epoch || known.size > Number(size)) return",
+      "if (known.epoch > epoch) return"
+    ]
+  ]),
   ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/observePayment.test.ts", [
     [
       "an extension that throws changes the answer",
