@@ -1,7 +1,7 @@
 // A witness (C2SP tlog-witness, tlog-cosignature): it signs a checkpoint only when that continues the last one it
 // signed, and stores it before it answers, so that a log cannot show it two stories, not even across a crash. Requests
 // are handled one after another. Its key and what it signed are in one file, which is a secret.
-//   node witness.mjs did.json STATE.json NAME [PORT]    did.json: of the log's facilitator, whose keys it trusts
+//   PORT=3010 node witness.mjs did.json STATE.json NAME    did.json: of the log's facilitator, whose keys it trusts
 import { open, readFile, rename } from "node:fs/promises"
 import { createServer } from "node:http"
 import { bytesOf, checkConsistency, hexOf, openCheckpoint, sha256 } from "./verify.mjs"
@@ -81,7 +81,8 @@ export const openWitness = async (did, file, name) => {
 }
 
 if (process.argv[1]?.endsWith("witness.mjs")) {
-  const [didFile, file, name, port = "3010"] = process.argv.slice(2)
+  const [didFile, file, name] = process.argv.slice(2)
+  const port = process.env.PORT ?? "3010"
   const witness = await openWitness(JSON.parse(await readFile(didFile, "utf8")), file, name)
   const server = createServer(async (request, response) => {
     let body = ""

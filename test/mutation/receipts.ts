@@ -1,0 +1,69 @@
+// Removes the checks of the published scripts and of `tollkeeper receipts verify`, one at a time: what a forger, a
+// fork, or a witness that signs everything would need.
+import type { Mutation } from "./Mutation.ts"
+
+const inFile =
+  (file: string, test: string) =>
+  (name: string, from: string, to: string): Mutation => ({
+    name,
+    changes: [{ file, from, to }],
+    catcher: ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", test]
+  })
+
+const verify = inFile("examples/receipts/verify.mjs", "test/examples/receipts/verify.test.ts")
+const witness = inFile("examples/receipts/witness.mjs", "test/examples/receipts/stories.test.ts")
+const stories = inFile("examples/receipts/two-stories.mjs", "test/examples/receipts/stories.test.ts")
+const check = inFile("examples/receipts/check.mjs", "test/runtime/verifyReceipt.test.ts")
+const command = inFile("runtime/verifyReceipt.ts", "test/runtime/verifyReceipt.test.ts")
+
+export const mutations: ReadonlyArray<Mutation> = [
+  verify("verify.mjs accepts any algorithm", 'alg === "EdDSA" && key', "key"),
+  verify("verify.mjs accepts a fourth part", "!more.length && ", ""),
+  verify("verify.mjs accepts any signature", "(await isSigned(key, bytesOf(signed), `${header}.${payload}`))", "true"),
+  verify("verify.mjs takes the log's key for a receipt", 'keysOf(did, "receipt")', "did.verificationMethod"),
+  verify("verify.mjs accepts claims of another issuer", "claims.iss === did.id && ", ""),
+  verify(
+    "verify.mjs accepts JSON that is not canonical",
+    "(await sha256(canonical(claims))) === (await sha256(bytesOf(payload)))",
+    "true"
+  ),
+  verify("verify.mjs accepts a lone surrogate", "!value.isWellFormed()", "false"),
+  verify(
+    "verify.mjs accepts a witness's line as the log's",
+    "line.startsWith(`— ${origin} `)",
+    'line.startsWith("— ")'
+  ),
+  verify("verify.mjs accepts a receipt key's checkpoint", 'keysOf(did, "log")', "did.verificationMethod"),
+  verify("verify.mjs accepts an index beyond the tree", "index < size && ", ""),
+  verify("verify.mjs accepts a path of any length", "path.length === 1", "path.length >= 1"),
+  verify("verify.mjs does not compare the older root", "was === older.root && ", ""),
+  verify("verify.mjs does not bind the receipt to its leaf", "one.proof && one.receipt === name", "one.proof"),
+  verify("verify.mjs accepts a key before its time", "key.validFrom * 1000 <= at && ", ""),
+  verify("verify.mjs accepts a retired key", "!(at > key.validUntil * 1000)", "true"),
+  witness("the witness signs every continuation", "checkConsistency(known, tree, path)", "Promise.resolve()"),
+  witness("the witness signs a fork of the same size", "known.root !== tree.root", "false"),
+  witness("the witness signs without the last size", "Number(size) !== known.size", "false"),
+  witness("the witness forgets what it signed", "await store(file, { ...state, signed })", ""),
+  witness("the witness signs any log", '`did:web:${encodeURIComponent(origin.split("/")[0])}` !== did.id', "false"),
+  stories("two-stories.mjs believes tiles", "(await tiles.root(0, tree.size)) !== tree.root", "false"),
+  stories("two-stories.mjs names no witness", "names(a).filter((name) => names(b).includes(name))", "[]"),
+  check(
+    "a receipt of another payment is accepted",
+    "if (differing.length > 0) throw new Error(`the receipt",
+    "if (false) throw new Error(`the receipt"
+  ),
+  check("a retired key is believed without a proof", "else if (key.validUntil !== undefined)", "else if (false)"),
+  check(
+    "a delivery that was not signed counts",
+    "!(await crypto.subtle.verify(how, publicKey, bytesOf(signed), bytes))",
+    "false"
+  ),
+  check("an unlinked delivery is complete", 'if (!delivery.transaction) return "UNLINKED"', ""),
+  command("the expected terms are not compared", "String(claims[name]) !== expected[name]", "false"),
+  command("another facilitator's document is accepted", "did.id !== issuer", "false"),
+  command(
+    "a log that forked since is accepted",
+    "await checkConsistency(then, now, await tiles.consistency(then.size))",
+    ""
+  )
+]

@@ -1,0 +1,29 @@
+// Both forms as the plugin makes them, byte for byte as the committed vectors have them, which were made by code that
+// shares nothing with it.
+import { secp256k1 } from "@noble/curves/secp256k1.js"
+import { keccak_256 } from "@noble/hashes/sha3.js"
+import { createPrivateKey, sign } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { expect, it } from "vitest"
+import { makeAttestation } from "../../../plugins/receipts/attestation.ts"
+import { signClaims } from "../../../plugins/receipts/claims.ts"
+
+const { attestationSecret, kid, receiptSeed, vectors } = JSON.parse(
+  readFileSync(new URL("vectors.json", import.meta.url), "utf8")
+)
+const prefix = Buffer.from("302e020100300506032b657004220420", "hex")
+const der = Buffer.concat([prefix, Buffer.from(receiptSeed, "hex")])
+const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" })
+const secret = Buffer.from(attestationSecret, "hex")
+const attestationKey = {
+  publicKey: secp256k1.getPublicKey(secret, false),
+  sign: (digest: Uint8Array) => {
+    const recovered = secp256k1.sign(digest, secret, { prehash: false, format: "recovered" })
+    return Uint8Array.from([...recovered.subarray(1), 27 + recovered[0]!])
+  }
+}
+
+it.each(vectors as ReadonlyArray<any>)("the plugin makes the vector: $name", ({ attestation, claims, receipt }) => {
+  expect(signClaims(claims, kid, (message) => sign(null, message, privateKey))).toBe(receipt)
+  expect(makeAttestation({ keccak256: (bytes) => keccak_256(bytes) }, claims, attestationKey)).toEqual(attestation)
+})
