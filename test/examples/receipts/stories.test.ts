@@ -5,6 +5,7 @@ import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { cosign } from "../../../examples/receipts/cosign.mjs"
 import { compareStories, judge, openStory, witnessesOfBoth } from "../../../examples/receipts/two-stories.mjs"
 import { openTiles } from "../../../examples/receipts/tiles.mjs"
 import { openWitness } from "../../../examples/receipts/witness.mjs"
@@ -89,6 +90,31 @@ describe("two downloads of a log", () => {
     const [a, b] = [await story(entries), await story(entries.with(7, entry(9_000)))]
     expect(witnessesOfBoth({ ...a, note: a.note + line }, { ...b, note: b.note + line })).toEqual(["lax.example"])
     expect(witnessesOfBoth({ ...a, note: a.note + line }, b)).toEqual([])
+  })
+})
+
+describe("the script that asks a witness", () => {
+  it("sends what continues the witness's size, and reports a refusal", async () => {
+    const witness = await openWitness(doc, join(folder, "asked.json"), "witness.example")
+    const server = createServer(async (request, response) => {
+      let body = ""
+      for await (const chunk of request) body += chunk
+      await witness.add(body).then(
+        (line: string) => response.end(line),
+        ({ message, status }: any) => response.writeHead(status).end(message)
+      )
+    }).listen(0, "127.0.0.1")
+    await new Promise((resolve) => server.once("listening", resolve))
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    const [older, newer, forked] = [
+      await story(entries.slice(0, 300)),
+      await story(entries),
+      await story(entries.with(1, entry(9_000)))
+    ]
+    for (const { note, place } of [older, newer])
+      expect((await cosign(place, doc, url)).startsWith(`${note}— witness.example `)).toBe(true)
+    for (const { place } of [older, forked]) await expect(cosign(place, doc, url)).rejects.toThrow("refused: 4")
+    server.close()
   })
 })
 
