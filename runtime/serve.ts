@@ -17,6 +17,7 @@ import { StartupBanner } from "../kernel/StartupBanner.ts"
 import { withinCapacity, httpMiddleware } from "../kernel/http/httpMiddleware.ts"
 import { Authentication } from "../kernel/http/Authentication.ts"
 import { Keys } from "../kernel/http/Keys.ts"
+import { allowOrigins } from "../kernel/http/allowOrigins.ts"
 import { slowWrongKeys } from "../kernel/http/slowWrongKeys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import { MetricReadings } from "../kernel/payment/report/MetricReadings.ts"
@@ -115,6 +116,27 @@ const additionsMax = 48
 const forRequests = <R>(context: Context.Context<R>): Context.Context<R> =>
   Context.makeUnsafe(new Map(context.mapUnsafe), { maxDepth: additionsMax })
 
+type Answering = ReturnType<HttpRouter.HttpRouter["asHttpEffect"]>
+
+/** The router of a facilitator behind its checks of hosts, pages and keys. */
+const guarded = (
+  answer: Answering,
+  of: {
+    readonly host: string
+    readonly section: typeof serverSection.Type
+    readonly services: Context.Context<never>
+  }
+) => {
+  const allowedOrigins = lower(of.section.allowed_origins)
+  const keyed = Option.match(Context.getOption(of.services, Authentication), {
+    onNone: () => answer,
+    onSome: (authentication) => slowWrongKeys(authentication)(answer)
+  })
+  const rules = { host: of.host, allowedHosts: lower(of.section.allowed_hosts), allowedOrigins }
+  // Outside of all: an allowed page reads errors and refusals too.
+  return allowOrigins(allowedOrigins)(httpMiddleware(withinCapacity(rules)(keyed)))
+}
+
 /** Opens the listener and serves the router; succeeds with the bound address. */
 const listen = Effect.fnUntraced(function* (
   profile: Profile,
@@ -136,18 +158,9 @@ const listen = Effect.fnUntraced(function* (
   // A tool server authorizes by its own settings.
   const answer =
     at === undefined
-      ? withinCapacity({
-          host,
-          allowedHosts: lower(section.allowed_hosts),
-          allowedOrigins: lower(section.allowed_origins)
-        })(
-          Option.match(Context.getOption(services, Authentication), {
-            onNone: () => router.asHttpEffect(),
-            onSome: (authentication) => slowWrongKeys(authentication)(router.asHttpEffect())
-          })
-        )
-      : router.asHttpEffect()
-  yield* HttpServer.serveEffect(httpMiddleware(answer)).pipe(
+      ? guarded(router.asHttpEffect(), { host, section, services })
+      : httpMiddleware(router.asHttpEffect())
+  yield* HttpServer.serveEffect(answer).pipe(
     Effect.updateContext(forRequests),
     // The middleware has its own span: the server's would carry queries, addresses and user agents.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),

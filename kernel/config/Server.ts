@@ -18,7 +18,9 @@ export const serverSection = section("server", "The facilitator's listener.", {
   }),
   allowed_origins: list(Schema.String, {
     default: [],
-    doc: "Additional origins of web pages that may call a loopback listener."
+    doc:
+      "Origins of other web pages that may call this facilitator and read its answers (CORS), such as " +
+      "https://shop.example; a loopback listener refuses all others."
   }),
   max_request_bytes: integer({
     default: 262_144,

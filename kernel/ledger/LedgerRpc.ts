@@ -4,6 +4,7 @@
 import { Context, type Effect, Option } from "effect"
 import { contract } from "../contract/Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
+import type { Holding } from "../stellar/Holding.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import type { Value } from "../stellar/Value.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
@@ -152,6 +153,14 @@ export class LedgerRpc extends Context.Service<
     >
     /** The sha256, hex, of a contract's code; None when it does not exist, or has no code of its own. */
     readonly codeHash: (contract: string) => Effect.Effect<Option.Option<string>, LedgerUnavailable>
+    /**
+     * What these addresses hold of the asset behind a contract; those without an entry are absent, the issuer has no
+     * bounds. None for a contract that is no asset of the network.
+     */
+    readonly holdings: (
+      contract: string,
+      addresses: ReadonlyArray<string>
+    ) => Effect.Effect<Option.Option<ReadonlyMap<string, Holding>>, LedgerUnavailable>
     /** Whether the nonce of an address credential is spent and still live on the ledger. */
     readonly nonceSpent: (
       address: string,

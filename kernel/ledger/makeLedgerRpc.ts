@@ -14,6 +14,7 @@ import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, ty
 import { decodeBytes, decodeWith, fromBase64, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
+import { readHoldings } from "./readHoldings.ts"
 import { readRefusal } from "./readRefusal.ts"
 import { type ContractEvent, contractEventsIn, readEvent } from "../stellar/TransferEvents.ts"
 import {
@@ -269,7 +270,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
   return { transaction, scan }
 }
 
-/** Entries of the ledger: accounts, and nonces that were used. */
+/** Entries of the ledger: accounts, holdings, and nonces that were used. */
 const makeEntries = ({ ask }: Endpoints) => {
   const accounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
@@ -324,7 +325,11 @@ const makeEntries = ({ ask }: Endpoints) => {
     return { latestLedger: answer.latestLedger, values }
   })
 
-  return { accounts, snapshots, codeHash, contractData, nonceSpent }
+  const holdings = readHoldings((keys) =>
+    Effect.map(ask("getLedgerEntries", { keys }, Wire.GetLedgerEntries), ({ entries }) => entries ?? [])
+  )
+
+  return { accounts, snapshots, codeHash, contractData, holdings, nonceSpent }
 }
 
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {

@@ -9,9 +9,9 @@ export type HostErrorMeaning = readonly [pattern: RegExp, meaning: string]
 
 /** Those of the host and of the assets that the network itself has. */
 const common: ReadonlyArray<HostErrorMeaning> = [
-  [/Contract, #10\)/, "the payer's balance does not cover the amount"],
-  [/Contract, #13\)/, "a trustline is missing"],
-  [/Contract, #11\)/, "a balance is deauthorized"],
+  [/Contract, #10\)/, "the payer's balance does not cover the amount, or the recipient's limit does not take it"],
+  [/Contract, #13\)/, "the payer's or the recipient's trustline is missing"],
+  [/Contract, #11\)/, "the payer's or the recipient's balance is deauthorized"],
   [/Contract, #6\)/, "an account does not exist"],
   [/Auth, ExistingValue/, "the authorization's nonce is used"],
   [/Auth, InvalidInput/, "the authorization has expired or lives too long"],
@@ -23,13 +23,17 @@ const common: ReadonlyArray<HostErrorMeaning> = [
 /** The least that including a fee bump costs, stroops: the network's base fee for two operations. */
 const inclusionStroopsLeast = 200n
 
-/** A refusal's code, its meaning, and the host's own message; `own` are meanings of the scheme's contract. */
+/**
+ * A refusal's code, its meaning, and the host's own message. `own` are meanings of the scheme's contract, `whose` is what
+ * the ledger's entries say of the two ends (`explainHoldings.ts`).
+ */
 export const explainRefused = (
   { code, detail }: Extract<SimulationAnswer, { _tag: "Refused" }>,
-  own: ReadonlyArray<HostErrorMeaning> = []
+  own: ReadonlyArray<HostErrorMeaning> = [],
+  whose?: string
 ): string => {
   const fits = ([pattern]: HostErrorMeaning) => pattern.test(code)
-  const meaning = (common.find(fits) ?? own.find(fits))?.[1]
+  const meaning = whose ?? (common.find(fits) ?? own.find(fits))?.[1]
   return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
 }
 

@@ -34,7 +34,7 @@ export const keyKind = { ed25519: 0 } as const
 export const memoKind = { none: 0 } as const
 export const conditionKind = { none: 0, v2: 2 } as const
 export const assetKind = { native: 0 } as const
-export const entryKind = { account: 0, contractData: 6 } as const
+export const entryKind = { account: 0, trustline: 1, contractData: 6 } as const
 export const durability = { temporary: 0, persistent: 1 } as const
 export const eventKind = { contract: 1 } as const
 /** Of what a contract runs. */

@@ -9,6 +9,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
+import { explainHoldings } from "../../kernel/payment/explainHoldings.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import { unsignedEnvelope } from "../../kernel/payment/Unsigned.ts"
@@ -146,7 +147,8 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     const operationXdr = encodeOperation(withoutSource(call!.operation))
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
     const simulated = yield* rpc.simulate(simulationEnvelope(payload.tx.sourceAccount, operationXdr))
-    const refused = checkSimulation(simulated, promise, ceilings)
+    const whose = yield* Effect.provideService(explainHoldings(simulated, promise), LedgerRpc, rpc)
+    const refused = checkSimulation(simulated, promise, ceilings, whose)
     if (refused !== undefined || simulated._tag !== "Simulated") {
       const [reason, message] = refused ?? [
         "invalid_ledger_enforcing_simulation_failed",

@@ -53,15 +53,16 @@ const feeError = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceil
   return message === undefined ? undefined : ["invalid_exact_ledger_payload_fee_exceeds_maximum", message]
 }
 
-/** The first failure in a simulation's response. */
+/** The first failure in a simulation's response; `whose` names the end that the asset contract refuses. */
 export const checkSimulation = (
   answer: SimulationAnswer,
   promise: PromisedMovement,
-  ceilings: FeeCeilings
+  ceilings: FeeCeilings,
+  whose?: string
 ): CheckError => {
   switch (answer._tag) {
     case "Refused":
-      return ["invalid_ledger_enforcing_simulation_failed", explainRefused(answer)]
+      return ["invalid_ledger_enforcing_simulation_failed", explainRefused(answer, [], whose)]
     case "RestoreRequired":
       return ["invalid_ledger_restore_required", explainRestore(answer)]
     case "Simulated":

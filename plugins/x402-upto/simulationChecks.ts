@@ -144,16 +144,17 @@ const feeError = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError =>
   return message === undefined ? undefined : ["invalid_upto_ledger_payload_fee_exceeds_maximum", message]
 }
 
-/** The first failure in a simulation's response. `addedStroops`: the settlement's additional cost. */
+/** The first failure in a simulation's response. `addedStroops`: the settlement's additional cost; `whose`: who is refused. */
 export const checkSimulation = (
   answer: SimulationAnswer,
   settlement: Settlement,
   ceilings: FeeCeilings,
-  addedStroops: bigint
+  addedStroops: bigint,
+  whose?: string
 ): CheckError => {
   switch (answer._tag) {
     case "Refused":
-      return ["invalid_upto_ledger_simulation_failed", explainRefused(answer, meanings)]
+      return ["invalid_upto_ledger_simulation_failed", explainRefused(answer, meanings, whose)]
     case "RestoreRequired":
       return ["invalid_upto_ledger_restore_required", explainRestore(answer)]
     case "Simulated": {

@@ -9,6 +9,7 @@ import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
+import { explainHoldings } from "../../kernel/payment/explainHoldings.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
 import { type Refusal, refusal } from "../../kernel/payment/Refusal.ts"
 import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
@@ -171,7 +172,8 @@ export const verifyPayment = Effect.fnUntraced(function* (
     return yield* notYetKnown("simulateTransaction", beginsOf(subject), simulated.latestLedger)
   const ceilings = (yield* Network).feeCeilings(scheme)
   const added = stage === "verify" && call.args.facilitator !== undefined ? ownAuthorizationStroops : 0n
-  const refused = checkSimulation(simulated, settlement, ceilings, added)
+  const whose = yield* explainHoldings(simulated, settlement)
+  const refused = checkSimulation(simulated, settlement, ceilings, added, whose)
   if (refused !== undefined || simulated._tag !== "Simulated") {
     const [reason, message] = refused ?? ["invalid_upto_ledger_simulation_failed", "the simulation gave no result"]
     return { ...refusal(reason, message, payer), ...refusedAuthorization(simulated, lastLedgerOf(call)) }

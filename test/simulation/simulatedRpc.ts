@@ -245,6 +245,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     accounts,
     snapshots: snapshots,
     codeHash: () => Effect.succeed(Option.none()),
+    holdings: () => Effect.succeed(Option.none()),
     nonceSpent
   })
 }

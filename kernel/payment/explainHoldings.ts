@@ -1,0 +1,67 @@
+// Whose balance, trustline or limit makes the asset contract refuse a transfer. The contract has one code for both ends
+// of it, so the two entries that it touched are read, once it has refused and only then. What cannot be read, or has
+// changed meanwhile, leaves the sentence that covers both ends; nothing here fails or decides anything.
+import { Effect, Option } from "effect"
+import { LedgerRpc, type SimulationAnswer } from "../ledger/LedgerRpc.ts"
+import type { Holding } from "../stellar/Holding.ts"
+
+/** Reading for an explanation takes at most this long. */
+const timeMax = "2 seconds"
+
+/** The codes that either end of a transfer can have caused. */
+const codeOf = (answer: SimulationAnswer): string | undefined =>
+  answer._tag === "Refused" ? /Contract, #(10|11|13)\)/.exec(answer.code)?.[1] : undefined
+
+export interface Movement {
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
+type Holdings = ReadonlyMap<string, Holding>
+
+const missing = (name: string, address: string) =>
+  `${name} ${address} has no trustline to the asset; ` +
+  `${name === "the payer" ? "the payer" : "the seller"} must add one before it can ${name === "the payer" ? "pay" : "be paid"}`
+
+const ofBalance = ({ amount, payTo, payer }: Movement, from: Holding | undefined, to: Holding | undefined) => {
+  if (from !== undefined && from.spendable < amount)
+    return `the payer's balance does not cover the amount: ${payer} can spend ${from.spendable} of ${amount} atomic units`
+  return to !== undefined && to.room < amount
+    ? `the recipient's limit does not take the amount: the trustline of ${payTo} has room for ${to.room} of ${amount} ` +
+        "atomic units; the seller must raise its limit, the payer's balance is enough"
+    : undefined
+}
+
+/** The sentence of a code; undefined when the entries do not show who it is. */
+const sentenceOf = (code: string, movement: Movement, holdings: Holdings): string | undefined => {
+  const { payTo, payer } = movement
+  const [from, to] = [holdings.get(payer), holdings.get(payTo)]
+  switch (code) {
+    case "10":
+      return ofBalance(movement, from, to)
+    case "13":
+      if (from === undefined) return missing("the payer", payer)
+      return to === undefined ? missing("the recipient", payTo) : undefined
+    default:
+      if (from?.isAuthorized === false) return `the asset's issuer has not authorized the payer's balance of ${payer}`
+      return to?.isAuthorized === false
+        ? `the asset's issuer has not authorized the recipient's balance of ${payTo}`
+        : undefined
+  }
+}
+
+/** Who is meant by a refusal of the asset contract; undefined when it is not of these, or not to be seen. */
+export const explainHoldings = (answer: SimulationAnswer, movement: Movement) =>
+  Effect.gen(function* () {
+    const code = codeOf(answer)
+    if (code === undefined) return undefined
+    const rpc = yield* LedgerRpc
+    const read = yield* Effect.suspend(() => rpc.holdings(movement.asset, [movement.payer, movement.payTo])).pipe(
+      Effect.timeout(timeMax),
+      Effect.catchCause(() => Effect.succeedNone)
+    )
+    return Option.isNone(read) ? undefined : sentenceOf(code, movement, read.value)
+  })
