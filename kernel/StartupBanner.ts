@@ -15,7 +15,7 @@ export class StartupBanner extends Context.Service<
   {
     /** Adds a line, or an effect that returns it when the banner is printed: an address may be known only then. */
     readonly add: (line: BannerLine | Effect.Effect<BannerLine>) => Effect.Effect<void>
-    /** A sentence on what to try first; printed after the lines. */
+    /** A sentence on what to try first; printed after the lines, `{url}` in it being the process's own address. */
     readonly suggest: (sentence: string) => Effect.Effect<void>
     /** A command of this program to try first; how a person types it depends on how the program was installed. */
     readonly tryCommand: (command: "pay") => Effect.Effect<void>

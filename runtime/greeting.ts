@@ -37,6 +37,25 @@ const boundLines = (label: string, { host, port }: { readonly host: string; read
 const sentenceOf = (title: string, lines: ReadonlyArray<BannerLine>): string =>
   [`${title}:`, ...lines.map(({ label, where }) => `${label} ${where.join(" ")}`)].join(" ").concat(" ")
 
+/** The state folder of a start without flags. */
+const stateDefault = ".tollkeeper"
+
+/** What a person does next: a page, a payment, and the end. Addresses and folders are those of this very process. */
+const hintsOf = (
+  { commands, hints }: { readonly commands: ReadonlyArray<"pay">; readonly hints: ReadonlyArray<string> },
+  stateFolder: string,
+  url: string | undefined
+): ReadonlyArray<string> => {
+  const state =
+    stateFolder === stateDefault ? [] : ["--state", /\s/.test(stateFolder) ? `"${stateFolder}"` : stateFolder]
+  const stop = `Stop it with Ctrl+C: payments under way end first, and its state stays in ${stateFolder}.`
+  return [
+    ...commands.map((command) => `Try it, in another terminal:  ${typed(command, ...state)}`),
+    ...hints.map((hint) => hint.replaceAll("{url}", url ?? "the facilitator's address")),
+    ...(commands.length === 0 ? [] : [stop])
+  ]
+}
+
 export const greeting = Effect.fnUntraced(function* ({ address, isForPeople, profile, stateFolder }: GreetingOptions) {
   const { commands, hints, lines, title } = yield* (yield* StartupBanner).read
   const chosen = yield* (yield* ListenAt).chosen
@@ -48,7 +67,7 @@ export const greeting = Effect.fnUntraced(function* ({ address, isForPeople, pro
       : boundLines(title === undefined ? "facilitator" : "listens", address)
   const first = `${title ?? "Tollkeeper is ready"} (profile ${profile}; state in ${stateFolder})`
   const all = [...at, ...lines]
-  const toTry = [...commands.map((command) => `Try it, in another terminal:  ${typed(command)}`), ...hints]
+  const toTry = hintsOf({ commands, hints }, stateFolder, at[0]?.label === "reached" ? undefined : at[0]?.where[0])
   const text = isForPeople
     ? ["", first, ...all.flatMap(textOf), ...toTry.flatMap((hint) => ["", hint]), ""].join("\n")
     : jsonLine("INFO", sentenceOf(first, all), {

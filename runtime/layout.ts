@@ -13,9 +13,12 @@ export const entry: string = isPackaged
   ? fileURLToPath(new URL("../../tollkeeper.mjs", import.meta.url))
   : fileURLToPath(new URL("cli.mjs", import.meta.url))
 
-/** The command line that a user types for a command. */
-export const typed = (command: "pay" | "start"): string =>
-  isPackaged ? `npx tollkeeper ${command}` : command === "start" ? "npm start" : `npm run ${command}`
+/** The command line that a user types for a command, with these arguments. */
+export const typed = (command: "pay" | "start", ...args: ReadonlyArray<string>): string => {
+  const words = isPackaged ? `npx tollkeeper ${command}` : command === "start" ? "npm start" : `npm run ${command}`
+  if (args.length === 0) return words
+  return isPackaged ? `${words} ${args.join(" ")}` : `${words} -- ${args.join(" ")}`
+}
 
 const resolveInstalled = (folder: string, file: string): string | undefined => {
   const place = join(folder, "node_modules", file)

@@ -1,8 +1,9 @@
 // The outermost wrapper of every request: a result that no route answered becomes JSON. An unknown path is 404, a
 // defect is 500 with the trace id of its log entry and no other detail, and on the two payment routes both have the
 // payment's shape. It also writes the access log, one structured line a request with its request id, and one span where
-// spans are exported: the root of a trace, or a child of the caller's own. Neither has bodies, queries or the caller's
-// address; the line of a payment names payer, reason, hash and settlement (`RequestNotes.ts`).
+// spans are exported: the root of a trace, or a child of the caller's own. A probe that succeeds has no line. Neither
+// has bodies, queries or the caller's address; the line of a payment names payer, reason, hash and settlement
+// (`RequestNotes.ts`).
 import { Cause, Clock, Context, Effect, Exit, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { memoize } from "../cache/memoize.ts"
@@ -60,6 +61,9 @@ const known = new Set([
 const families = /^\/(discovery|catalog|analytics|dashboard|demo|docs|seller|receipts|log)(\/|$)/
 const routeOf = (path: string): string =>
   known.has(path) ? path : (families.exec(path)?.[0].replace(/\/$/, "") ?? "other")
+
+/** Requests of probes and scrapers, one every few seconds for ever: they have a line only when they fail. */
+const isProbe = (route: string): boolean => route.startsWith("/health") || route === "/metrics"
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 const methodOf = (method: string): string => (methods.has(method) ? method : "_OTHER")
@@ -182,6 +186,7 @@ export const httpMiddleware = <E, R>(handler: Answering<E, R>) => {
           const milliseconds = Number((clock.monotonicTimeNanosUnsafe() - startedAt) / 1_000_000n)
           measureUnsafe(within, traffic.requests, 1, { route, status: String(status) })
           measureUnsafe(within, traffic.requestSeconds, milliseconds / 1_000, { route })
+          if (isProbe(route) && status < 400) return Effect.void
           return Effect.logInfo("request").pipe(
             Effect.annotateLogs({
               method,

@@ -38,7 +38,7 @@ const started = Layer.effectDiscard(
     yield* addOperatorRoutes
     yield* startActionSweep
     yield* (yield* StartupBanner).suggest(
-      "In a browser: the facilitator's address, /dashboard below it, and /docs for the API."
+      "In a browser:  {url}  ({url}/dashboard is the operator's page, {url}/docs the API's)"
     )
   })
 )

@@ -33,6 +33,18 @@ describe("the startup banner", () => {
     }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
   )
 
+  it.effect("the banner names page, payment and end of this very process, with its port and folder", () =>
+    Effect.gen(function* () {
+      const { suggest, tryCommand } = yield* StartupBanner
+      yield* tryCommand("pay")
+      yield* suggest("In a browser:  {url}")
+      const { out } = yield* reported({ host: "127.0.0.1", port: 5022 })
+      expect(out).toContain("Try it, in another terminal:  npm run pay -- --state .state")
+      expect(out).toContain("In a browser:  http://127.0.0.1:5022")
+      expect(out).toContain("Stop it with Ctrl+C: payments under way end first, and its state stays in .state.")
+    }).pipe(Effect.provide([StartupBanner.layer, ListenAt.layer]))
+  )
+
   it.effect("the banner prints bound addresses, omitting hints useless to other machines", () =>
     Effect.gen(function* () {
       const bound = (host: string) =>
