@@ -17,6 +17,7 @@ import { familiesOf, listenForOperators } from "../listenForOperators.ts"
 import { isForPeople, progress } from "../logging.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { freePort } from "../platform/freePort.ts"
+import { notifyReady } from "../platform/notifyReady.ts"
 import { releaseMemory } from "../platform/nodeMemory.ts"
 import type { Profile } from "../profile.ts"
 import { databaseAt, serve } from "../serve.ts"
@@ -167,6 +168,7 @@ const run = Effect.fnUntraced(function* (place: CommandTarget, overrides: Readon
         })
         const reported = { address, profile: profile.name, stateFolder: place.state }
         yield* greeting({ ...reported, isForPeople: isForPeople(process.stdout) })
+        yield* notifyReady(`profile ${profile.name}${address === undefined ? "" : `, port ${address.port}`}`)
         yield* Effect.forkScoped(releaseMemory)
       })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))

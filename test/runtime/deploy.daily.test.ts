@@ -164,7 +164,10 @@ describe("the deployments", () => {
     expect(
       [container.startupProbe, container.livenessProbe, container.readinessProbe].map((p) => p.httpGet.path)
     ).toEqual(["/health/live", "/health/live", "/health/ready"])
-    expect(container.resources).toMatchObject({ requests: { cpu: expect.any(String) }, limits: { memory: "768Mi" } })
+    expect(container.resources).toMatchObject({
+      requests: { cpu: expect.any(String) },
+      limits: { memory: "768Mi", "ephemeral-storage": "256Mi" }
+    })
     const mounts = container.volumeMounts.map(({ name }: { name: string }) => name)
     expect(mounts).toEqual(pod.volumes.map(({ name }: { name: string }) => name))
     const profile = kind("ConfigMap")
