@@ -1,5 +1,7 @@
-// The Grafana dashboard, generated from the metrics registry: a row for each group, a panel for each metric by its kind
-// and unit. So every metric has a panel, and no panel shows an unknown metric.
+// The Grafana dashboard, generated from the metrics registry: a first row that answers whether money is moving, whether
+// anything is stuck and what is running out, with the alerts' own thresholds; then a row for each group, a panel for
+// each metric by its kind and unit. So every metric has a panel, and no panel shows an unknown metric. Titles are the
+// first words of each metric's help; stroops are shown as XLM.
 import type { Measure, Unit } from "../../../kernel/telemetry/Measure.ts"
 import {
   caches,
@@ -24,11 +26,13 @@ const [width, height] = [8, 7]
 const units: Readonly<Record<Unit, string>> = {
   count: "short",
   seconds: "s",
-  stroops: "short",
+  stroops: "suffix: XLM",
   bytes: "bytes",
   ledger: "none",
   "yes or no": "bool_yes_no"
 }
+
+const stroopsPerXlm = 10_000_000
 
 const here = '{instance=~"$instance"}'
 const byOf = (labels: ReadonlyArray<string>) => ["instance", ...labels].join(", ")
@@ -38,11 +42,12 @@ const legendOf = (labels: ReadonlyArray<string>) => labels.map((label) => `{{${l
 const targetsOf = ({
   kind,
   labels,
-  name
+  name,
+  unit
 }: Measure): ReadonlyArray<{ readonly expr: string; readonly legend: string }> => {
   switch (kind) {
     case "gauge":
-      return [{ expr: `${name}${here}`, legend: legendOf(labels) }]
+      return [{ expr: `${name}${here}${unit === "stroops" ? ` / ${stroopsPerXlm}` : ""}`, legend: legendOf(labels) }]
     case "counter":
       return [{ expr: `sum by (${byOf(labels)}) (rate(${name}${here}[$__rate_interval]))`, legend: legendOf(labels) }]
     case "histogram":
@@ -55,13 +60,131 @@ const targetsOf = ({
   }
 }
 
-const titleOf = ({ kind, name }: Measure): string => {
-  const words = name
-    .replace(/^(tollkeeper|process)_/, "")
-    .replace(/_(total|info)$/, "")
-    .replaceAll("_", " ")
-  return kind === "counter" ? `${words} a second` : words
+/** Characters of a title. */
+const titleMax = 72
+
+/** The first words of a metric's help, without its unit. */
+const titleOf = ({ help, kind }: Measure): string => {
+  const [first = ""] = help.split(/[;.:](?:\s|$)|, (?=stroops|seconds|bytes|by |1 )/)
+  const words = first
+    .replace(/^1 (?:if|while) (.)/, (_, letter: string) => letter.toUpperCase())
+    .replace(/, else 0$/, "")
+  const title = words.length <= titleMax ? words : `${words.slice(0, titleMax).replace(/\s\S*$/, "")} …`
+  return kind === "counter" ? `${title}, a second` : title
 }
+
+/** A figure of the first row: green, and another color from each threshold on. */
+interface Figure {
+  readonly title: string
+  readonly description: string
+  readonly expr: string
+  readonly unit: string
+  /** Ascending values and the color from each on; the first has none. */
+  readonly steps: ReadonlyArray<readonly [value: number | null, color: "green" | "orange" | "red"]>
+}
+
+/** Is money moving, is anything stuck, what is running out? Thresholds are those of `alerts.ts`. */
+const figures: ReadonlyArray<Figure> = [
+  {
+    title: "Payments settled a minute",
+    description: "Is money moving: successful answers to settle, all replicas.",
+    expr: `60 * sum(rate(tollkeeper_payment_answers_total{operation="settle", word="ok", instance=~"$instance"}[$__rate_interval]))`,
+    unit: "short",
+    steps: [[null, "green"]]
+  },
+  {
+    title: "Payments refused a minute",
+    description: "Refusals of verify and settle; `tollkeeper settlements list --state refused` names reasons and keys.",
+    expr: `60 * sum(rate(tollkeeper_payment_refusals_total${here}[$__rate_interval]))`,
+    unit: "short",
+    steps: [[null, "green"]]
+  },
+  {
+    title: "Settling possible",
+    description: "0 while every settle is answered busy; see TollkeeperSettlingUnavailable.",
+    expr: `min(tollkeeper_settling_available${here})`,
+    unit: "bool_yes_no",
+    steps: [
+      [null, "red"],
+      [1, "green"]
+    ]
+  },
+  {
+    title: "Oldest open settlement",
+    description: "Is anything stuck; see TollkeeperSettlementOpenLong in the runbook.",
+    expr: `max(tollkeeper_settlements_oldest_open_seconds${here})`,
+    unit: "s",
+    steps: [
+      [null, "green"],
+      [900, "red"]
+    ]
+  },
+  {
+    title: "Unresolved settlements",
+    description: "Those that only an operator can end.",
+    expr: `max(tollkeeper_settlements_unresolved${here})`,
+    unit: "short",
+    steps: [
+      [null, "green"],
+      [1, "red"]
+    ]
+  },
+  {
+    title: "Payments waiting for a channel",
+    description: "On the replica where most wait.",
+    expr: `max(sum by (instance) (tollkeeper_queue_waiting${here}))`,
+    unit: "short",
+    steps: [
+      [null, "green"],
+      [51, "orange"]
+    ]
+  },
+  {
+    title: "Payments the sponsor still pays for",
+    description: "What is running out: each at the most that it may cost.",
+    expr: `min(tollkeeper_sponsor_payments_left${here})`,
+    unit: "short",
+    steps: [
+      [null, "red"],
+      [1, "orange"],
+      [500, "green"]
+    ]
+  },
+  {
+    title: "Least budget left today",
+    description: "Of the bound of fees that is used most, as a share.",
+    expr: `min(tollkeeper_budget_left_stroops${here} / tollkeeper_budget_max_stroops${here})`,
+    unit: "percentunit",
+    steps: [
+      [null, "red"],
+      [0.000_001, "orange"],
+      [0.2, "green"]
+    ]
+  }
+]
+
+/** Figures beside each other. */
+const figuresAcross = 4
+
+const figurePanel = ({ description, expr, steps, title, unit }: Figure, index: number, y: number): Panel => ({
+  id: index + 2,
+  type: "stat",
+  title,
+  description,
+  datasource,
+  gridPos: {
+    x: (index % figuresAcross) * (columns / figuresAcross),
+    y: y + Math.floor(index / figuresAcross) * 4,
+    w: columns / figuresAcross,
+    h: 4
+  },
+  fieldConfig: {
+    defaults: { unit, thresholds: { mode: "absolute", steps: steps.map(([value, color]) => ({ value, color })) } },
+    overrides: []
+  },
+  options: { colorMode: "background", graphMode: "area", reduceOptions: { calcs: ["lastNotNull"] } },
+  targets: [{ refId: "A", datasource, expr, range: true }]
+})
 
 const panelOf = (measure: Measure, id: number, x: number, y: number): Panel => ({
   id,
@@ -106,8 +229,12 @@ const rowsOf = (): ReadonlyArray<readonly [title: string, measures: ReadonlyArra
 }
 
 const panels = (): ReadonlyArray<Panel> => {
-  const made: Array<Panel> = []
-  let y = 0
+  const first = "Is money moving, is anything stuck, what is running out"
+  const made: Array<Panel> = [
+    { id: 1, type: "row", title: first, collapsed: false, gridPos: { x: 0, y: 0, w: columns, h: 1 } },
+    ...figures.map((figure, index) => figurePanel(figure, index, 1))
+  ]
+  let y = 1 + Math.ceil(figures.length / figuresAcross) * 4
   for (const [title, measures] of rowsOf()) {
     made.push({ id: made.length + 1, type: "row", title, collapsed: false, gridPos: { x: 0, y, w: columns, h: 1 } })
     y += 1
