@@ -86,8 +86,7 @@ export class ReportRunner extends Context.Service<
             if (Option.isNone(reader)) return unauthorized
             const query = new URL(request.url, "http://localhost").searchParams
             const read = readQuery(query)
-            const now = yield* Clock.currentTimeMillis
-            const path = yield* HttpRouter.params
+            const [now, path] = [yield* Clock.currentTimeMillis, yield* HttpRouter.params]
             const running = report(reader.value, {
               read,
               inPath: (name) => read.check(name, path[name], name),

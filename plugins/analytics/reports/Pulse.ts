@@ -1,5 +1,5 @@
-// How money moves in a range, beside the range of equal length before it: sums, a figure for each hour or day, shares by
-// scheme, asset and network, and the reasons of failures. Read from rollups alone, so that its cost is that of its
+// How money moves in a range, beside the range of equal length before it: sums, a figure for each hour or day, shares
+// by scheme, asset and network, and the reasons of failures. Read from rollups alone, so that its cost is that of its
 // buckets, whatever the history is. A bucket before the first settlement has no figure, which is not zero.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"

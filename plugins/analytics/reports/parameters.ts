@@ -61,7 +61,7 @@ export const forms = {
   },
   sort: { pattern: /^(?:newest|oldest|largest|smallest)$/u, expected: "newest, oldest, largest or smallest" },
   cursor: { pattern: /^-?[0-9]{1,39}_[0-9a-f-]{36}$/u, expected: "the cursor of a page" },
-  words: { pattern: /^[^\u0000-\u001f]{1,200}$/u, expected: "1 to 200 characters" },
+  words: { pattern: /^[^\p{Cc}]{1,200}$/u, expected: "1 to 200 characters" },
   number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, expected: "a whole number of at least 0" }
 } as const satisfies Record<string, Form>
 

@@ -144,6 +144,7 @@ const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =
   const { channels, channels_required, fees, sponsor } = of
   const used = BigInt(fees.charged_stroops) + BigInt(fees.reserved_stroops)
   const left = BigInt(fees.limit_stroops) - used
+  const usable = sponsor?.channels_usable ?? channels.length
   const inUse = channels.filter(({ use }) => use !== "idle").length
   return h(
     Panel,
@@ -159,8 +160,8 @@ const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =
       label: "Channels",
       used: inUse,
       of: Math.max(channels_required, 1),
-      text: `${count(Math.max(0, (sponsor?.channels_usable ?? channels.length) - inUse))} free`,
-      note: `${count(sponsor?.channels_usable ?? channels.length)} of ${count(channels_required)} usable, ${count(inUse)} in use`
+      text: `${count(Math.max(0, usable - inUse))} free`,
+      note: `${count(usable)} of ${count(channels_required)} usable, ${count(inUse)} in use`
     }),
     sponsor === null
       ? h("p", { class: "empty" }, "The sponsor was not read from the ledger yet.")

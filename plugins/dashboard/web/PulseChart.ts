@@ -1,5 +1,5 @@
-// Money over time: sums beside those of the period before, bars by hour or day that can be dragged over to zoom, and the
-// same figures as a table.
+// Money over time: sums beside those of the period before, bars by hour or day that can be dragged over to zoom, and
+// the same figures as a table.
 import { h, type VNode } from "preact"
 import { useMemo, useState } from "preact/hooks"
 import { Chart } from "./Chart.ts"
@@ -114,6 +114,7 @@ export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
   )
   const brushed = (from: number, to: number) =>
     amend({ range: "", from: new Date(from).toISOString(), to: new Date(to).toISOString() })
+  const title = tabs.find(([value]) => value === shown)![1]
   const unit = shown === "amount" ? (of.asset_symbol ?? "atomic units") : "settlements"
   return h(
     "div",
@@ -139,7 +140,7 @@ export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
       lines,
       bucket: of.bucket,
       brushed,
-      label: `${tabs.find(([value]) => value === shown)![1]} a ${of.bucket}, in ${unit}; the figures are in the table below`
+      label: `${title} a ${of.bucket}, in ${unit}; the figures are in the table below`
     }),
     h(Figures, { of })
   )

@@ -42,7 +42,7 @@ interface Decision {
   readonly detail: unknown
 }
 
-interface Observation {
+interface ListingObservation {
   readonly url: string
   readonly stage: string
   readonly decision: string
@@ -64,7 +64,7 @@ export interface History extends Cataloged {
   readonly payment_options: ReadonlyArray<Option>
   readonly decisions: ReadonlyArray<Decision>
   readonly claims: ReadonlyArray<Claim>
-  readonly observations: ReadonlyArray<Observation>
+  readonly observations: ReadonlyArray<ListingObservation>
 }
 
 interface Use extends Money {
@@ -225,7 +225,7 @@ const versionColumns: ReadonlyArray<Column<Version>> = [
   }
 ]
 
-const observationColumns: ReadonlyArray<Column<Observation>> = [
+const observationColumns: ReadonlyArray<Column<ListingObservation>> = [
   { head: "Decision", card: "first", cell: ({ decision }) => h(State, { word: decision }) },
   { head: "Reason", cell: ({ reason }) => (reason === null ? "–" : reasonText(reason)) },
   { head: "Stage", cell: ({ stage }) => stage },
@@ -336,7 +336,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
         }),
         h(Part<Version>, { title: "Versions", rows: of.versions, columns: versionColumns }),
         h(Part<Claim>, { title: "Ownership claims", rows: of.claims, columns: claimColumns }),
-        h(Part<Observation>, { title: "Observations", rows: of.observations, columns: observationColumns }),
+        h(Part<ListingObservation>, { title: "Observations", rows: of.observations, columns: observationColumns }),
         h(SettlementList, { title: "Settlements", fixed: { resourceId: props.id }, leave: ["Resource"] })
       )
   })

@@ -138,7 +138,8 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
     h(
       "p",
       { class: "quiet" },
-      `${percent(organic, settled)} of the newest ${count(over)} settlements are organic: this account had not paid the payer before.`
+      `${percent(organic, settled)} of the newest ${count(over)} settlements are organic: `,
+      "this account had not paid the payer before."
     )
   )
 }
@@ -290,7 +291,9 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
             used: Number(used),
             of: Number(limit),
             text: `${stroops(used > limit ? 0n : limit - used)} left`,
-            note: `${stroops(own?.charged_stroops ?? "0")} charged and ${stroops(own?.reserved_stroops ?? "0")} reserved of ${stroops(limit)} a UTC day`
+            note:
+              `${stroops(own?.charged_stroops ?? "0")} charged and ${stroops(own?.reserved_stroops ?? "0")} ` +
+              `reserved of ${stroops(limit)} a UTC day`
           })
         ),
     h(SettlementList, { title: "Settlements", fixed: { key: id }, leave: ["Key"] })

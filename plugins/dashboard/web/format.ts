@@ -60,7 +60,7 @@ const dayTime = { day: "numeric", month: "short", hour: "2-digit", minute: "2-di
 const own = new Intl.DateTimeFormat(undefined, { ...dayTime, second: "2-digit" })
 const ownOfAnotherYear = new Intl.DateTimeFormat(undefined, { ...dayTime, year: "numeric" })
 
-/** The viewer's own time; the year stands in for the seconds when it is not this one. And the same moment in UTC. */
+/** The viewer's own time; the year in place of the seconds when it is not this one. And the same moment in UTC. */
 export const moment = (iso: string): { readonly own: string; readonly utc: string } => {
   const at = new Date(iso)
   return {

@@ -1,5 +1,5 @@
 // The public pages of one resource (`/resource`) and of one account that is paid (`/payee`): what the public discovery
-// routes tell, and nothing more, with badges that a seller can embed.
+// routes answer, and nothing more, with badges that a seller can embed.
 import { h, type VNode } from "preact"
 import { type Facts, useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
@@ -57,14 +57,16 @@ const Badges = ({ of }: { readonly of: Resource }): VNode<any> =>
     h(
       "p",
       { class: "quiet" },
-      "For the seller's own page: a picture of this facilitator's public figures. It sets no cookie and names no visitor."
+      "For the seller's own page: a picture of this facilitator's public figures. ",
+      "It sets no cookie and names no visitor."
     ),
     h(
       "div",
       { class: "badges" },
       badgeKinds.map(([kind, label]) => {
         const path = badgePath(kind, of)
-        const html = `<a href="${location.origin}${publicPageOf(of)}"><img src="${location.origin}${path}" alt="${label}"></a>`
+        const image = `<img src="${location.origin}${path}" alt="${label}">`
+        const html = `<a href="${location.origin}${publicPageOf(of)}">${image}</a>`
         return h(
           "div",
           { key: kind, class: "row" },

@@ -49,7 +49,7 @@ const Content = (props: { readonly session: Session; readonly account: AccountSh
           "div",
           { class: "grid" },
           isKnown ? null : h(ListingView, {}),
-          // Without keys every caller is the same one: its stream is everybody's, and no seller's own.
+          // Without keys every caller is the same one: its stream has all sales, and no seller's own.
           session.role === "caller" ? h(SalesView, { assets }) : null,
           isKnown ? null : h(SignIns, { session }),
           h(AccountView, {}),

@@ -1,5 +1,5 @@
-// The lists of the pages: what a filter keeps, that pages by cursor hold each row once in every order, what a word leads
-// to, and how a range compares with the one before it; over the real fact reader.
+// The lists of the pages: what a filter keeps, that pages by cursor hold each row once in every order, what a word
+// leads to, and how a range compares with the one before it; over the real fact reader.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { rangeOf } from "../../../plugins/analytics/reports/Pulse.ts"
