@@ -64,7 +64,7 @@ const short = (/** @type {string} */ address) => `${address.slice(0, 6)}…${add
  *   title?: string }} options
  */
 export const paywallHtml = (required, { assets = {}, prepareUrl, title }) => {
-  const accepted = required.accepts.find(({ scheme }) => scheme === "exact")
+  const accepted = required.accepts.find((/** @type {any} */ one) => one.scheme === "exact")
   if (accepted === undefined) throw new Error("a paywall takes exact payments alone")
   const known = /** @type {Record<string, { symbol: string, decimals: number }>} */ ({ ...usdc, ...assets })
   const name = title ?? (required.resource?.description || required.resource?.url || "This page")

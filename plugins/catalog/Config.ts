@@ -129,6 +129,12 @@ const security = section(
         "Recipients (payTo) that the holder of a key answers for, by the key's label: what is paid to them under " +
         "that key is declared, not claimed. Others show it themselves by POST /catalog/v1/challenge."
     }),
+    foreign_catalogs: list(Schema.String, {
+      default: [],
+      doc:
+        "Other catalogs in the shape of /discovery/resources, read hourly: the origins that they name are probed, ten an " +
+        "hour for each catalog. Nothing that a catalog says of a resource is listed."
+    }),
     probe_origins: flag({
       default: true,
       doc: "Ask origins for the owner of a resource: /.well-known/x402, then the live 402 of a declared GET or HEAD."
@@ -202,6 +208,8 @@ export interface CatalogValues {
   readonly probeBytesMax: number
   readonly probePauseSeconds: number
   readonly probeAgainHours: number
+  /** Pages of other catalogs whose origins are probed. */
+  readonly foreignCatalogs: ReadonlyArray<string>
   /** Requested before an origin counts as gone. */
   readonly canaryUrls: ReadonlyArray<string>
   /** Recipients by the label of the key that answers for them. */
@@ -255,6 +263,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         probeBytesMax: origins.probe_response_bytes,
         probePauseSeconds: origins.probe_pause_seconds,
         probeAgainHours: origins.probe_again_hours,
+        foreignCatalogs: origins.foreign_catalogs,
         canaryUrls: origins.canary_urls,
         recipients: origins.recipients,
         resolvedMcpEndpoints: resolved,

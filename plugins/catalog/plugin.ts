@@ -33,6 +33,7 @@ import { Observer } from "./Observer.ts"
 import { Challenges } from "./ownership/Challenges.ts"
 import { Execution } from "./ownership/Execution.ts"
 import { Hints, startHints } from "./ownership/Hints.ts"
+import { startForeignCatalogs } from "./ownership/foreignCatalogs.ts"
 import { OriginDocuments } from "./ownership/OriginDocuments.ts"
 import { OriginProbes } from "./ownership/OriginProbes.ts"
 import { Origins } from "./ownership/Origins.ts"
@@ -88,6 +89,7 @@ const started = Layer.effectDiscard(
     yield* startAge
     yield* startCircles
     if (config.probeOrigins) yield* Effect.andThen(startProbes, startHints)
+    if (config.foreignCatalogs.length > 0) yield* startForeignCatalogs
   })
 )
 

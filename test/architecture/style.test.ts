@@ -7,7 +7,11 @@ import { isNode, parseSource, type Source, sources, sourcesIn, textFiles } from 
 /** Lines of a formatted product source; the style guide questions 300. */
 const linesMax = 390
 /** One file, which sellers copy. */
-const longFiles: Readonly<Record<string, number>> = { "examples/soldOnce.mjs": 540 }
+const longFiles: Readonly<Record<string, number>> = {
+  "examples/soldOnce.mjs": 541,
+  // Generated.
+  "examples/client/types.ts": 2_600
+}
 
 const bodyOf = (source: Source) => (source.program["body"] as ReadonlyArray<unknown>).filter(isNode)
 

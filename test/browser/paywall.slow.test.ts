@@ -27,7 +27,7 @@ if (!hasChromium) console.log(howToGetOne)
 /** Answers the page's messages as the extension does, by the account of `payer`; refuses where `refuses`. */
 const installWallet = async (visit: Visit, payer: Keypair, refuses = false) => {
   await visit.page.exposeFunction("signForTest", (entryXdr: string) =>
-    payer.sign(hash(Buffer.from(entryXdr, "base64"))).toString("base64")
+    Buffer.from(payer.sign(hash(Buffer.from(entryXdr, "base64")))).toString("base64")
   )
   await visit.page.addInitScript(
     ({ account, refuses }) => {

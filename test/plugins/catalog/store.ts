@@ -31,6 +31,7 @@ export const values = {
   probeOrigins: true,
   probePauseSeconds: 60,
   probeAgainHours: 24,
+  foreignCatalogs: [],
   allowLocalOrigins: false,
   recipients: { bound: ["GBOUND"] }
 } as unknown as CatalogValues

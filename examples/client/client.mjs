@@ -1,8 +1,8 @@
 // @ts-check
 // A typed client for every route of a facilitator: `makeClient({ url, key })` has one function for each operation of
-// `/openapi.json`, generated into `operations.mjs` with its types (`npm run client`). An answer that is no success is
-// thrown as `AnswerRefused`, with its status and body. Streams of events are read by `followSettlements`, which resumes from the
-// last event it gave, across restarts of either side. No dependency; Node, Deno and browsers.
+// `/openapi.json`, generated into `operations.mjs` and `types.ts` (`npm run client`). An answer that is no success is
+// thrown as `AnswerRefused`, with its status and body. `followSettlements` reads the stream of events and resumes from
+// the last one it gave, across restarts of either side. No dependency; Node, Deno and browsers.
 import { operations } from "./operations.mjs"
 
 /** The facilitator answered, and not with a success. */
@@ -59,7 +59,7 @@ async function* parse(stream) {
 
 /**
  * @param {{ url: string, key?: string, fetch?: typeof fetch }} options
- * @returns {import("./operations.d.mts").Client}
+ * @returns {import("./types.ts").Client}
  */
 export const makeClient = ({ fetch: ask = fetch, key, url }) => {
   const base = url.replace(/\/+$/, "")

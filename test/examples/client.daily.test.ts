@@ -4,8 +4,8 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { AnswerRefused, makeClient } from "../../client/client.mjs"
-import { generate, typeOf } from "../../client/generate.ts"
+import { AnswerRefused, makeClient } from "../../examples/client/client.mjs"
+import { generate, typeOf } from "../../examples/client/generate.ts"
 import { root } from "../../runtime/bootstrap.mjs"
 import { testnetUsdc } from "../support/buyer.ts"
 import { startFacilitator } from "../support/facilitator.ts"
@@ -17,9 +17,9 @@ it.live(
       const facilitator = yield* startFacilitator()
       const document = (yield* facilitator.ask("/openapi.json")).json
       const { table, types } = generate(document)
-      const stored = (name: string) => readFileSync(join(root, "client", name), "utf8")
+      const stored = (name: string) => readFileSync(join(root, "examples", "client", name), "utf8")
       expect(stored("operations.mjs"), "run npm run client").toBe(table)
-      expect(stored("operations.d.mts"), "run npm run client").toBe(types)
+      expect(stored("types.ts"), "run npm run client").toBe(types)
 
       const client = makeClient({ url: facilitator.url })
       const call = <A>(work: () => Promise<A>) => Effect.promise(work)

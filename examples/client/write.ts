@@ -8,4 +8,4 @@ const url = process.argv[2] ?? "http://127.0.0.1:4022"
 const response = await fetch(`${url}/openapi.json`)
 const { table, types } = generate((await response.json()) as never)
 writeFileSync(new URL("operations.mjs", import.meta.url), table)
-writeFileSync(new URL("operations.d.mts", import.meta.url), types)
+writeFileSync(new URL("types.ts", import.meta.url), types)
