@@ -21,7 +21,7 @@ const batch = inPart("batch")
 
 const values: ReadonlyArray<Mutation> = [
   host("a sum may have no amount", "demand(high >= 0, AMOUNT_TOO_LARGE)", ""),
-  host("a sum loses its carry", "+ (low < lowOf(a) ? 1 : 0) demand", "demand"),
+  host("a sum loses its carry", "+ (low < lowOf(a) ? 1 : 0) demand", "+ 0\n  demand"),
   host("a difference loses its borrow", "- (lowOf(a) < lowOf(b) ? 1 : 0), low)", ", low)"),
   host(
     "the upper half is not compared",
@@ -88,9 +88,9 @@ const ofClaims: ReadonlyArray<Mutation> = [
   claims(
     "a voucher has no channel",
     "put(3, channelId) put(4, maximum) verifyEd25519",
-    "put(3, contract) put(4, maximum) verifyEd25519"
+    "put(3, contract)\n  put(4, maximum)\n  verifyEd25519"
   ),
-  claims("a voucher's maximum is not signed", "put(4, maximum) verifyEd25519", "put(4, ZERO) verifyEd25519"),
+  claims("a voucher's maximum is not signed", "put(4, maximum) verifyEd25519", "put(4, ZERO)\n  verifyEd25519"),
   claims(
     "another authorizer claims too",
     "demand(compareObjects(its(RECEIVER_AUTHORIZER), authorizer) == 0, AUTHORIZER_MISMATCH)",
@@ -100,9 +100,9 @@ const ofClaims: ReadonlyArray<Mutation> = [
   claims(
     "the authorizer signs no maximum",
     "put(1, wordAt(entry, 1)) put(2, wordAt(entry, 3))",
-    "put(1, ZERO) put(2, wordAt(entry, 3))"
+    "put(1, ZERO)\n  put(2, wordAt(entry, 3))"
   ),
-  claims("the authorizer signs no total", "put(2, wordAt(entry, 3)) store", "put(2, ZERO) store"),
+  claims("the authorizer signs no total", "put(2, wordAt(entry, 3)) store", "put(2, ZERO)\n  store"),
   claims("a claim takes any number of entries", "demand(count <= CLAIMS_MAX, TOO_MANY_CLAIMS)", ""),
   claims("amounts of an entry are not checked", "demand(isI128(maximum) && isI128(total), INVALID_ARGUMENT)", ""),
   claims("receivers are credited together", "compareObjects(dueReceiver, its(RECEIVER)) == 0 &&", ""),
@@ -125,9 +125,13 @@ const functions: ReadonlyArray<Mutation> = [
   batch("a refund has any nonce", "demand(u64Of(nonce) == u64Of(refundNonce), REFUND_NONCE_MISMATCH)", ""),
   batch("a refund's nonce stays", "refundNonce = u64Val(u64Of(refundNonce) + 1) // A withdrawal", "// A withdrawal"),
   batch("a refund is not signed", "verifyEd25519(its(RECEIVER_AUTHORIZER), digestOf(6), signature)", ""),
-  batch("a refund's signature has no channel", "put(3, channelId) put(4, amount)", "put(3, contract) put(4, amount)"),
-  batch("a refund's signature has no amount", "put(4, amount) put(5, nonce)", "put(4, ZERO) put(5, nonce)"),
-  batch("a refund's signature has no nonce", "put(5, nonce) verify", "put(5, ZERO) verify"),
+  batch(
+    "a refund's signature has no channel",
+    "put(3, channelId) put(4, amount)",
+    "put(3, contract)\n  put(4, amount)"
+  ),
+  batch("a refund's signature has no amount", "put(4, amount) put(5, nonce)", "put(4, ZERO)\n  put(5, nonce)"),
+  batch("a refund's signature has no nonce", "put(5, nonce) verify", "put(5, ZERO)\n  verify"),
   batch("a refund of nothing", "demand(isLess(ZERO, left), NOTHING_LEFT)", ""),
   batch("a refund takes what is claimed", "const paid = isLess(left, amount) ? left : amount", "const paid = amount"),
   batch(
