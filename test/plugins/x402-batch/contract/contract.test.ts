@@ -470,7 +470,10 @@ describe("a withdrawal", () => {
     done(world.withdrawStart(config))
     done(world.claim([{ config, max: 500n, total: 500n }]))
     world.closeTime += 900n
-    expect(readI128(done(world.withdrawEnd(config)).returnValue)).toBe(0n)
+    const ended = done(world.withdrawEnd(config))
+    expect(readI128(ended.returnValue)).toBe(0n)
+    // No transfer of nothing is asked of the token.
+    expect(ended.events).toHaveLength(1)
     expect(world.channel(config)).toMatchObject({ balance: 500n, totalClaimed: 500n, withdrawRequestedAt: 0 })
   })
 

@@ -132,7 +132,8 @@ describe("amounts at the end of their range", () => {
     succeeded(world.deposit(config, 1n)).changes.commit()
     expect(world.channel(config)?.balance).toBe(1n << 64n)
     expect(world.store.getEntry(contractDataKey(world.batch, key, 1))).toBeDefined()
-    succeeded(world.refund(config, 1n, { nonce: (1n << 56n) - 1n }))
+    succeeded(world.refund(config, 1n, { nonce: (1n << 56n) - 1n })).changes.commit()
+    expect(world.channel(config)?.refundNonce).toBe(1n << 56n)
   })
 
   it("amounts around the ends of their forms keep their value", () => {
@@ -145,6 +146,7 @@ describe("amounts at the end of their range", () => {
         { type: 6, contractData: { ext: { v: 0 }, contract: world.batch, key, durability: 1, val } },
         ledgerSeq + 500_000
       )
+      succeeded(world.claim([{ config, max: balance, total: 1n }])).changes.commit()
       succeeded(world.claim([{ config, max: balance, total: balance }])).changes.commit()
       expect(world.channel(config)).toMatchObject({ balance, totalClaimed: balance })
       expect(world.receiver()?.totalClaimed).toBe(balance)
