@@ -48,7 +48,7 @@ it.runIf(isNode)(
       /^plugins\/ledger-local\/(node\/(?!parseFault)|rpc\/|engine\/(?!xdr\/)|openLocalLedger|serve|startLedger)/,
       /^plugins\/mcp-tools-pay\/(call|payer|policy\/(?!policySection)|seller)/,
       /^plugins\/mcp-tools\/serveTools/,
-      /^plugins\/(x402-upto\/UptoScheme|x402-upto-local\/deploy|demo\/demonstrate)/,
+      /^plugins\/(x402-upto\/UptoScheme|x402-(upto|batch)-local\/deploy|demo\/demonstrate)/,
       /^runtime\/(operators\.ts|commands\/(?!start|CommandTarget|printConfig))/,
       // An index loads everything that its package has.
       /^node_modules\/effect\/dist\/((http|encoding|observability|reactivity|sql)\/)?index\.js$/,
