@@ -1,0 +1,101 @@
+// Removes guards of the facilitator's part of `batch-settlement`, one at a time: of vouchers, claims, deposits, of the
+// identity of a settlement without an authorization, and of how one is ended.
+import type { Mutation } from "./Mutation.ts"
+
+const vitest = (...args: ReadonlyArray<string>) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  ...args
+]
+const folder = "test/plugins/x402-batch"
+const pglite = { environment: { TOLLKEEPER_TEST_DATABASES: "pglite" } }
+
+const inFile =
+  (file: string, test: string) =>
+  (name: string, from: string, to: string): Mutation => ({
+    name,
+    changes: [{ file, from, to }],
+    catcher: vitest(test),
+    ...pglite
+  })
+
+const plugin = "plugins/x402-batch"
+const known = inFile(`${plugin}/Vouchers.ts`, `${folder}/Vouchers.test.ts`)
+const terms = inFile(`${plugin}/checks.ts`, `${folder}/vouchers.daily.test.ts`)
+const voucher = inFile(`${plugin}/verifyVoucher.ts`, `${folder}/vouchers.daily.test.ts`)
+const state = inFile(`${plugin}/ChannelStates.ts`, `${folder}/vouchers.daily.test.ts`)
+const claims = inFile(`${plugin}/payloadChecks.ts`, `${folder}/claims.daily.test.ts`)
+const identity = inFile(`${plugin}/ledgerCalls.ts`, `${folder}/claims.daily.test.ts`)
+const wire = inFile(`${plugin}/BatchWire.ts`, `${folder}/BatchWire.test.ts`)
+const decided = inFile("kernel/settlement/state/decide.ts", "test/kernel/settlement/state/decide.test.ts")
+
+export const mutations: ReadonlyArray<Mutation> = [
+  known(
+    "a known channel has any configuration",
+    "members.every((name) => fields[name] === config[name])",
+    "members.every(() => true)"
+  ),
+  known("any id is a configuration's", "if (channelIdOf(at, config) !== channelId) return false", ""),
+  known("a voucher's amount is not signed", "BigInt.asUintN(64, maxClaimableAmount)", "0n"),
+  terms(
+    "any receiver",
+    `if (config.receiver !== payTo) return ["receiver_mismatch"`,
+    `if (false) return ["receiver_mismatch"`
+  ),
+  terms("any receiver's authorizer", `if (config.receiverAuthorizer !== extra["receiverAuthorizer"])`, "if (false)"),
+  terms("any delay", `if (config.withdrawDelay !== extra["withdrawDelay"])`, "if (false)"),
+  terms(
+    "any range of the delay",
+    "if (withdrawDelay < withdrawDelayMin || withdrawDelay > withdrawDelayMax)",
+    "if (false)"
+  ),
+  terms("an account of ours is a party", "if ([payer, payerAuthorizer, receiver].some(isOurs))", "if (false)"),
+  terms(
+    "a dearer settle than accepted",
+    "isLessAllowed ? asked > most : asked !== most",
+    "!isLessAllowed && asked !== most"
+  ),
+  terms("a cheaper verify than accepted", "isLessAllowed ? asked > most : asked !== most", "asked > most"),
+  voucher("above the balance", "if (max > state.balance)", "if (false)"),
+  voucher(
+    "what was claimed counts again",
+    `type === "refund" ? max < state.totalClaimed : max <= state.totalClaimed`,
+    "max < state.totalClaimed"
+  ),
+  voucher(
+    "a started withdrawal is no matter",
+    `type === "voucher" && state.withdrawRequestedAt !== 0`,
+    `type === "voucher" && state.withdrawRequestedAt < 0`
+  ),
+  voucher("a maximum below the price", `if (type === "voucher" && voucher.maxClaimableAmount < asked)`, "if (false)"),
+  voucher("no signature", "return voucherError(config, voucher, context.vouchers)", "return undefined"),
+  voucher("a wish for a refund is settled", `if (stage === "settle" && payload.type === "refund")`, "if (false)"),
+  state("a channel is read once", "known.ledger >= sequence - staleLedgersMax", "known.ledger >= 0 && sequence >= 0"),
+  claims("claims of any receiver", "if (config.receiver !== payTo) return named(", "if (false) return named("),
+  claims("more than signed", "if (totalClaimed > maxClaimableAmount)", "if (false)"),
+  claims(
+    "no signature of the authorizer",
+    "if (signature === undefined) return notConfigured const { at }",
+    "const { at }"
+  ),
+  claims(
+    "any sweep",
+    `if (payload.receiver !== payTo) return ["receiver_mismatch"`,
+    `if (false) return ["receiver_mismatch"`
+  ),
+  identity(
+    "each claim is another",
+    "return `claim:${Hex.encode(claimDigest(at, claimedTotals(at, payload.claims)))}:${stretch}`",
+    "return `claim:${Math.random()}:${stretch}`"
+  ),
+  identity("a sweep is known by its receiver alone", ":${totalClaimed}:${Math.floor", ":${Math.floor"),
+  wire("any number of claims", "if (value.length > claimsMax)", "if (false)"),
+  wire("ids in any spelling", "if (!isHex(channelId, 32))", "if (typeof channelId !== 'string')"),
+  decided(
+    "a failure without a nonce is unresolved",
+    `return snapshot.nonce === "none" || isUnspent(settlement, snapshot)`,
+    "return isUnspent(settlement, snapshot)"
+  )
+]
