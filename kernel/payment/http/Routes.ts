@@ -93,7 +93,10 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
         },
   settledBy: (given) => (given._tag === "Settled" ? given.record : undefined),
   observable: (given) =>
-    given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
+    // What was settled without a transaction is no sale that the ledger shows.
+    given._tag === "Settled" && given.transaction !== ""
+      ? { payer: given.payer, transaction: Option.some(given.transaction) }
+      : undefined
 })
 
 type Headers = Readonly<Record<string, string>>

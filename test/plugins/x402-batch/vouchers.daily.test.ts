@@ -74,6 +74,14 @@ describe("a voucher", () => {
       const lessCharged = { ...differing, paymentRequirements: { ...differing.paymentRequirements, amount: "40" } }
       assert.strictEqual((yield* facilitator.verify(lessCharged)).json.invalidReason, "requirements_mismatch")
       assert.strictEqual((yield* facilitator.settle(lessCharged)).json.extra.chargedAmount, "40")
+      const declared = {
+        ...lessCharged,
+        paymentPayload: { ...lessCharged.paymentPayload, extensions: { bazaar: { info: {} } } }
+      }
+      const seen = yield* facilitator.verify({ ...declared, paymentRequirements: declared.paymentPayload.accepted })
+      assert.notStrictEqual(seen.headers.get("extension-responses"), null, "its declaration is observed")
+      const free = yield* facilitator.settle(declared)
+      assert.strictEqual(free.headers.get("extension-responses"), null, "and never as a sale without a transaction")
       const rows = yield* facilitator.sql<{ n: number }>`select count(*)::int4 as n from kernel_settlements`
       assert.deepStrictEqual(rows, [{ n: 1 }])
     }).pipe(Effect.scoped)
