@@ -120,7 +120,9 @@ export class ChannelStates extends Context.Service<
 
       const refresh = Effect.gen(function* () {
         const { sequence } = yield* clock.now
-        const isDue = ({ known, usedLedger }: Entry) => usedLedger >= sequence - usedLedgers && known.ledger < sequence
+        // A channel that is not there is read when it is named, and not with each ledger: names are free.
+        const isDue = ({ known, usedLedger }: Entry) =>
+          known.state !== undefined && usedLedger >= sequence - usedLedgers && known.ledger < sequence
         yield* fresh([...entries.entries()].flatMap(([id, entry]) => (isDue(entry) ? [id] : [])))
       })
       const watch = yield* reconciler({ id: "batch-channels", every: "30 seconds", turn: refresh })
