@@ -27,7 +27,7 @@ type Response = HttpServerResponse.HttpServerResponse
 const bodyBytesMax = 4_096
 /** Reads, and challenges, of one caller for each second. */
 const readsPerSecond = 20
-const challengesPerSecond = 2
+const challengesPerSecond = 5
 /** Outcomes of one transaction that are answered; there are rarely two. */
 const outcomesMax = 20
 

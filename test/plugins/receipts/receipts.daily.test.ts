@@ -5,6 +5,7 @@ import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer } from "effect"
 import { Buffer } from "node:buffer"
+import { createHash } from "node:crypto"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
@@ -50,7 +51,8 @@ const signedBy = (pair: Keypair, facilitator: Facilitator, hash: string) =>
       })
     const account = pair.publicKey()
     const { challenge } = (yield* post("/receipts/challenge", { account })).json
-    const signature = pair.signMessage(challenge).toString("base64")
+    const digest = createHash("sha256").update(`Stellar Signed Message:\n${challenge}`).digest()
+    const signature = Buffer.from(pair.sign(digest)).toString("base64")
     return yield* post(`/receipts/${hash}`, { account, challenge, signature })
   })
 
