@@ -31,7 +31,7 @@ export const differingClaims = (claims, expected) =>
   compared.filter((name) => typeof expected[name] === "string" && expected[name] !== claims[name])
 
 /** The issuer that a JWS names, before anything is checked. */
-export const issuerOf = (jws) => String(json(ofHeader(jws.split(".")[0])).kid).split("#")[0]
+export const issuerOf = (jws) => String(json(ofHeader(jws.split(".")[0])).kid).replace(/#.*$/, "")
 
 /** Where a did:web document is: over HTTP on this machine alone. */
 export const didUrl = (did) => {

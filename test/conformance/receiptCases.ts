@@ -103,13 +103,7 @@ const forgeries = async (jws: string, did: any): Promise<ReadonlyArray<readonly 
   ]
 }
 
-const attackCases = async (
-  set: OfficialSet,
-  world: World,
-  part: Part,
-  payTo: string,
-  mine: Purchase
-): Promise<void> => {
+const attackCases = async (set: OfficialSet, world: World, part: Part, mine: Purchase): Promise<void> => {
   const did = await didOf(world)
   const other = await set.buy({ path: "/weather?city=Riga", secret: (await world.account(1)).secret() })
   for (const [what, jws] of await forgeries(jwsOf(mine), did))
@@ -225,7 +219,7 @@ export const receiptCases = async (
           const before = await sizeOf(world)
           const mine = await buyerCases(name, set, world, part, seller.publicKey())
           await part.check("one payment is one leaf", async () => assert.equal((await sizeOf(world)) - before, 1))
-          await attackCases(set, world, part, seller.publicKey(), mine)
+          await attackCases(set, world, part, mine)
         } finally {
           await set.stop()
         }

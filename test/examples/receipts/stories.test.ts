@@ -100,7 +100,7 @@ describe("the script that asks a witness", () => {
       let body = ""
       for await (const chunk of request) body += chunk
       await witness.add(body).then(
-        (line: string) => response.end(line),
+        (line: unknown) => response.end(line),
         ({ message, status }: any) => response.writeHead(status).end(message)
       )
     }).listen(0, "127.0.0.1")

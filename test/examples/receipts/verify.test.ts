@@ -307,6 +307,7 @@ describe("a checkpoint", () => {
     const good = checkpointOf(log, 5, root)
     const notes = [
       checkpointOf(witness, 5, root, "pay.example/log", "witness.example"),
+      checkpointOf(log, 5, root, "pay.example/log", "witness.example"),
       checkpointOf(witness, 5, root),
       checkpointOf(key, 5, root),
       good.replace("\n5\n", "\n7\n"),
