@@ -144,7 +144,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     outcomes,
     issues,
     due: new Set(ended.flatMap(({ at, id: one }) => (isDue(at.getTime()) ? [one] : []))),
-    rememberedSince: ended.reduce((least, { at }) => Math.min(least, at.getTime()), Infinity)
+    keptSince: ended.reduce((least, { at }) => Math.min(least, at.getTime()), Infinity)
   }
   return view
 })

@@ -32,7 +32,7 @@ export interface LogView {
   /** Ended settlements that the log must have by now. */
   readonly due: ReadonlySet<string>
   /** When the oldest settlement that the database still has ended; milliseconds since 1970. */
-  readonly rememberedSince: number
+  readonly keptSince: number
 }
 
 export interface LogReport {
@@ -97,7 +97,7 @@ export const compareLog = (claims: Claims, view: LedgerView, log: LogView): LogR
     const last = logged.at(-1)!
     verifyOnLedger(last, view, wrong)
     if (known.has(settlement)) continue
-    if (last.at < log.rememberedSince) swept += 1
+    if (last.at < log.keptSince) swept += 1
     else wrong("recorded before logged", settlement, `${place(last)} says ${last.outcome} by ${last.transaction}`)
   }
   return { leaves: log.outcomes.length, swept, mismatches }

@@ -1,5 +1,6 @@
-// Writes `test/plugins/receipts/vectors.json`: receipts and attestations of fixed keys, made by code that shares nothing
-// with the plugin (node:crypto and noble, after the plugin's README). `node test/support/receiptVectors.ts` writes it.
+// Writes `test/plugins/receipts/vectors.json`: receipts and attestations of fixed keys, made by code that shares
+// nothing with the plugin (node:crypto and noble, after the plugin's README). `node test/support/receiptVectors.ts`
+// writes it.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"
 import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto"
@@ -21,7 +22,8 @@ const kid = `${did}#receipt-${sha(publicKey).toString("hex").slice(0, 16)}`
 
 const address = Buffer.from(keccak_256(secp256k1.getPublicKey(secp, false).subarray(1)).subarray(12)).toString("hex")
 const checksum = Buffer.from(keccak_256(Buffer.from(address))).toString("hex")
-const facilitator = `0x${[...address].map((digit, at) => (Number.parseInt(checksum[at]!, 16) > 7 ? digit.toUpperCase() : digit)).join("")}`
+const checked = (digit: string, at: number) => (Number.parseInt(checksum[at]!, 16) > 7 ? digit.toUpperCase() : digit)
+const facilitator = `0x${[...address].map(checked).join("")}`
 
 const base = {
   v: 1,

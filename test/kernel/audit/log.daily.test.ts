@@ -63,7 +63,7 @@ const differences: ReadonlyArray<readonly [rule: string, change: (sides: Sides) 
   ]
 ]
 
-/** A statement by which somebody with the database's password would change the log, and the rule that finds it. */
+/** A statement by which a person with the database's password would change the log, and the rule that finds it. */
 const tamperings: ReadonlyArray<readonly [rule: string, statement: string]> = [
   [
     "log commitment",
