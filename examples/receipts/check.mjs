@@ -26,9 +26,12 @@ export const readKept = (file) => {
 
 const compared = ["network", "transaction", "payer", "payTo", "asset", "amount", "scheme", "resource", "identifierHash"]
 
+/** A network in the spelling of receipts: both dialects of the wire name the same one. */
+const spelled = (name, value) => (name === "network" ? value.replace(/^ledger:/, "stellar:") : value)
+
 /** Names of claims that differ from what is expected; a member that is not expected is not compared. */
 export const differingClaims = (claims, expected) =>
-  compared.filter((name) => typeof expected[name] === "string" && expected[name] !== claims[name])
+  compared.filter((name) => typeof expected[name] === "string" && spelled(name, expected[name]) !== claims[name])
 
 /** The issuer that a JWS names, before anything is checked. */
 export const issuerOf = (jws) => String(json(ofHeader(jws.split(".")[0])).kid).replace(/#.*$/, "")

@@ -104,6 +104,11 @@ describe("a kept receipt", () => {
       expect((await verifyKept(kept)).claims).toEqual(claimsOf(2))
   })
 
+  it("is the same payment's in the other dialect", async () => {
+    expect((await verifyKept(settledOf(2, {}, { network: "ledger:testnet" }))).claims).toEqual(claimsOf(2))
+    await expect(verifyKept(settledOf(2, {}, { network: "ledger:pubnet" }))).rejects.toThrow("another payment")
+  })
+
   it("is refused beside another payment's answer: of another transaction, payer, amount or network", async () => {
     for (const change of [
       { transaction: "0".repeat(64) },
