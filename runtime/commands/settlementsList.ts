@@ -144,7 +144,11 @@ export const list = Command.make("list", flags, ({ json, payer, reason, since, w
     yield* withMoves(place, (moves) =>
       Effect.gen(function* () {
         const records = yield* moves.list({ which, ...asked })
-        const kind = which === "all" ? "without an end" : which === "every" ? "in any state" : which
+        const kind = ["all", "open", "unresolved"].includes(which)
+          ? "without an end"
+          : which === "every"
+            ? "in any state"
+            : which
         const count = `${records.length} settlement${records.length === 1 ? "" : "s"} ${kind}`
         const hint =
           which === "all" ? ["ended ones: --state settled, failed or expired; refused payments: --state refused"] : []

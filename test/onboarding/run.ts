@@ -11,17 +11,13 @@ import process from "node:process"
 import { promisify } from "node:util"
 import { findNode, root } from "../../runtime/bootstrap.mjs"
 import { freePort } from "../support/freePort.ts"
+import { type Item, type Outcome, served, unstarted } from "./operatorItems.ts"
 
 const node = findNode()
 const cli = join(root, "runtime", "cli.ts")
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-friction-"))
 const inFolder = (name: string) => join(folder, name)
 const freePorts = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
-
-interface Outcome {
-  readonly status: number
-  readonly text: string
-}
 
 /** Runs a program to its end, or for `seconds`; what it wrote last of all is what counts. */
 const program = (args: ReadonlyArray<string>, env: Record<string, string> = {}, seconds = 60): Promise<Outcome> =>
@@ -105,18 +101,12 @@ const oldNode = async (): Promise<Outcome> => {
   return program(["--import", older, join(project, "runtime", "run.mjs"), "examples/pay.ts"])
 }
 
-interface Item {
-  readonly name: string
-  readonly play: () => Promise<Outcome>
-  /** What the sentence must hold: what happened and what to do. */
-  readonly says: RegExp
-  /** Default 1. */
-  readonly status?: number
-}
-
 const state = inFolder("state")
 const [port, ledgerPort] = [await freePort(), await freePort()]
+/** A page of another origin that may ask. */
+const origin = "https://shop.example"
 const own = ["--state", state, "--port", String(port), "--ledger-port", String(ledgerPort), "--ledger-https-port", "0"]
+const allowing = ["--set", `server.allowed_origins=["${origin}"]`]
 const at = `http://127.0.0.1:${port}`
 writeFileSync(inFolder("a-file"), "")
 mkdirSync(inFolder("thesis"))
@@ -148,7 +138,7 @@ const before: ReadonlyArray<Item> = [
         {
           name: "a place where nothing can be written",
           play: () => tollkeeper("backup", "save", "/dev/full/x", "--state", inFolder("new")),
-          says: /cannot be written.*--state DIR|cannot be written: /
+          says: /nothing was ever started over .*--state DIR|cannot be written: /
         }
       ]
     : []),
@@ -277,13 +267,13 @@ const beside: ReadonlyArray<Item> = [
   {
     name: "a foreign page asks the facilitator",
     play: () => answerOf(`${at}/supported`, { headers: { origin: "http://evil.example" } }),
-    says: /pages of this origin may not ask; .*allowed_origins/,
+    says: /pages of this origin are not allowed; .*allowed_origins/,
     status: 403
   },
   {
     name: "a name that was made to mean this machine",
     play: () => raw(port, ["GET /supported HTTP/1.1", "Host: evil.example", "Connection: close"]),
-    says: /this name is not answered here; .*allowed_hosts/,
+    says: /this host name is not allowed; .*allowed_hosts/,
     status: 403
   },
   {
@@ -365,12 +355,17 @@ const play = async (items: ReadonlyArray<Item>) => {
   }
 }
 
+const played = { tollkeeper, inFolder, answerOf }
+const early = unstarted(played)
 await play(before)
-const running = await startServing(own)
+await play(early)
+const running = await startServing([...own, ...allowing])
+const late = served(played, { at, banner: () => running.said(), origin, state })
 await play(beside)
+await play(late)
 await running.stop()
 await play(after)
 rmSync(folder, { recursive: true, force: true })
-const all = before.length + beside.length + after.length
+const all = before.length + early.length + beside.length + late.length + after.length
 console.log(`${all - errors} of ${all} give a sentence with what to do`)
 process.exitCode = errors === 0 ? 0 : 1

@@ -1,0 +1,118 @@
+// What an operator meets, played beside the first steps: a command in the wrong folder, a database that was not named,
+// an unfunded sponsor, refused payments, the banner, a receiver's pause, a page of another origin, and whose limit a
+// payment fails by.
+
+export interface Outcome {
+  readonly status: number
+  readonly text: string
+}
+
+export interface Item {
+  readonly name: string
+  readonly play: () => Promise<Outcome>
+  /** What the sentence must hold: what happened and what to do. */
+  readonly says: RegExp
+  /** Default 1. */
+  readonly status?: number
+}
+
+export interface Played {
+  readonly tollkeeper: (...args: ReadonlyArray<string>) => Promise<Outcome>
+  readonly inFolder: (name: string) => string
+  readonly answerOf: (url: string, init?: RequestInit) => Promise<Outcome>
+}
+
+/** Where nothing was ever started, or none of it was asked for. */
+export const unstarted = ({ inFolder, tollkeeper }: Played): ReadonlyArray<Item> => [
+  {
+    name: "settlements list in the wrong folder",
+    play: () => tollkeeper("settlements", "list", "--state", inFolder("nowhere")),
+    says: /nothing was ever started over .*--state DIR.*--profile.*DATABASE_URL/
+  },
+  {
+    name: "doctor in the wrong folder",
+    play: () => tollkeeper("doctor", "--state", inFolder("nowhere")),
+    says: /npm start|--state DIR/
+  },
+  {
+    name: "hosted without DATABASE_URL",
+    play: () => tollkeeper("start", "--profile", "hosted", "--state", inFolder("hosted")),
+    says: /profile hosted names no database: set DATABASE_URL .*embedded_folder/
+  },
+  {
+    name: "a list since a time that is none",
+    play: () => tollkeeper("settlements", "list", "--since", "yesterday", "--state", inFolder("nowhere")),
+    says: /--since yesterday: expected a span such as 90m, 24h or 7d, or a date/
+  }
+]
+
+const terms = {
+  scheme: "exact",
+  network: "ledger:testnet",
+  asset: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+  amount: "10000",
+  payTo: "GBBD47IF6LWK7P7MDEVSCWR7DPUWV3NY3DTQEVFL4NAT4AQH3ZLLFLA5",
+  maxTimeoutSeconds: 60,
+  extra: { areFeesSponsored: true }
+}
+
+/** A payment that no facilitator takes: nobody signed it. */
+const unsigned = JSON.stringify({
+  x402Version: 2,
+  paymentRequirements: terms,
+  paymentPayload: { x402Version: 2, accepted: terms, payload: { transaction: "AAAA" } }
+})
+
+/** Beside a facilitator that serves at `at` and names `origin` among its allowed ones. */
+export const served = (
+  { answerOf, tollkeeper }: Played,
+  { at, banner, origin, state }: { at: string; banner: () => string; origin: string; state: string }
+): ReadonlyArray<Item> => [
+  {
+    name: "the banner names the page that is served",
+    play: async () => ({ status: 0, text: banner() }),
+    says: new RegExp(`facilitator ${at} `),
+    status: 0
+  },
+  {
+    name: "a refused payment",
+    play: async () => {
+      const body = { method: "POST", headers: { "content-type": "application/json" }, body: unsigned }
+      return answerOf(`${at}/verify`, body)
+    },
+    says: /"invalidReason":"invalid_exact_ledger_payload_malformed","invalidMessage":".+"/,
+    status: 200
+  },
+  {
+    name: "the refusal, found by its reason",
+    play: async () => {
+      const list = ["settlements", "list", "--state", "refused", "--since", "1h", "--state", state]
+      for (let tries = 0; ; tries++) {
+        const found = await tollkeeper(...list, "--reason", "invalid_exact_ledger_payload_malformed")
+        if (tries === 20 || /^[1-9]\d* refused/m.test(found.text)) return found
+        await new Promise((resolve) => setTimeout(resolve, 500))
+      }
+    },
+    says: /^[1-9]\d* refused +verify +invalid_exact_ledger_payload_malformed +anonymous/,
+    status: 0
+  },
+  {
+    name: "settlements that ended",
+    play: () => tollkeeper("settlements", "list", "--state", "settled", "--since", "24h", "--state", state),
+    says: /\d+ settlements? settled/,
+    status: 0
+  },
+  {
+    name: "a preflight of a page that is allowed",
+    play: async () => {
+      const headers = { origin, "access-control-request-method": "POST" }
+      const { headers: sent, status } = await fetch(`${at}/verify`, { method: "OPTIONS", headers })
+      return {
+        status,
+        text: `${sent.get("access-control-allow-origin")} may send ${sent.get("access-control-allow-methods")}`
+      }
+    },
+    says: new RegExp(`${origin} may send GET, HEAD, POST`),
+    status: 204
+  }
+]
