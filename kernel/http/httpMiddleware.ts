@@ -56,6 +56,7 @@ const known = new Set([
   "/health/live",
   "/health/ready",
   "/metrics",
+  "/status",
   "/openapi.json"
 ])
 const families = /^\/(discovery|catalog|analytics|dashboard|demo|docs|seller|receipts|log)(\/|$)/

@@ -15,6 +15,7 @@ import {
   SessionOpened,
   SessionShown
 } from "./OperatorWire.ts"
+import { statusRoute } from "./statusPage.ts"
 
 const errors = (words: Readonly<Record<number, string>>) =>
   Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: ErrorBody }]))
@@ -125,6 +126,7 @@ export const described: Described = {
   tags: { dashboard: "Routes of the dashboard's pages." },
   routes: [
     ...accountRoutes,
+    statusRoute,
     ...sessionRoutes,
     {
       method: "get",

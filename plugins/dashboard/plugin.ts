@@ -18,12 +18,14 @@ import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
+import { ServiceLevels } from "../../kernel/settlement/operators/ServiceLevels.ts"
 import { OperatorReports } from "../../kernel/settlement/operators/OperatorReports.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { addAboutRoute } from "./about.ts"
 import { addAccountRoutes } from "./AccountRoutes.ts"
 import { Assets } from "./Assets.ts"
 import { described } from "./description.ts"
+import { addStatusRoute } from "./statusPage.ts"
 import { startActionSweep } from "./sweepActions.ts"
 import { addOperatorRoutes } from "./OperatorRoutes.ts"
 import { addPageRoutes } from "./PageRoutes.ts"
@@ -33,6 +35,7 @@ const started = Layer.effectDiscard(
   Effect.gen(function* () {
     yield* addPageRoutes
     yield* addAboutRoute
+    yield* addStatusRoute
     yield* addSessionRoutes
     yield* addAccountRoutes
     yield* addOperatorRoutes
@@ -61,6 +64,14 @@ export const plugin = define({
   ],
   migrations: "folder",
   layer: Layer.merge(started, describe(described)).pipe(
-    Layer.provide(Layer.mergeAll(Assets.layer, ChannelActions.layer, OperatorActions.layer, OperatorReports.layer))
+    Layer.provide(
+      Layer.mergeAll(
+        Assets.layer,
+        ChannelActions.layer,
+        OperatorActions.layer,
+        OperatorReports.layer,
+        ServiceLevels.layer
+      )
+    )
   )
 })
