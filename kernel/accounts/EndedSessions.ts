@@ -24,7 +24,7 @@ interface EndedRow {
 export class EndedSessions extends Context.Service<
   EndedSessions,
   {
-    /** Ends the request's session here at once, and on every replica once it is recorded. Without one, nothing. */
+    /** Ends the request's session here immediately, and on every replica once it is recorded. Without one, nothing. */
     readonly end: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/accounts/EndedSessions") {

@@ -14,7 +14,7 @@ import { parseHostName, isLoopback } from "./hostValidation.ts"
 
 /** Bearer keys that one source may try in a second, of those that were never accepted; sign-in allows as many. */
 const guessesPerSecond = 2
-/** Listed keys that are remembered as accepted. */
+/** Listed keys that are noted as accepted. */
 const acceptedMax = 10_000
 
 /** Headers by which a proxy, trusted or not, makes itself known. */

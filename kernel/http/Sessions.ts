@@ -96,7 +96,7 @@ export class Sessions extends Context.Service<
     ) => Option.Option<{ readonly session: Session; readonly cookie: string }>
     /** The cookie that ends a session in the browser that has it. */
     readonly closed: (overTls: boolean) => string
-    /** The id and end of the session that a request's cookie is, whoever sends it; undefined without one. */
+    /** The id and end of the session that a request's cookie is, from any page; undefined without one. */
     readonly named: (request: HttpServerRequest.HttpServerRequest) => EndedSession | undefined
     /** From now on these sessions are none; those that ended by themselves are forgotten. */
     readonly setEnded: (ended: ReadonlyArray<EndedSession>) => void

@@ -1,5 +1,5 @@
-// Tells systemd that the service is ready (`Type=notify`), by its own program: Node has no datagram sockets of the
-// system. Without a `NOTIFY_SOCKET` there is no systemd to be told, and nothing is run.
+// Notifies systemd that the service is ready (`Type=notify`), by its own program: Node has no datagram sockets of the
+// system. Without a `NOTIFY_SOCKET` there is no systemd that waits, and nothing is run.
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import process from "node:process"

@@ -50,7 +50,7 @@ const read = async (server: Server, asked: ReadonlyArray<readonly [path: string,
 const json = { "content-type": "application/json", authorization: `Bearer ${key}` }
 const asked = [
   ["/verify", { method: "POST", headers: json, body: "{}" }],
-  ["/settle", { method: "POST", headers: { ...json, authorization: "Bearer nobody-0123456789" }, body: "{}" }],
+  ["/settle", { method: "POST", headers: { ...json, authorization: "Bearer unlisted-0123456789" }, body: "{}" }],
   ["/supported", { headers: json }],
   ["/settlements?hash=00", { headers: json }],
   ["/analytics/v1/overview", { headers: json }],

@@ -381,7 +381,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a formula behind a semicolon", `text.slice(begin).replace(formulaWithin, "$1'")`, "text.slice(begin)"]
   ]),
   ...guards("kernel/http/Authentication.ts", "test/kernel/http/Keys.test.ts", [
-    ["a right key beyond the rate is told from a wrong one", "accepted.get(mark) === true", 'mark !== ""'],
+    ["a right key beyond the rate is accepted", "accepted.get(mark) === true", 'mark !== ""'],
     ["any peer may forward an address", "while (isTrusted(address)) {", "while (hops.length > 0) {"],
     ["the farthest hop is believed", "const next = hops.pop()", "const next = hops.shift()"],
     ["no caller authenticates by key", "if (!keys.keyed()) return", "if (keys.keyed() || !keys.keyed()) return"],

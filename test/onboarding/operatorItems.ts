@@ -56,7 +56,7 @@ const terms = {
   extra: { areFeesSponsored: true }
 }
 
-/** A payment that no facilitator takes: nobody signed it. */
+/** A payment that no facilitator takes: it is not signed. */
 const unsigned = JSON.stringify({
   x402Version: 2,
   paymentRequirements: terms,

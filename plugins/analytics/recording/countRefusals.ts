@@ -1,7 +1,7 @@
 // Refused payments are counted in memory by reason and principal, with the newest few as samples, and written about
 // every 100 ms: a crash loses at most those, and no answer waits for a statement. A failed write keeps its counts for
 // the next one. Reasons are this service's own and principals are listed keys, so both memory and rows are bounded. A
-// sample holds who paid whom for what, never a signature or a key.
+// sample holds payer, recipient and resource, never a signature or a key.
 import { Duration, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"

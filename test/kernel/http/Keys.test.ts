@@ -184,7 +184,7 @@ describe("wrong keys", () => {
       const tried: Array<number> = []
       for (let guess = 0; guess < 6; guess++) tried.push(yield* wait("203.0.113.7", `wrong-secret-${guess}-0123`))
       expect(tried.map((wait) => wait > 0)).toEqual([false, false, false, true, true, true])
-      // A right guess beyond the rate is not told from a wrong one.
+      // A right guess beyond the rate is answered as a wrong one.
       expect(yield* wait("203.0.113.7", bob)).toBeGreaterThan(0)
       expect(yield* wait("203.0.113.7", alice)).toBe(0)
       expect(yield* wait("203.0.113.7")).toBe(0)
