@@ -1,5 +1,5 @@
-// `tollkeeper settlements list`: settlements by state, time, payer and reason, and the payments that were refused, which
-// have no settlement: analytics counts those by reason and key, with samples.
+// `tollkeeper settlements list`: settlements by state, time, payer and reason, and the payments that were refused,
+// which have no settlement: analytics counts those by reason and key, with samples.
 import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"

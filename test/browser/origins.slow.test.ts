@@ -1,5 +1,5 @@
-// A page of another origin in a real browser: it reads what the facilitator answers where `server.allowed_origins` names
-// it, with a preflight and without, and nothing where it does not.
+// A page of another origin in a real browser: it reads what the facilitator answers where `server.allowed_origins`
+// names it, with a preflight and without, and nothing where it does not.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Scope } from "effect"
 import { createServer, type Server } from "node:http"
