@@ -22,6 +22,25 @@ const proxyHeader = new RegExp(
   "^(x-forwarded(-.+)?|forwarded|via|x-real-ip|x-client-ip|x-original-.+|true-client-ip|cf-.+|x-envoy-.+)$"
 )
 
+/** The seconds that a bearer key which was never accepted here waits, by its source. */
+const makeKeyWait = (
+  keys: Keys["Service"],
+  sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
+): ((request: HttpServerRequest.HttpServerRequest) => Effect.Effect<number>) => {
+  const takeGuess = makeRateLimit(guessesPerSecond)
+  const accepted = new BoundedMap<string, true>(acceptedMax)
+  return (request) => {
+    const bearer = Option.getOrUndefined(bearerOf(request.headers["authorization"]))
+    if (bearer === undefined || !(keys.keyed() || keys.operatorKeyed())) return Effect.succeed(0)
+    const mark = keys.markOf(bearer)
+    if (mark !== undefined && accepted.get(mark) === true) return Effect.succeed(0)
+    return Effect.map(takeGuess(principalOf(sourceOf(request))), (wait) => {
+      if (wait === 0 && mark !== undefined) accepted.set(mark, true)
+      return wait
+    })
+  }
+}
+
 export class Authentication extends Context.Service<
   Authentication,
   {
@@ -101,19 +120,7 @@ export class Authentication extends Context.Service<
         isLoopback(parseHostName(request.headers["host"]) ?? "") &&
         Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
 
-      const takeGuess = makeRateLimit(guessesPerSecond)
-      const accepted = new BoundedMap<string, true>(acceptedMax)
-
-      const keyWait: Authentication["Service"]["keyWait"] = (request) => {
-        const bearer = Option.getOrUndefined(bearerOf(request.headers["authorization"]))
-        if (bearer === undefined || !(keys.keyed() || keys.operatorKeyed())) return Effect.succeed(0)
-        const mark = keys.markOf(bearer)
-        if (mark !== undefined && accepted.get(mark) === true) return Effect.succeed(0)
-        return Effect.map(takeGuess(principalOf(sourceOf(request))), (wait) => {
-          if (wait === 0 && mark !== undefined) accepted.set(mark, true)
-          return wait
-        })
-      }
+      const keyWait = makeKeyWait(keys, sourceOf)
 
       return Authentication.of({
         authenticate: authenticate,

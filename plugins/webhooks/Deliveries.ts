@@ -102,23 +102,7 @@ export class Deliveries extends Context.Service<
               (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as "ageMillis", attempts, fence`,
         fix: ({ fence, id }, body) =>
           Effect.asVoid(sql`update webhooks_deliveries set body = ${body} where id = ${id} and fence = ${fence}`),
-        note: ({ fence, id, receiver }, attempted) => {
-          const own = sql`id = ${id} and fence = ${fence} and state = 'due'`
-          if (attempted._tag === "Failed" && attempted.isAsked)
-            return Effect.asVoid(sql`update webhooks_deliveries set
-                leased_until = case when ${own} then null else leased_until end,
-                last_answer = case when ${own} then ${attempted.answer} else last_answer end,
-                due_at = greatest(due_at, clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond')
-              where receiver = ${receiver} and state = 'due'`)
-          return Effect.asVoid(
-            attempted._tag === "Failed"
-              ? sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
-                  due_at = clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond' where ${own}`
-              : sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
-                  state = ${attempted._tag === "Delivered" ? "delivered" : "given_up"}, ended_at = clock_timestamp()
-                  where ${own}`
-          )
-        },
+        note: noteOf(sql),
         hurry: (receiver) =>
           Effect.asVoid(sql`update webhooks_deliveries set due_at = clock_timestamp()
             where receiver = ${receiver} and state = 'due' and due_at > clock_timestamp()`),
@@ -148,3 +132,24 @@ export class Deliveries extends Context.Service<
     })
   )
 }
+
+/** Records an attempt; one that was answered with a pause holds the receiver's other events back too. */
+const noteOf =
+  (sql: SqlClient.SqlClient): Deliveries["Service"]["note"] =>
+  ({ fence, id, receiver }, attempted) => {
+    const own = sql`id = ${id} and fence = ${fence} and state = 'due'`
+    if (attempted._tag === "Failed" && attempted.isAsked)
+      return Effect.asVoid(sql`update webhooks_deliveries set
+                leased_until = case when ${own} then null else leased_until end,
+                last_answer = case when ${own} then ${attempted.answer} else last_answer end,
+                due_at = greatest(due_at, clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond')
+              where receiver = ${receiver} and state = 'due'`)
+    return Effect.asVoid(
+      attempted._tag === "Failed"
+        ? sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
+                  due_at = clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond' where ${own}`
+        : sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
+                  state = ${attempted._tag === "Delivered" ? "delivered" : "given_up"}, ended_at = clock_timestamp()
+                  where ${own}`
+    )
+  }
