@@ -753,6 +753,10 @@ ALTER TABLE public.kernel_facts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE TABLE public.kernel_heartbeats (
+    minute timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.kernel_journal_epochs (
     epoch bigint NOT NULL,
     begins_after bigint NOT NULL,
@@ -1281,6 +1285,9 @@ ALTER TABLE ONLY public.kernel_fact_cursors
 
 ALTER TABLE ONLY public.kernel_facts
     ADD CONSTRAINT kernel_facts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.kernel_heartbeats
+    ADD CONSTRAINT kernel_heartbeats_pkey PRIMARY KEY (minute);
 
 ALTER TABLE ONLY public.kernel_journal_epochs
     ADD CONSTRAINT kernel_journal_epochs_pkey PRIMARY KEY (epoch);

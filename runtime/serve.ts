@@ -123,7 +123,10 @@ const guarded = (
   answer: Answering,
   of: {
     readonly host: string
-    readonly section: typeof serverSection.Type
+    readonly section: {
+      readonly allowed_hosts: ReadonlyArray<string>
+      readonly allowed_origins: ReadonlyArray<string>
+    }
     readonly services: Context.Context<never>
   }
 ) => {
