@@ -134,6 +134,7 @@ const Filters = (props: { readonly query: Query; readonly change: (query: Query)
     {
       class: "line",
       role: "search",
+      "aria-label": "The catalog",
       onSubmit: (event: SubmitEvent) => {
         event.preventDefault()
         const given = new FormData(event.currentTarget as HTMLFormElement)

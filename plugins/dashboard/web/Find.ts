@@ -100,7 +100,7 @@ const useSlash = (box: { readonly current: HTMLInputElement | null }): void =>
     const press = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return
-      if (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName)) return
+      if (target.isContentEditable || /^(input|textarea)$/i.test(target.tagName)) return
       event.preventDefault()
       box.current?.focus()
       box.current?.select()
@@ -187,7 +187,7 @@ export const Find = ({ mayRead }: { readonly mayRead: boolean }): VNode<any> => 
   const isShown = isOpen && words !== "" && items !== undefined
   return h(
     "div",
-    { class: "find", role: "search" },
+    { class: "find", role: "search", "aria-label": "Everything" },
     h("input", {
       ref: box,
       type: "search",

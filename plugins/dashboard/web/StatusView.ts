@@ -309,7 +309,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         h(
           Panel,
           {
-            title: "Channels",
+            title: "Channel accounts",
             wide: true,
             actions: h(Resize, { of, mayMove, done })
           },
