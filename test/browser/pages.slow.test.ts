@@ -66,6 +66,7 @@ const views: ReadonlyArray<readonly [name: string, path: string, shows: string]>
   ["overview", "/dashboard", "Fee budget today"],
   ["live", "/dashboard#live", "USDC"],
   ["settlements", "/dashboard#settlements", "More filters"],
+  ["refusals", "/dashboard#refusals", "Refused payments"],
   ["participants", "/dashboard#participants", "Buyers"],
   ["listings", "/dashboard#resources", "Last paid"],
   ["search", "/dashboard#search", "Searches and payments"],

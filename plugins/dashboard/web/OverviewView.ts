@@ -10,7 +10,7 @@ import { type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, w
 import { amend, hrefOf, pageOf, usePlace } from "./place.ts"
 import { Change, endedOf, PulseChart, Spark, volumeOf } from "./PulseChart.ts"
 import { reasonText } from "./reasons.ts"
-import type { Cataloged, Listed, Overview, Pulse, Sums } from "./reports.ts"
+import type { Cataloged, Listed, Overview, Pulse, Refusals, Sums } from "./reports.ts"
 import type { Session } from "./session.ts"
 import { listHref } from "./SettlementsView.ts"
 import type { FacilitatorStatus } from "./StatusView.ts"
@@ -105,6 +105,37 @@ const openFigures = ({ without_end }: FacilitatorStatus): ReadonlyArray<Figure> 
     }
   })
 
+/** Refused payments of the last days by reason, all keys together; each leads to the list by key. */
+const RefusalBars = ({ days }: { readonly days: string }): VNode<any> | null => {
+  const asked = useAsked<Refusals>(`/analytics/v1/refusals?days=${days}`, 15_000)
+  if (asked.state !== "ready" || asked.body.items.length === 0) return null
+  const counts = new Map<string, number>()
+  for (const { reason, refused } of asked.body.items) counts.set(reason, (counts.get(reason) ?? 0) + Number(refused))
+  return h(Bars, {
+    title: `Refused before settlement, ${days === "1" ? "since yesterday" : `${days} days`}`,
+    always: true,
+    rows: [...counts]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, refusalsMax)
+      .map(([reason, value]) => ({
+        key: reason,
+        label: h("span", { title: reason }, reasonText(reason)),
+        value,
+        href: hrefOf("refusals", "", { days }),
+        tone: "warn" as const
+      }))
+  })
+}
+
+const refusalsMax = 6
+const millisPerDay = 86_400_000
+
+/** The window of whole days that the report of refusals has nearest to a range. */
+const daysOf = ({ from, to }: Pulse): string => {
+  const days = (Date.parse(to) - Date.parse(from)) / millisPerDay
+  return days <= 2 ? "1" : days <= 8 ? "7" : "30"
+}
+
 const HealthPanel = (props: { readonly of: Pulse; readonly status: FacilitatorStatus | undefined }): VNode<any> => {
   const { of, status } = props
   const span = { from: of.from, to: of.to }
@@ -136,7 +167,8 @@ const HealthPanel = (props: { readonly of: Pulse; readonly status: FacilitatorSt
             href: listHref({ reason, ...span }),
             tone: failed > 0 ? ("bad" as const) : ("warn" as const)
           }))
-        })
+        }),
+    h(RefusalBars, { days: daysOf(of) })
   )
 }
 

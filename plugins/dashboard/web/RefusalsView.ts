@@ -2,10 +2,13 @@
 import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { address, count } from "./format.ts"
-import { Moment, Name, Panel, SaveCsv, Shown, written } from "./parts.ts"
+import { Moment, Panel, SaveCsv, Shown, written } from "./parts.ts"
+import { Days } from "./OverviewView.ts"
+import { amend, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
 import type { Refusal, Refusals } from "./reports.ts"
 import { Table } from "./Table.ts"
+import { Thing } from "./things.ts"
 
 const Samples = ({ of }: { readonly of: Refusal }): VNode<any> =>
   h(
@@ -18,7 +21,7 @@ const Samples = ({ of }: { readonly of: Refusal }): VNode<any> =>
         { key: index, class: "quiet" },
         h(Moment, { at: sample.at }),
         " ",
-        sample.payer === null ? null : h(Name, { text: sample.payer }),
+        sample.payer === null ? null : h(Thing, { kind: "account", id: sample.payer }),
         " ",
         sample.resource_url === null ? null : written(address(sample.resource_url)),
         " ",
@@ -42,15 +45,32 @@ export const RefusalsView = ({ days }: { readonly days: string }): VNode<any> =>
           rows: of.items,
           keyOf: ({ operation, principal, reason }) => `${operation} ${reason} ${principal}`,
           columns: [
-            { head: "Refused", numeric: true, cell: ({ refused }) => count(refused) },
+            { head: "Refused", numeric: true, card: "last", cell: ({ refused }) => count(refused) },
             { head: "Operation", cell: ({ operation }) => operation },
-            { head: "Reason", cell: ({ reason }) => h(Reason, { word: reason }) },
-            { head: "Key", cell: ({ principal }) => (principal === "none" ? "no listed key" : principal) },
-            { head: "Last", cell: ({ last_at }) => h(Moment, { at: last_at }) },
+            { head: "Reason", card: "first", cell: ({ reason }) => h(Reason, { word: reason }) },
+            {
+              head: "Key",
+              cell: ({ principal }) =>
+                principal === "none" ? "no listed key" : h(Thing, { kind: "key", id: principal })
+            },
+            { head: "Last seen", cell: ({ last_at }) => h(Moment, { at: last_at }) },
             { head: "Samples", cell: (row) => h(Samples, { of: row }) }
           ],
-          empty: "No payment was refused."
+          empty: "No payment was refused in this window.",
+          cards: true
         })
     })
+  )
+}
+
+/** The same with the window in the address. */
+export const RefusalsPage = (): VNode<any> => {
+  const { query } = usePlace()
+  const days = query.get("days") ?? "7"
+  return h(
+    "div",
+    { class: "stack" },
+    h("p", { class: "row" }, h(Days, { days, change: (to) => amend({ days: to }) })),
+    h(RefusalsView, { days })
   )
 }

@@ -1,6 +1,6 @@
 // Settlements as a list: filters and order in the URL, pages by cursor, new ones at the top as they come, cards on a
 // phone. The same list, narrowed to one thing, is a part of that thing's page.
-import { Fragment, h, type VNode } from "preact"
+import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { Filters, routeQuery } from "./filters.ts"
 import { address, count } from "./format.ts"
@@ -8,7 +8,6 @@ import { usePages } from "./pagesOf.ts"
 import { Moment, Panel, SaveCsv, SettlementState, Shown } from "./parts.ts"
 import { hrefOf, pageOf, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
-import { RefusalsView } from "./RefusalsView.ts"
 import type { Listed, Settlement } from "./reports.ts"
 import { Amount, type Column, Table } from "./Table.ts"
 import { Thing } from "./things.ts"
@@ -141,11 +140,7 @@ export const SettlementList = (props: {
   )
 }
 
-/** Days of refusals below the list. */
-const refusalDays = "30"
-
-export const SettlementsView = (): VNode<any> =>
-  h(Fragment, null, h(SettlementList, { title: "All settlements" }), h(RefusalsView, { days: refusalDays }))
+export const SettlementsView = (): VNode<any> => h(SettlementList, { title: "All settlements" })
 
 /** Position in a list by offset, and buttons to page through it. */
 export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offset: number) => void }): VNode<any> => {

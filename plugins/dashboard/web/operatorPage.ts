@@ -7,6 +7,7 @@ import { OverviewView } from "./OverviewView.ts"
 import { ParticipantsView } from "./ParticipantsView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
 import { usePlace } from "./place.ts"
+import { RefusalsPage } from "./RefusalsView.ts"
 import { ResourcesView } from "./ResourcesView.ts"
 import { ResourceView } from "./ResourceView.ts"
 import { SearchView } from "./SearchView.ts"
@@ -28,6 +29,7 @@ const tabs: ReadonlyArray<View> = [
   { name: "overview", label: "Overview", operators: false, show: (session) => h(OverviewView, { session }) },
   { name: "live", label: "Live", operators: false, show: () => h(LiveView, {}) },
   { name: "settlements", label: "Settlements", operators: false, show: () => h(SettlementsView, {}) },
+  { name: "refusals", label: "Refusals", operators: false, show: () => h(RefusalsPage, {}) },
   { name: "participants", label: "Buyers and sellers", operators: false, show: () => h(ParticipantsView, {}) },
   { name: "resources", label: "Listings", operators: false, show: () => h(ResourcesView, {}) },
   {
