@@ -55,6 +55,15 @@ const viewsOf = (buyer: string, seller: string, hash: string): ReadonlyArray<Vie
     {
       name: "settlements",
       paths: [
+        "/analytics/v1/settlements?limit=50",
+        "/analytics/v1/settlements?limit=50&status=failed",
+        "/analytics/v1/settlements?limit=50&sort=oldest",
+        `/analytics/v1/settlements?limit=50&party=${buyer}`,
+        `/analytics/v1/settlements?limit=50&payTo=${seller}&status=failed`,
+        `/analytics/v1/sellers/${seller}/resources`,
+        "/analytics/v1/find?q=example",
+        `/analytics/v1/find?q=${buyer.slice(0, 8)}`,
+        "/analytics/v1/pulse",
         "/analytics/v1/transactions?limit=25&days=0",
         "/analytics/v1/transactions?limit=25&days=30&status=failed",
         "/analytics/v1/transactions?limit=25&days=0&status=unknown",

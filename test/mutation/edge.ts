@@ -88,6 +88,22 @@ export const mutations: ReadonlyArray<Mutation> = [
       "URL.canParse(origin)"
     ]
   ]),
+  ...guards("plugins/analytics/reports/SettlementList.ts", "test/plugins/analytics/lists.daily.test.ts", [
+    ["a page that begins with the last row of the page before", '(isDown ? "<" : ">")', '(isDown ? "<=" : ">=")'],
+    [
+      "a page that skips what happened at the same moment",
+      "(${sql.literal(column)}, analytics_settlements.id)",
+      "(${sql.literal(column)}, '00000000-0000-0000-0000-000000000000'::uuid)"
+    ]
+  ]),
+  ...guards("plugins/analytics/badge.ts", "test/plugins/analytics/badge.test.ts", [
+    [
+      "a badge of uptime that is rounded up",
+      "Math.floor(listing.uptime * 1_000)",
+      "Math.round(listing.uptime * 1_000)"
+    ],
+    ["a verified badge whose origin names no recipient", 'listing.ownership === "proven" && ', ""]
+  ]),
   ...guards("kernel/accounts/AccountChallenges.ts", "test/plugins/dashboard/account.daily.test.ts", [
     [
       "an account's forged challenge",
