@@ -1,6 +1,7 @@
-// How the pages show an address written by an untrusted party.
+// How the pages show an address written by an untrusted party, read an amount, and keep filters in the URL.
 import { expect, it } from "vitest"
-import { address } from "../../../plugins/dashboard/web/format.ts"
+import { address, atomic } from "../../../plugins/dashboard/web/format.ts"
+import { hrefOf, readPlace } from "../../../plugins/dashboard/web/place.ts"
 
 it.each([
   // A Cyrillic letter in place of a Latin one.
@@ -18,4 +19,27 @@ it("text other than an HTTP address stays unchanged", () => {
     ""
   ])
     expect(address(text)).toBe(text)
+})
+
+it("an amount as people write it is exact in atomic units, or refused", () => {
+  expect([atomic("1.5", 7), atomic("0", 7), atomic("12", 0), atomic(" 0.0000001 ", 7)]).toEqual([
+    "15000000",
+    "0",
+    "12",
+    "1"
+  ])
+  for (const text of ["1.00000001", "-1", "1e3", "1,5", "", "0x1"])
+    expect([text, atomic(text, 7)]).toEqual([text, undefined])
+})
+
+it("a fragment keeps the view, the thing and the filters apart, whatever is in them", () => {
+  const { name, query, rest } = readPlace("#origin/https%3A%2F%2Fshop.example%3A8443?status=failed&reason=a%26b")
+  expect([name, rest, query.get("status"), query.get("reason")]).toEqual([
+    "origin",
+    "https://shop.example:8443",
+    "failed",
+    "a&b"
+  ])
+  expect(readPlace("#settlement/%").rest).toBe("%")
+  expect(hrefOf("account", "GABC", { status: "failed", payer: "" })).toBe("/dashboard#account/GABC?status=failed")
 })
