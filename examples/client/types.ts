@@ -19,6 +19,7 @@ export type About = {
   readonly keys_required: boolean
   /** Whether an embedded test ledger runs beside it. */
   readonly local_ledger: boolean
+  readonly explorer: string | null
   readonly plugins: ReadonlyArray<string>
 }
 
@@ -75,6 +76,127 @@ export type AnalyticsPagination = {
   readonly limit: number
   readonly offset: number
   readonly total: number
+}
+
+/** As /openapi.json has it. */
+export type BatchAuthorizer = {
+  /** The store's key for the caller: it allows claims and refunds of channels that name it. */
+  readonly receiverAuthorizer: string
+}
+
+/** As /openapi.json has it. */
+export type BatchChannel = {
+  /** The channel's id: 32 bytes, hex. */
+  readonly channelId: string
+  readonly channelConfig: BatchChannelConfig
+  /** Charged in all: the base of the next voucher. */
+  readonly chargedCumulativeAmount: string
+  /** Ceiling of the newest voucher. */
+  readonly signedMaxClaimable: string
+  /** An ed25519 signature: 64 bytes, hex. */
+  readonly signature: string
+  /** Deposited, less refunds and withdrawals. */
+  readonly balance: string
+  /** Claimed so far. */
+  readonly totalClaimed: string
+  /** Unix seconds; 0 when no withdrawal is started. */
+  readonly withdrawRequestedAt: number
+  /** Nonce of the next refund. */
+  readonly refundNonce: number
+  readonly onchainSyncedAt: number | "Infinity" | "-Infinity" | "NaN" | null
+  readonly lastRequestTimestamp: number | "Infinity" | "-Infinity" | "NaN"
+  readonly pendingRequest: {
+    /** The request that has the channel. */
+    readonly pendingId: string
+    /** Its voucher's ceiling. */
+    readonly signedMaxClaimable: string
+    readonly expiresAt: number | "Infinity" | "-Infinity" | "NaN"
+  } | null
+}
+
+/** As /openapi.json has it. */
+export type BatchChannelConfig = {
+  /** The payer. */
+  readonly payer: string
+  /** The key that signs vouchers. */
+  readonly payerAuthorizer: string
+  /** The receiver. */
+  readonly receiver: string
+  /** The key that allows claims and refunds. */
+  readonly receiverAuthorizer: string
+  /** The token's contract. */
+  readonly token: string
+  /** Seconds from the start of a withdrawal to its end. */
+  readonly withdrawDelay: number
+  /** 32 bytes, hex. */
+  readonly salt: string
+}
+
+/** As /openapi.json has it. */
+export type BatchChannels = {
+  readonly channels: ReadonlyArray<BatchChannel>
+  /** The channel's id: 32 bytes, hex. */
+  readonly after?: string
+}
+
+/** As /openapi.json has it. */
+export type BatchDecision = {
+  readonly status: 
+    | "reserved"
+    | "charged"
+    | "missing"
+    | "busy"
+    | "stale"
+    | "exceeded"
+    | "released"
+    | "synced"
+    | "set"
+  readonly channel?: BatchChannel
+}
+
+/** As /openapi.json has it. */
+export type BatchLedgerState = {
+  /** Deposited, less refunds and withdrawals. */
+  readonly balance: string
+  /** Claimed so far. */
+  readonly totalClaimed: string
+  /** Unix seconds; 0 when no withdrawal is started. */
+  readonly withdrawRequestedAt: number
+  /** Nonce of the next refund. */
+  readonly refundNonce: number
+}
+
+/** As /openapi.json has it. */
+export type BatchRefund = {
+  /** What is refunded. */
+  readonly amount: string
+  /** The channel's nonce. */
+  readonly refundNonce: string
+  readonly claims: ReadonlyArray<{
+    readonly voucher: {
+      readonly channel: BatchChannelConfig
+      /** The signed ceiling. */
+      readonly maxClaimableAmount: string
+    }
+    /** An ed25519 signature: 64 bytes, hex. */
+    readonly signature: string
+    /** What is claimed in all. */
+    readonly totalClaimed: string
+  }>
+  /** An ed25519 signature: 64 bytes, hex. */
+  readonly refundAuthorizerSignature: string
+  /** An ed25519 signature: 64 bytes, hex. */
+  readonly claimAuthorizerSignature?: string
+}
+
+/** As /openapi.json has it. */
+export type BatchVoucher = {
+  /** The channel's id: 32 bytes, hex. */
+  readonly channelId: string
+  /** The signed ceiling, cumulative. */
+  readonly maxClaimableAmount: string
+  /** An ed25519 signature: 64 bytes, hex. */
+  readonly signature: string
 }
 
 /** As /openapi.json has it. */
@@ -436,6 +558,36 @@ export type Fault = {
   /** The error in a sentence. */
   readonly message?: string
   readonly details?: ReadonlyArray<string>
+}
+
+/** As /openapi.json has it. */
+export type Found = {
+  readonly items: ReadonlyArray<{
+    readonly kind: "settlement" | "account" | "asset" | "resource" | "origin" | "key"
+    /** Transaction hash, address, contract, internal id, origin or label, by its kind. */
+    readonly id: string
+    /** What it is called. */
+    readonly title: string
+    /** What it is, in a few words. */
+    readonly note: string
+  }>
+}
+
+/** As /openapi.json has it. */
+export type InclusionProof = {
+  /** Epoch of the log. */
+  readonly epoch: number
+  /** Name of its log. */
+  readonly origin: string
+  /** Of the leaf. */
+  readonly index: number
+  /** Of the tree. */
+  readonly size: number
+  /** Hex. */
+  readonly leafHash: string
+  readonly hashes: ReadonlyArray<string>
+  /** Signed note. */
+  readonly checkpoint: string
 }
 
 /** As /openapi.json has it. */
@@ -814,10 +966,8 @@ export type PaymentRequest = {
   readonly paymentPayload: {
     readonly x402Version: 2
     readonly accepted: PaymentTerms
-    readonly payload: {
-      /** Base64 XDR of the signed envelope. */
-      readonly transaction: string
-    }
+    /** Of the scheme: for exact and upto `transaction`, base64 XDR of the signed envelope. */
+    readonly payload: Readonly<Record<string, unknown>>
     /** What is paid for. */
     readonly resource?: Readonly<Record<string, unknown>>
     /** By their keys. */
@@ -829,7 +979,7 @@ export type PaymentRequest = {
 /** As /openapi.json has it. */
 export type PaymentTerms = {
   /** A supported scheme. */
-  readonly scheme: "exact" | "upto"
+  readonly scheme: "exact" | "upto" | "batch-settlement"
   /** `ledger:testnet` or `stellar:testnet`. */
   readonly network: string
   /** Contract address of the token. */
@@ -914,6 +1064,73 @@ export type PrepareRequest = {
 }
 
 /** As /openapi.json has it. */
+export type Pulse = {
+  /** Start of the first bucket. */
+  readonly from: string
+  /** End of the last bucket. */
+  readonly to: string
+  readonly bucket: "hour" | "day"
+  readonly asset: string | null
+  readonly asset_symbol: string | null
+  readonly asset_decimals: number | null
+  readonly now: {
+    /** Settlements. */
+    readonly settled: number
+    /** Settlements. */
+    readonly failed: number
+    /** Settlements without an outcome. */
+    readonly pending: number
+    /** Atomic units that moved, of the pulse's asset. */
+    readonly amount: string
+  }
+  /** The range of equal length before it; null where not all of it was recorded. */
+  readonly before: {
+    /** Settlements. */
+    readonly settled: number
+    /** Settlements. */
+    readonly failed: number
+    /** Settlements without an outcome. */
+    readonly pending: number
+    /** Atomic units that moved, of the pulse's asset. */
+    readonly amount: string
+  } | null
+  readonly series: ReadonlyArray<{
+    /** Start of the bucket. */
+    readonly at: string
+    /** False before the first settlement: no figure, not zero. */
+    readonly recorded: boolean
+    /** Settlements. */
+    readonly settled: number
+    /** Settlements. */
+    readonly failed: number
+    /** Settlements without an outcome. */
+    readonly pending: number
+    /** Atomic units that moved, of the pulse's asset. */
+    readonly amount: string
+  }>
+  readonly shares: ReadonlyArray<{
+    readonly kind: "scheme" | "asset" | "network"
+    readonly key: string
+    readonly asset: string | null
+    readonly asset_symbol: string | null
+    readonly asset_decimals: number | null
+    /** In the range. */
+    readonly settlements: number
+    /** Of them. */
+    readonly settled: number
+    /** Atomic units of the pulse's asset; for an asset its own. */
+    readonly amount: string
+  }>
+  readonly reasons: ReadonlyArray<{
+    readonly reason: string
+    /** UTC days of the range. */
+    readonly failed: number
+    /** The same. */
+    readonly pending: number
+  }>
+}
+
+/** As /openapi.json has it. */
 export type Readiness = {
   readonly status: "ready" | "not_ready"
   readonly search: {
@@ -929,6 +1146,69 @@ export type Readiness = {
     /** Why not. */
     readonly detail?: string
   }>>
+}
+
+/** As /openapi.json has it. */
+export type Receipt = {
+  /** CAIP-2. */
+  readonly network: string
+  /** Hash of the transaction. */
+  readonly transaction: string
+  readonly receipt: string | null
+  /** The draft's attestation, or null. */
+  readonly attestation: Readonly<Record<string, unknown>>
+  readonly outcomes: ReadonlyArray<{
+    /** Canonical JSON that the leaf commits to. */
+    readonly record: string
+    /** Base64url. */
+    readonly salt: string
+    readonly proof?: InclusionProof | null
+  }>
+}
+
+/** As /openapi.json has it. */
+export type ReceiptError = {
+  /** Word of the error. */
+  readonly error: string
+  /** In a sentence. */
+  readonly message?: string
+}
+
+/** As /openapi.json has it. */
+export type RefusalSample = {
+  /** UTC. */
+  readonly at: string
+  /** Why, as it was answered. */
+  readonly message: string
+  readonly payer: string | null
+  readonly pay_to: string | null
+  readonly network: string | null
+  readonly scheme: string | null
+  readonly asset: string | null
+  /** As the terms had it. */
+  readonly amount: string | null
+  readonly resource_url: string | null
+  readonly transaction_hash: string | null
+}
+
+/** As /openapi.json has it. */
+export type Refusals = {
+  readonly days: number
+  readonly items: ReadonlyArray<{
+    /** `verify` or `settle`. */
+    readonly operation: string
+    readonly reason: string
+    /** `key:` and a label, `anonymous`, or `none` where no listed key was sent. */
+    readonly principal: string
+    /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
+    readonly refused: string
+    /** UTC. */
+    readonly first_at: string
+    /** UTC. */
+    readonly last_at: string
+    /** The newest, at most five. */
+    readonly samples: ReadonlyArray<RefusalSample>
+  }>
 }
 
 /** As /openapi.json has it. */
@@ -1199,6 +1479,29 @@ export type SearchStatus = {
 }
 
 /** As /openapi.json has it. */
+export type Selling = {
+  /** The newest settlements that were read. */
+  readonly over: number
+  /** Of them. */
+  readonly settled: number
+  /** Settled ones whose payer it had not paid before. */
+  readonly organic: number
+  readonly resources: ReadonlyArray<{
+    readonly resource_id: string | null
+    readonly resource_url: string
+    readonly asset: string | null
+    readonly asset_symbol: string | null
+    readonly asset_decimals: number | null
+    /** For it. */
+    readonly settlements: number
+    /** Of them. */
+    readonly settled: number
+    /** Atomic units that moved. */
+    readonly amount: string
+  }>
+}
+
+/** As /openapi.json has it. */
 export type Session = {
   readonly role: "operator" | "caller" | "nobody"
   readonly principal: string | null
@@ -1240,12 +1543,16 @@ export type SettleAnswer = {
   readonly network: string
   /** What moved, atomic units; present when success is true. */
   readonly amount?: string
+  /** Of the scheme. */
+  readonly extra?: Readonly<Record<string, unknown>>
   /** Word of the refusal; present when success is false. */
   readonly errorReason?: string
   /** The refusal in a sentence. */
   readonly errorMessage?: string
   /** With 503: an estimate of when the same payment may succeed, in milliseconds. */
   readonly retryAfterMs?: number
+  /** With success: what plugins attest of the payment, by their keys. */
+  readonly extensions?: Readonly<Record<string, unknown>>
 }
 
 /** As /openapi.json has it. */
@@ -1309,6 +1616,51 @@ export type SettlementRecord = {
   readonly resource_url: string | null
   readonly error_reason: string | null
   readonly organic: boolean
+}
+
+/** As /openapi.json has it. */
+export type SettlementsListed = {
+  readonly items: ReadonlyArray<{
+    readonly id: string
+    /** UTC. */
+    readonly occurred_at: string
+    readonly network: string
+    readonly scheme: string
+    readonly asset: string | null
+    readonly asset_symbol: string | null
+    readonly asset_decimals: number | null
+    /** An address or its pseudonym. */
+    readonly payer: string
+    /** An address or its pseudonym. */
+    readonly pay_to: string
+    /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
+    readonly max_amount: string
+    /** Amount that moved; 0 when it failed, null while unknown. */
+    readonly amount: string | null
+    /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
+    readonly fee_stroops: string
+    readonly transaction_hash: string
+    readonly status: "success" | "failed" | "unknown"
+    /** The replica that recorded it. */
+    readonly facilitator_id: string
+    readonly resource_id: string | null
+    readonly resource_url: string | null
+    readonly error_reason: string | null
+    readonly organic: boolean
+    /** Origin of its resource. */
+    readonly origin: string | null
+    /** Label of the key that settled it; null where it was not kept. */
+    readonly key: string | null
+  }>
+  readonly pagination: {
+    readonly limit: number
+    /** Of the next page; null on the last one. */
+    readonly cursor: string | null
+    /** Matches, on the first page, counted up to a bound. */
+    readonly total?: number
+    /** There are more than that. */
+    readonly more?: boolean
+  }
 }
 
 /** As /openapi.json has it. */
@@ -1424,6 +1776,8 @@ export type VerifyAnswer = {
   readonly invalidMessage?: string
   /** Hash of the transaction that the payment was settled by; when it was before. */
   readonly transaction?: string
+  /** Of the scheme. */
+  readonly extra?: Readonly<Record<string, unknown>>
 }
 
 /** As /openapi.json has it. */
@@ -1560,6 +1914,30 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<Leaderboard>
+  /** Its settled calls of 30 days, as a badge to embed. */
+  readonly callsBadge: (given: {
+    readonly query: {
+      readonly url: string
+      readonly payTo: string
+    }
+  }, signal?: AbortSignal) => Promise<string>
+  /** Charges the request that reserved the channel, once. */
+  readonly chargeChannel: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /**
+       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
+       * nothing.
+       */
+      readonly payment: string
+      /** The channel's id: 32 bytes, hex. */
+      readonly channelId: string
+      /** What is charged. */
+      readonly amount: string
+      readonly state?: BatchLedgerState
+    }
+  }, signal?: AbortSignal) => Promise<BatchDecision>
   /** Daily rollups by network, scheme, asset and status, newest first. */
   readonly dailyVolume: (given?: {
     readonly query?: {
@@ -1576,6 +1954,8 @@ export interface Client {
   readonly demoPayment: (given?: undefined, signal?: AbortSignal) => Promise<DemoPayment>
   /** Requests payment, as any seller does. */
   readonly demoWeather: (given?: undefined, signal?: AbortSignal) => Promise<unknown>
+  /** The DID document: every key that ever signed, with its times. */
+  readonly did: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
   /**
    * Why a URL is or is not listed: its observations, the decisions, and the state of its
    * listings.
@@ -1597,6 +1977,12 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<AccountExplanation>
+  /** What a hash, id, address, URL, name or key label leads to. */
+  readonly find: (given: {
+    readonly query: {
+      readonly q: string
+    }
+  }, signal?: AbortSignal) => Promise<Found>
   /** Alias of /health/live. */
   readonly health: (given?: undefined, signal?: AbortSignal) => Promise<{
     readonly status: "ok"
@@ -1615,10 +2001,56 @@ export interface Client {
       readonly id: string
     }
   }, signal?: AbortSignal) => Promise<Life>
+  /** Whether a listing is verified, as a badge to embed. */
+  readonly listingBadge: (given: {
+    readonly query: {
+      readonly url: string
+      readonly payTo: string
+    }
+  }, signal?: AbortSignal) => Promise<string>
   /** The process lives. */
   readonly live: (given?: undefined, signal?: AbortSignal) => Promise<{
     readonly status: "ok"
   }>
+  /** The newest checkpoint of the current epoch. */
+  readonly logCheckpoint: (given?: undefined, signal?: AbortSignal) => Promise<string>
+  /** The newest checkpoint of an epoch. */
+  readonly logEpochCheckpoint: (given: {
+    readonly path: {
+      readonly epoch: number
+    }
+  }, signal?: AbortSignal) => Promise<string>
+  /** A tile, or a bundle of entries, of an epoch. */
+  readonly logEpochTile: (given: {
+    readonly path: {
+      readonly epoch: number
+      readonly "*": string
+    }
+  }, signal?: AbortSignal) => Promise<string>
+  /** The epochs of the log, and why each began. */
+  readonly logEpochs: (given?: undefined, signal?: AbortSignal) => Promise<{
+    readonly epochs: ReadonlyArray<{
+      /** From 1. */
+      readonly epoch: number
+      /** Name of its log. */
+      readonly origin: string
+      /** Leaves that are kept. */
+      readonly size: number
+      /** Base64. */
+      readonly root: string
+      /** Seconds since 1970. */
+      readonly begunAt: number
+      readonly reason: string | null
+      readonly statement: string | null
+      readonly keys: ReadonlyArray<string>
+    }>
+  }>
+  /** A tile, or a bundle of entries, of the first epoch. */
+  readonly logTile: (given: {
+    readonly path: {
+      readonly "*": string
+    }
+  }, signal?: AbortSignal) => Promise<string>
   /** Probes an origin before the first payment, and lists the resources it names as unverified. */
   readonly lookAtOrigin: (given: {
     readonly query: {
@@ -1724,8 +2156,73 @@ export interface Client {
   readonly prepare: (given: {
     readonly body: PrepareRequest
   }, signal?: AbortSignal) => Promise<PrepareAnswer>
+  /** Sums and series of a range, beside the range of equal length before it. */
+  readonly pulse: (given?: {
+    readonly query?: {
+      readonly from?: undefined | string
+      readonly to?: undefined | string
+      readonly asset?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<Pulse>
+  /** One channel of the caller, or a page of all of them. */
+  readonly readChannels: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /** The channel's id: 32 bytes, hex. */
+      readonly channelId?: string
+      /** The channel's id: 32 bytes, hex. */
+      readonly after?: string
+    }
+  }, signal?: AbortSignal) => Promise<BatchChannels>
   /** Whether the database answers; the state of search, plugins and drivers. */
   readonly ready: (given?: undefined, signal?: AbortSignal) => Promise<Readiness>
+  /** The receipt of a transaction that the caller settled. */
+  readonly receipt: (given: {
+    readonly query?: {
+      readonly proof?: undefined | string
+    }
+    readonly path: {
+      readonly hash: string
+    }
+  }, signal?: AbortSignal) => Promise<Receipt>
+  /** A challenge for payer or payTo of a payment to sign. */
+  readonly receiptChallenge: (given: {
+    readonly body: {
+      /** Account (G…) of payer or payTo. */
+      readonly account: string
+    }
+  }, signal?: AbortSignal) => Promise<{
+    /** Sentence to sign as a message of SEP-53. */
+    readonly challenge: string
+    /** ISO 8601. */
+    readonly expiresAt: string
+  }>
+  /** The receipt of a transaction, for its payer or payTo. */
+  readonly receiptOfAccount: (given: {
+    readonly query?: {
+      readonly proof?: undefined | string
+    }
+    readonly path: {
+      readonly hash: string
+    }
+    readonly body: {
+      /** The account that signed. */
+      readonly account: string
+      /** The challenge as it was given. */
+      readonly challenge: string
+      /** Base64. */
+      readonly signature: string
+    }
+  }, signal?: AbortSignal) => Promise<Receipt>
+  /** Refused payments by reason and key, the most frequent first, with samples. */
+  readonly refusals: (given?: {
+    readonly query?: {
+      readonly days?: undefined | 0 | 1 | 7 | 14 | 30
+      readonly reason?: undefined | string
+      readonly payer?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<Refusals>
   /** Declarations that the catalog did not take, the latest first, of what never was listed too. */
   readonly rejections: (given?: {
     readonly query?: {
@@ -1736,6 +2233,39 @@ export interface Client {
     readonly items: ReadonlyArray<RejectedDeclaration>
     readonly pagination: AnalyticsPagination
   }>
+  /** Gives the request's reservation back. */
+  readonly releaseChannel: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /**
+       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
+       * nothing.
+       */
+      readonly payment: string
+      /** The channel's id: 32 bytes, hex. */
+      readonly channelId: string
+    }
+  }, signal?: AbortSignal) => Promise<BatchDecision>
+  /** Reserves a channel for one request, so that no other voucher is accepted on the same base. */
+  readonly reserveChannel: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /**
+       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
+       * nothing.
+       */
+      readonly payment: string
+      readonly channelConfig: BatchChannelConfig
+      readonly voucher: BatchVoucher
+      /** The most that the request may be charged; 0 for a refund. */
+      readonly price: string
+      readonly state?: BatchLedgerState
+      /** Seconds until another request may take the channel. */
+      readonly ttlSeconds: number
+    }
+  }, signal?: AbortSignal) => Promise<BatchDecision>
   /** One current resource; a concrete URL of a dynamic route leads to the route's entry. */
   readonly resolve: (given: {
     readonly query: {
@@ -1849,6 +2379,12 @@ export interface Client {
     readonly items: ReadonlyArray<Counterparty>
     readonly pagination: AnalyticsPagination
   }>
+  /** The resources that a recipient's newest settlements were for. */
+  readonly sellerResources: (given: {
+    readonly path: {
+      readonly address: string
+    }
+  }, signal?: AbortSignal) => Promise<Selling>
   /** Settlements of the address as payer or recipient. */
   readonly sellerTransactions: (given: {
     readonly query?: {
@@ -1874,10 +2410,46 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<Leaderboard>
   /** This browser's session. */
   readonly session: (given?: undefined, signal?: AbortSignal) => Promise<Session>
+  /** Sets when the caller's channels of a token are claimed. */
+  readonly setClaimPolicy: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /** The token's contract. */
+      readonly token: string
+      /** What is charged is claimed after this time. */
+      readonly claimEverySeconds: number
+      /** Claimed as soon as this much is unclaimed in one channel. */
+      readonly claimAt?: string
+    }
+  }, signal?: AbortSignal) => Promise<BatchDecision>
   /** Verify a payment again and put it on the ledger; waits for the ledger's word. */
   readonly settle: (given: {
     readonly body: PaymentRequest
   }, signal?: AbortSignal) => Promise<SettleAnswer>
+  /** Settlements by cursor; a CSV has up to 10,000. */
+  readonly settlementList: (given?: {
+    readonly query?: {
+      readonly status?: undefined | string
+      readonly reason?: undefined | string
+      readonly network?: undefined | string
+      readonly scheme?: undefined | string
+      readonly asset?: undefined | string
+      readonly key?: undefined | string
+      readonly payer?: undefined | string
+      readonly payTo?: undefined | string
+      readonly party?: undefined | string
+      readonly resourceId?: undefined | string
+      readonly origin?: undefined | string
+      readonly min?: undefined | string
+      readonly max?: undefined | string
+      readonly from?: undefined | string
+      readonly to?: undefined | string
+      readonly sort?: undefined | string
+      readonly limit?: undefined | string
+      readonly cursor?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<SettlementsListed>
   /** The durable state of settlements of the calling principal. */
   readonly settlements: (given?: {
     readonly query?: {
@@ -1913,15 +2485,54 @@ export interface Client {
   readonly signIn: (given: {
     readonly body: SessionAsked
   }, signal?: AbortSignal) => Promise<SessionOpened>
-  /** Signs out. */
+  /** Signs out: no copy of the session's cookie counts any more, on any replica. */
   readonly signOut: (given?: undefined, signal?: AbortSignal) => Promise<SessionClosed>
+  /** Signs the refund that a buyer asked for and the request has reserved. */
+  readonly signRefund: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /**
+       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
+       * nothing.
+       */
+      readonly payment: string
+      /** The channel's id: 32 bytes, hex. */
+      readonly channelId: string
+      readonly voucher: BatchVoucher
+      /** What is refunded; all that is left without it. */
+      readonly amount?: string
+    }
+  }, signal?: AbortSignal) => Promise<BatchRefund>
   /**
    * Status: money in flight, settlement times, fees, channels, open settlements, plugins and
    * actors.
    */
   readonly standing: (given?: undefined, signal?: AbortSignal) => Promise<FacilitatorStanding>
+  /** The store's key for the caller's channels. */
+  readonly storeAuthorizer: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+    }
+  }, signal?: AbortSignal) => Promise<BatchAuthorizer>
   /** Supported schemes and networks, extensions, and signing accounts. */
   readonly supported: (given?: undefined, signal?: AbortSignal) => Promise<Supported>
+  /** Stores what the ledger shows of a channel. */
+  readonly syncChannel: (given: {
+    readonly body: {
+      /** In either spelling. */
+      readonly network: string
+      /** The channel's id: 32 bytes, hex. */
+      readonly channelId: string
+      readonly state: BatchLedgerState
+      /**
+       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
+       * nothing.
+       */
+      readonly payment?: string
+    }
+  }, signal?: AbortSignal) => Promise<BatchDecision>
   /** Totals by hour or UTC day in which something happened, oldest first. */
   readonly timeseries: (given?: {
     readonly query?: {
@@ -1954,6 +2565,13 @@ export interface Client {
     readonly items: ReadonlyArray<SettlementRecord>
     readonly pagination: AnalyticsPagination
   }>
+  /** Its uptime, as a badge to embed. */
+  readonly uptimeBadge: (given: {
+    readonly query: {
+      readonly url: string
+      readonly payTo: string
+    }
+  }, signal?: AbortSignal) => Promise<string>
   /** Check a signed payment against its terms, with an enforcing simulation. */
   readonly verify: (given: {
     readonly body: PaymentRequest
