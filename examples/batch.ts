@@ -1,5 +1,6 @@
 // `npm run pay -- --batch`: a thousand paid calls of one buyer by `batch-settlement`, with the ledger transactions that
-// they took, the time of a call, and where the money is before, between and after: deposited, claimed, settled, refunded.
+// they took, the time of a call, and where the money is before, between and after: deposited, claimed, settled,
+// refunded.
 import { Address, Keypair, Networks, Operation, rpc, scValToNative, TransactionBuilder } from "@stellar/stellar-sdk"
 import { BatchClaims } from "./batch/BatchClaims.ts"
 import { BatchStellarClient } from "./batch/BatchStellarClient.ts"

@@ -3,8 +3,8 @@
 // first is unavailable. The rule that makes it safe: once a settle was sent anywhere and is not known to have ended
 // without a record, no other facilitator is ever asked to settle that payment. What was sent is stored before it is
 // sent, so the rule holds over restarts and over processes that share the store; the authorization's nonce, which moves
-// money at most once whoever submits it, bounds the rest. A payment whose facilitator stays away is pending, never
-// failed.
+// money at most once whichever party submits it, bounds the rest. A payment whose facilitator stays away is pending,
+// never failed.
 //
 // It holds no key. With `soldOnce`: `soldOnce({ store }).facilitator(facilitators([first, second], { store }))`.
 import { createHash } from "node:crypto"

@@ -1,8 +1,8 @@
 // `npm run pay`: one payment, explained step by step. Two new accounts of the local ledger, a seller and a buyer, use
 // the facilitator that `npm start` runs; it prints what each side sees, and at the end the ledger's own record. With
-// `--upto` the seller charges by the word, and the buyer signs a maximum; with `--batch` the buyer deposits once and pays
-// a thousand calls by vouchers. It finds the running facilitator at any port,
-// with `--state DIR` the one over that folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
+// `--upto` the seller charges by the word, and the buyer signs a maximum; with `--batch` the buyer deposits once and
+// pays a thousand calls by vouchers. It finds the running facilitator at any port, with `--state DIR` the one over that
+// folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { fileURLToPath } from "node:url"
 import { buy } from "./buyer.ts"

@@ -1,7 +1,7 @@
 // @ts-check
 // A seller's 402 as a page for people: what is sold, its price, a button that connects a Stellar wallet (SEP-43, such
 // as Freighter), has it sign, pays and shows what was bought. One function, in the form that the official middleware's
-// paywall hook takes, and that `makeSell` takes as `paywall`. No dependency, no request to anybody but the seller; a
+// paywall hook takes, and that `makeSell` takes as `paywall`. No dependency, no request but to the seller; a
 // strict policy is in the page. `exact` alone.
 //
 //   paymentMiddleware(routes, server, {}, paywall({ prepareUrl: "/x402/prepare" }))

@@ -153,7 +153,7 @@ const button = document.getElementById("pay")
 button.addEventListener("click", async () => {
   button.disabled = true
   try {
-    say("Looking for a wallet.")
+    say("Searching for a wallet.")
     const wallet = await findWallet().catch(() => {
       throw new Error("No Stellar wallet was found. Install Freighter, then load this page again.")
     })

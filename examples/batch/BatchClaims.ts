@@ -73,8 +73,8 @@ export class BatchClaims {
   }
 
   /**
-   * Claims and settles each `seconds`, at most half the withdraw delay; `report` gets what went wrong, and the next turn
-   * repeats it.
+   * Claims and settles each `seconds`, at most half the withdraw delay; `report` gets what went wrong, and the next
+   * turn repeats it.
    */
   start(seconds: number, report: (error: unknown) => void): void {
     const most = this.#options.server.withdrawDelay / 2

@@ -1,8 +1,8 @@
 // The seller's side of `batch-settlement`, in the official resource server's interface: it prices, verifies vouchers by
 // itself while it knows the channel's state well enough, reserves the channel for the request, charges what was used
-// and corrects a buyer whose total differs from its own. A deposit and a refund are settled by the facilitator; a voucher
-// is answered without it and without the ledger. The seller's channels and its authorizer's key are its own, or the
-// facilitator's store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims what was charged.
+// and corrects a buyer whose total differs from its own. A deposit and a refund are settled by the facilitator; a
+// voucher is answered without it and without the ledger. The seller's channels and its authorizer's key are its own, or
+// the facilitator's store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims what was charged.
 import { randomUUID } from "node:crypto"
 import type { Channel, ChannelConfig, LedgerState, SellerChannels, Voucher } from "./channels.ts"
 import { channelsOver, impliedBase, memoryStorage } from "./channels.ts"

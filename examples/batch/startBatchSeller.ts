@@ -1,6 +1,6 @@
 // A seller of one page by `batch-settlement` without the official packages: it calls the scheme class as their resource
-// server does, in the same order. A voucher is verified, charged and answered in this process; only deposits and refunds
-// go to the facilitator.
+// server does, in the same order. A voucher is verified, charged and answered in this process; only deposits and
+// refunds go to the facilitator.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { decode, encode, facilitatorClient, listen, type Seller } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"

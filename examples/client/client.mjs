@@ -87,7 +87,8 @@ export const makeClient = ({ fetch: ask = fetch, key, url }) => {
   /** @param {{ after?: string, signal?: AbortSignal, pauseMillis?: number }} [options] */
   async function* followSettlements({ after, pauseMillis = 1_000, signal } = {}) {
     let last = after
-    while (signal?.aborted !== true) {
+    const isStopped = () => signal?.aborted === true
+    while (!isStopped()) {
       try {
         const headers = { accept: "text/event-stream", ...(last === undefined ? {} : { "last-event-id": last }) }
         const { body } = await request("settlementEvents", { headers }, signal)
@@ -99,7 +100,7 @@ export const makeClient = ({ fetch: ask = fetch, key, url }) => {
       } catch (error) {
         if (error instanceof AnswerRefused && error.status < 500 && error.status !== 429) throw error
       }
-      if (signal?.aborted !== true) await new Promise((resolve) => setTimeout(resolve, pauseMillis))
+      if (!isStopped()) await new Promise((resolve) => setTimeout(resolve, pauseMillis))
     }
   }
   return /** @type {any} */ ({ ...Object.fromEntries(calls), followSettlements })

@@ -181,6 +181,8 @@ export const generate = (document: OpenApiDocument): { readonly table: string; r
       eventType,
       `/** Every operation. */\nexport interface Client {\n  ${indented([...calls, follow].join("\n"))}\n}`,
       `${declared}\n`
-    ].join("\n\n")
+    ]
+      .join("\n\n")
+      .replace(/ +$/gmu, "")
   }
 }

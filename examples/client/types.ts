@@ -141,7 +141,7 @@ export type BatchChannels = {
 
 /** As /openapi.json has it. */
 export type BatchDecision = {
-  readonly status: 
+  readonly status:
     | "reserved"
     | "charged"
     | "missing"

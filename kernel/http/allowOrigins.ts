@@ -1,6 +1,6 @@
-// CORS for the pages that `server.allowed_origins` names: their preflights are answered, and they may read the answers of
-// every route but the dashboard's, which serve its own pages. No credentials of a browser are allowed along: such a page
-// sends a bearer key or none. Any other page's requests pass unchanged, and what they may do is decided elsewhere
+// CORS for the pages that `server.allowed_origins` names: their preflights are answered, and they may read the answers
+// of every route but the dashboard's, which serve its own pages. No credentials of a browser are allowed along: such a
+// page sends a bearer key or none. Any other page's requests pass unchanged, and what they may do is decided elsewhere
 // (`hostValidation.ts`). Pure but for the wrapper.
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -1,7 +1,7 @@
 // A list as CSV (RFC 4180) for a request with `Accept: text/csv`: one line an item, a column a member, named as in
-// JSON, nested members joined by dots; lists of strings are joined by spaces, other lists are JSON. In text from a seller
-// or buyer an apostrophe precedes what a spreadsheet would run as a formula, also behind a semicolon, comma, tab or line
-// break: a spreadsheet of another locale splits cells there. Pure.
+// JSON, nested members joined by dots; lists of strings are joined by spaces, other lists are JSON. In text from a
+// seller or buyer an apostrophe precedes what a spreadsheet would run as a formula, also behind a semicolon, comma, tab
+// or line break: a spreadsheet of another locale splits cells there. Pure.
 import { Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { json } from "./httpMiddleware.ts"
@@ -36,7 +36,9 @@ const flatten = (value: Readonly<Record<string, unknown>>, prefix: string): Flat
 
 /** What a spreadsheet takes for the beginning of a formula; wide forms too. */
 const formula = /^\s*[=+\-@＝＋－＠]/
-/** A formula behind what some spreadsheet splits cells at, whatever this file separates them by; no figure of a list. */
+/**
+ * A formula behind what some spreadsheet splits cells at, whatever this file separates them by; no figure of a list.
+ */
 const formulaWithin = /([;,\t\r\n|][\s"]*)(?=[=+\-@＝＋－＠])(?!-?[0-9]+(\.[0-9]+)?(?:[;,\s\]}]|$))/g
 const figure = /^-?[0-9]+(\.[0-9]+)?$/
 

@@ -108,11 +108,8 @@ export class Facilitator extends Context.Service<
         SettlementWorker
       )
       const scope = yield* Effect.scope
-      const patience = {
-        scope: scope,
-        timeout: limits.settleTimeout,
-        cancelOn: yield* shutdownFrom(yield* shutdownDeadline)
-      }
+      const cancelOn = yield* shutdownFrom(yield* shutdownDeadline)
+      const patience = { scope, timeout: limits.settleTimeout, cancelOn }
 
       const verifyPayment = yield* makeVerifyPayment
       const verify = Effect.fnUntraced(

@@ -121,8 +121,9 @@ export interface Scheme {
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /**
-   * The check of a payment that needs no transaction of its own, such as one from a deposit: it is neither looked up nor
-   * recorded, and its settle is this answer. Undefined for a payment that the ledger settles; absent: none is covered.
+   * The check of a payment that needs no transaction of its own, such as one from a deposit: it is neither looked up
+   * nor recorded, and its settle is this answer. Undefined for a payment that the ledger settles; absent: none is
+   * covered.
    */
   readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
   /** What the answer to a settled payment says instead of its record's payer, and beside it. */

@@ -24,14 +24,18 @@ type Holdings = ReadonlyMap<string, Holding>
 
 const missing = (name: string, address: string) =>
   `${name} ${address} has no trustline to the asset; ` +
-  `${name === "the payer" ? "the payer" : "the seller"} must add one before it can ${name === "the payer" ? "pay" : "be paid"}`
+  (name === "the payer" ? "the payer must add one before it can pay" : "the seller must add one before it can be paid")
 
 const ofBalance = ({ amount, payTo, payer }: Movement, from: Holding | undefined, to: Holding | undefined) => {
   if (from !== undefined && from.spendable < amount)
-    return `the payer's balance does not cover the amount: ${payer} can spend ${from.spendable} of ${amount} atomic units`
+    return (
+      `the payer's balance does not cover the amount: ${payer} can spend ${from.spendable} of ` +
+      `${amount} atomic units`
+    )
   return to !== undefined && to.room < amount
-    ? `the recipient's limit does not take the amount: the trustline of ${payTo} has room for ${to.room} of ${amount} ` +
-        "atomic units; the seller must raise its limit, the payer's balance is enough"
+    ? `the recipient's limit does not take the amount: the trustline of ${payTo} has room for ${to.room} of ` +
+        `${amount} atomic units; ` +
+        "the seller must raise its limit, the payer's balance is enough"
     : undefined
 }
 

@@ -24,8 +24,8 @@ const common: ReadonlyArray<HostErrorMeaning> = [
 const inclusionStroopsLeast = 200n
 
 /**
- * A refusal's code, its meaning, and the host's own message. `own` are meanings of the scheme's contract, `whose` is what
- * the ledger's entries say of the two ends (`explainHoldings.ts`).
+ * A refusal's code, its meaning, and the host's own message. `own` are meanings of the scheme's contract, `whose` is
+ * what the ledger's entries say of the two ends (`explainHoldings.ts`).
  */
 export const explainRefused = (
   { code, detail }: Extract<SimulationAnswer, { _tag: "Refused" }>,

@@ -53,6 +53,15 @@ export const instanceKey = (contract: string): string =>
     } as never)
   )
 
+/** The key of a contract's persistent data entry, base64. */
+export const contractDataKey = (contract: string, key: Value): string =>
+  Base64.encode(
+    xdr.LedgerKey.schema.encode({
+      type: entryKind.contractData,
+      contractData: { contract: contractAddressOf(contract), key, durability: durability.persistent }
+    } as never)
+  )
+
 /** The sha256, hex, of the code that a contract's entry names; undefined for an entry of any other kind. */
 export const readCodeHash = (data: xdr.LedgerEntryDataWire): string | undefined => {
   if (data.type !== entryKind.contractData || data.contractData.val.type !== valueKind.contractInstance)

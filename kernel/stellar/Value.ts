@@ -58,6 +58,8 @@ export const isVoid = (value: Value | undefined): boolean => value?.type === val
 
 export const voidValue: Value = { type: valueKind.void }
 
+export const symbolValue = (text: string): Value => ({ type: valueKind.symbol, sym: text }) as unknown as Value
+
 export const i128Value = (amount: bigint): Value => ({
   type: valueKind.i128,
   i128: { hi: BigInt.asIntN(64, amount >> 64n), lo: BigInt.asUintN(64, amount) }

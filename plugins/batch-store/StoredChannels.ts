@@ -3,7 +3,7 @@
 // A request is identified by its payment identifier: repeated, it gets the same answer and changes nothing. A
 // reservation that expired stays valid until another request takes the channel.
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { ChannelRecord, LedgerState, Reserve, Charge } from "./ChannelWire.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -64,10 +64,13 @@ export class StoredChannels extends Context.Service<
     StoredChannels,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const decisions = makeDecisions(sql)
-      const { columns, of } = decisions
+      const parts = makeParts(sql)
+      const { columns, get, of } = parts
       return StoredChannels.of({
-        ...decisions,
+        get,
+        reserve: makeReserve(sql, parts),
+        charge: makeCharge(sql, parts),
+        sync: makeSync(sql, parts),
         release: (place, channelId, payment) =>
           Effect.map(
             sql`update batch_store_channels c set pending_payment = null, pending_max = null,
@@ -99,7 +102,23 @@ export class StoredChannels extends Context.Service<
   )
 }
 
-const makeDecisions = (sql: SqlClient.SqlClient) => {
+/** See `makeParts`. */
+interface Parts {
+  /** The record as the official packages have it. */
+  readonly columns: Statement.Fragment
+  readonly of: (place: Place, channelId: string) => Statement.Fragment
+  readonly wasCharged: (place: Place, channelId: string, payment: string) => Statement.Fragment
+  readonly get: (place: Place, channelId: string) => Sql<ChannelRecord | undefined>
+  readonly read: (
+    place: Place,
+    channelId: string,
+    payment: string
+  ) => Sql<{ readonly isCharged: boolean; readonly channel: ChannelRecord } | undefined>
+  readonly stateOf: (state: LedgerState | undefined) => Statement.Fragment
+}
+
+/** Parts of statements that the decisions share, and the readings that explain why one changed nothing. */
+const makeParts = (sql: SqlClient.SqlClient): Parts => {
   /** The record as the official packages have it. */
   const columns = sql`c.channel_id as "channelId", c.config as "channelConfig", c.charged::text as
     "chargedCumulativeAmount", c.signed_max::text as "signedMaxClaimable", c.signature, c.balance::text as balance,
@@ -144,6 +163,10 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
           withdraw_requested_at = ${state.withdrawRequestedAt}, refund_nonce = ${state.refundNonce}::numeric,
           synced_at = clock_timestamp()`
 
+  return { columns, of, wasCharged, get, read, stateOf }
+}
+
+const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasCharged }: Parts) => {
   const reserve = Effect.fnUntraced(function* (
     place: Place,
     asked: Reserve,
@@ -157,7 +180,8 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
         config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
         withdraw_requested_at, refund_nonce, synced_at, pending_payment, pending_max, pending_signature, pending_until)
       select ${place.principal}, ${place.network}, ${channelId}, ${JSON.stringify(channelConfig)}::jsonb, ${receiver},
-        ${token}, ${withdrawDelay}, ${options.delegated}, greatest(${max}::numeric - ${price}::numeric, 0), ${max}::numeric, ${signature},
+        ${token}, ${withdrawDelay}, ${options.delegated}, greatest(${max}::numeric - ${price}::numeric, 0),
+        ${max}::numeric, ${signature},
         ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
         ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
         ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8)
@@ -177,7 +201,10 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
     const isBase = BigInt(channel.chargedCumulativeAmount) + BigInt(price) === BigInt(max)
     return { status: isBase ? "busy" : "stale", channel }
   })
+  return reserve
+}
 
+const makeCharge = (sql: SqlClient.SqlClient, { columns, of, read, stateOf, wasCharged }: Parts) => {
   const charge = Effect.fnUntraced(function* (
     place: Place,
     { amount, channelId, payment, state }: Charge
@@ -201,7 +228,10 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
     const isOwn = found.channel.pendingRequest?.pendingId === payment
     return { status: isOwn ? "exceeded" : "busy", channel: found.channel }
   })
+  return charge
+}
 
+const makeSync = (sql: SqlClient.SqlClient, { columns, of, stateOf }: Parts) => {
   // A refund claims what was charged: that is still to be paid out.
   const sync = (place: Place, channelId: string, state: LedgerState, payment: string | undefined) =>
     Effect.map(
@@ -222,6 +252,5 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
         select ${columns} from synced c`,
       ([channel]) => channel
     )
-
-  return { columns, of, get, reserve, charge, sync }
+  return sync
 }

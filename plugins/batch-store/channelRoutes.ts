@@ -130,16 +130,20 @@ const makeRefund = Effect.gen(function* () {
   })
 })
 
-export const addChannelRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
+/** Mounts one route. */
+const makeAdd = Effect.map(
+  HttpRouter.HttpRouter,
+  (router) => (path: string, handler: (request: Request) => Effect.Effect<Response>) =>
+    router.add("POST", `/batch/v1/${path}` as HttpRouter.PathInput, handler)
+)
+
+/** What a request of a buyer does to its channel. */
+const addDecisions = Effect.gen(function* () {
   const config = yield* Config
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer
   const keyed = yield* makeKeyed
-  const refund = yield* makeRefund
-
-  const add = (path: string, handler: (request: Request) => Effect.Effect<Response>) =>
-    router.add("POST", `/batch/v1/${path}` as HttpRouter.PathInput, handler)
+  const add = yield* makeAdd
 
   yield* add(
     "channels/reserve",
@@ -167,6 +171,16 @@ export const addChannelRoutes = Effect.gen(function* () {
       Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))
     )
   )
+})
+
+/** What a seller reads, signs and sets. */
+const addRecords = Effect.gen(function* () {
+  const channels = yield* StoredChannels
+  const authorizer = yield* Authorizer
+  const keyed = yield* makeKeyed
+  const refund = yield* makeRefund
+  const add = yield* makeAdd
+
   yield* add(
     "channels/sync",
     keyed(Sync, (place, { channelId, payment, state }) =>
@@ -209,3 +223,5 @@ export const addChannelRoutes = Effect.gen(function* () {
     )
   )
 })
+
+export const addChannelRoutes = Effect.andThen(addDecisions, addRecords)

@@ -132,8 +132,8 @@ const security = section(
     foreign_catalogs: list(Schema.String, {
       default: [],
       doc:
-        "Other catalogs in the shape of /discovery/resources, read hourly: the origins that they name are probed, ten an " +
-        "hour for each catalog. Nothing that a catalog says of a resource is listed."
+        "Other catalogs in the shape of /discovery/resources, read hourly: the origins that they name are probed, " +
+        "ten an hour for each catalog. Nothing that a catalog says of a resource is listed."
     }),
     probe_origins: flag({
       default: true,

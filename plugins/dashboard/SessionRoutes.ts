@@ -1,5 +1,6 @@
 // Sign-in and sign-out of the pages: POST a key to /dashboard/session to get a session cookie, DELETE ends the session
-// for every copy of the cookie, GET returns it. The page never keeps the key itself. Attempts are rate limited by address.
+// for every copy of the cookie, GET returns it. The page never keeps the key itself. Attempts are rate limited by
+// address.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"

@@ -116,7 +116,9 @@ export class Deliveries extends Context.Service<
           events.length === 0
             ? Effect.succeed(0)
             : Effect.map(
-                sql`${insert(events.map((event) => ({ ...event, receiver, settlement: event.settlement.id, body: null })))}
+                sql`${insert(
+                  events.map((event) => ({ ...event, receiver, settlement: event.settlement.id, body: null }))
+                )}
                 on conflict (receiver, position) do update set state = 'due', queued_at = clock_timestamp(),
                   due_at = clock_timestamp(), attempts = 0, ended_at = null
                 returning 1`,

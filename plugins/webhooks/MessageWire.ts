@@ -1,8 +1,8 @@
 // A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
 // names the event and carries the settlement as `GET /settlements` gives it, in the state that the event is about: that
-// of `settlement.recorded` is pending, whatever has happened since. The signature is HMAC-SHA256 over id, time and body.
-// Id and body are the same for every delivery of the event. Receivers compare the time with their own clocks, so it
-// comes from a trusted clock rather than this machine's. Pure.
+// of `settlement.recorded` is pending, whatever has happened since. The signature is HMAC-SHA256 over id, time and
+// body. Id and body are the same for every delivery of the event. Receivers compare the time with their own clocks, so
+// it comes from a trusted clock rather than this machine's. Pure.
 import { Option, Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Dialect } from "../../kernel/Dialect.ts"

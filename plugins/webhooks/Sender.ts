@@ -1,8 +1,8 @@
 // Sends due deliveries, one actor a receiver: a slow or failing receiver delays no other, and no payment. A failed
 // attempt is retried with exponential backoff, also after a restart, until the receiver accepts the event or its time
-// is over; then it is given up, with a line in the log. A `Retry-After` longer than the backoff is honoured, for all events
-// of the receiver and for a day at most. A failing receiver gets one message a second at most, and once
-// it accepts one, the rest is due immediately. Redirects are failures, and the destination is checked again for each
+// is over; then it is given up, with a line in the log. A `Retry-After` longer than the backoff is honoured, for all
+// events of the receiver and for a day at most. A failing receiver gets one message a second at most, and once it
+// accepts one, the rest is due immediately. Redirects are failures, and the destination is checked again for each
 // attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Effect, Layer, Random } from "effect"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"

@@ -1,5 +1,6 @@
 // Queues deliveries for each receiver, from the journal of facts, in the transaction that moves the cursor: exactly
-// once across crashes, each with the body that its message will have. A receiver gets events from its first start on, including those of its facilitator's downtime.
+// once across crashes, each with the body that its message will have. A receiver gets events from its first start on,
+// including those of its facilitator's downtime.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Fact, Facts } from "../../kernel/facts/Facts.ts"

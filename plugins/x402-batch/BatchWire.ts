@@ -1,6 +1,6 @@
-// The payloads of `batch-settlement` on the wire, decoded once: those of a buyer (deposit, voucher, refund) and those of
-// a seller (claim, settle, a refund with amount, nonce and claims), and a payer's withdrawal. A failure names the member
-// that is wrong and its form, never what was sent.
+// The payloads of `batch-settlement` on the wire, decoded once: those of a buyer (deposit, voucher, refund) and those
+// of a seller (claim, settle, a refund with amount, nonce and claims), and a payer's withdrawal. A failure names the
+// member that is wrong and its form, never what was sent.
 import { Result } from "effect"
 import { callOf, type ContractCall } from "../../kernel/stellar/ContractCall.ts"
 import { plainIn, readEnvelope, sourceOf } from "../../kernel/stellar/Envelope.ts"

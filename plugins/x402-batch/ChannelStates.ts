@@ -1,7 +1,8 @@
 // The state of channels as the ledger has it, by reads of the contract's entries: no simulation and no database. A
 // reading is used while it is of the current ledger or the one before; the channels in use are read again, many a call,
-// with each new ledger, so that a withdrawal, a claim or a refund by anyone is known within a ledger and a voucher waits
-// for no read. What this facilitator settles itself is read again immediately. A reading never replaces a newer one.
+// with each new ledger, so that a withdrawal, a claim or a refund by anyone is known within a ledger and a voucher
+// waits for no read. What this facilitator settles itself is read again immediately. A reading never replaces a newer
+// one.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { LruCache } from "../../kernel/cache/LruCache.ts"
@@ -39,6 +40,59 @@ interface Entry {
   usedLedger: number
 }
 
+/** Reads states from the ledger into the cache. */
+const makeReadings = Effect.fnUntraced(function* (entries: LruCache<string, Entry>, contract: string) {
+  const rpc = yield* LedgerRpc
+  const reading = new Map<string, Deferred.Deferred<Known, LedgerUnavailable>>()
+
+  const store = (known: Known, usedLedger: number): Known => {
+    const before = entries.peek(known.channelId)
+    if (before === undefined) entries.set(known.channelId, { known, usedLedger })
+    else if (before.known.ledger <= known.ledger) before.known = known
+    return entries.peek(known.channelId)?.known ?? known
+  }
+
+  const readSome = Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
+    const { latestLedger, values } = yield* rpc.contractData(channelIds.map((id) => channelKey(contract, id)))
+    const readMillis = yield* monotonicMillis
+    const found: Array<Known> = []
+    for (const channelId of channelIds) {
+      const value = values.get(channelKey(contract, channelId))
+      const state = channelStateOf(value)
+      if (value !== undefined && state === undefined)
+        return yield* new LedgerUnavailable({
+          operation: "getLedgerEntries",
+          message: "an entry that is no channel of the batch contract"
+        })
+      found.push(store({ channelId, ledger: latestLedger, state, readMillis }, latestLedger))
+    }
+    return found
+  })
+
+  const fresh = Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
+    const found: Array<Known> = []
+    for (let at = 0; at < channelIds.length; at += readMax)
+      found.push(...(yield* readSome(channelIds.slice(at, at + readMax))))
+    return found
+  })
+
+  /** One read of a channel at a time, for all who wait for it. */
+  const readOne = Effect.fnUntraced(function* (channelId: string) {
+    const running = reading.get(channelId)
+    if (running !== undefined) return yield* Deferred.await(running)
+    const deferred = Deferred.makeUnsafe<Known, LedgerUnavailable>()
+    reading.set(channelId, deferred)
+    return yield* Effect.map(readSome([channelId]), ([known]) => known!).pipe(
+      Effect.onExit((exit) => {
+        reading.delete(channelId)
+        return Deferred.done(deferred, exit)
+      })
+    )
+  })
+
+  return { fresh, readOne }
+})
+
 export class ChannelStates extends Context.Service<
   ChannelStates,
   {
@@ -61,52 +115,7 @@ export class ChannelStates extends Context.Service<
       const clock = yield* LedgerClock
       const contract = (yield* Network).keys(batchKeys).batch_contract ?? ""
       const entries = new LruCache<string, Entry>({ name: "batch-channel-states", capacity: statesMax })
-      const reading = new Map<string, Deferred.Deferred<Known, LedgerUnavailable>>()
-
-      const store = (known: Known, usedLedger: number): Known => {
-        const before = entries.peek(known.channelId)
-        if (before === undefined) entries.set(known.channelId, { known, usedLedger })
-        else if (before.known.ledger <= known.ledger) before.known = known
-        return entries.peek(known.channelId)?.known ?? known
-      }
-
-      const readSome = Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
-        const { latestLedger, values } = yield* rpc.contractData(channelIds.map((id) => channelKey(contract, id)))
-        const readMillis = yield* monotonicMillis
-        const found: Array<Known> = []
-        for (const channelId of channelIds) {
-          const value = values.get(channelKey(contract, channelId))
-          const state = channelStateOf(value)
-          if (value !== undefined && state === undefined)
-            return yield* new LedgerUnavailable({
-              operation: "getLedgerEntries",
-              message: "an entry that is no channel of the batch contract"
-            })
-          found.push(store({ channelId, ledger: latestLedger, state, readMillis }, latestLedger))
-        }
-        return found
-      })
-
-      const fresh = Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
-        const found: Array<Known> = []
-        for (let at = 0; at < channelIds.length; at += readMax)
-          found.push(...(yield* readSome(channelIds.slice(at, at + readMax))))
-        return found
-      })
-
-      /** One read of a channel at a time, for all who wait for it. */
-      const readOne = Effect.fnUntraced(function* (channelId: string) {
-        const running = reading.get(channelId)
-        if (running !== undefined) return yield* Deferred.await(running)
-        const deferred = Deferred.makeUnsafe<Known, LedgerUnavailable>()
-        reading.set(channelId, deferred)
-        return yield* Effect.map(readSome([channelId]), ([known]) => known!).pipe(
-          Effect.onExit((exit) => {
-            reading.delete(channelId)
-            return Deferred.done(deferred, exit)
-          })
-        )
-      })
+      const { fresh, readOne } = yield* makeReadings(entries, contract)
 
       const read = Effect.fnUntraced(function* (channelId: string) {
         yield* clock.attend

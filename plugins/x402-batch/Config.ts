@@ -1,5 +1,5 @@
-// A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it the scheme
-// is not offered there.
+// A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it the
+// scheme is not offered there.
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
 import { optionalText } from "../../kernel/config/Setting.ts"
 

@@ -1,21 +1,20 @@
 // Channel ids and voucher signatures, checked at the price of one hash and one signature: a configuration whose id was
 // computed is cached by that id, so a returning buyer's is compared member by member instead of hashed; and the
-// bytes that a voucher's signature signs are made once, with places for channel and amount. Nothing here reads a ledger.
+// bytes that a voucher's signature signs are made once, with places for channel and amount. Nothing here reads a
+// ledger.
 import { LruCache } from "../../kernel/cache/LruCache.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import {
-  addressValue,
   authorizerKeyOf,
   type BatchContract,
   bytesOfHex,
   type ChannelConfig,
   channelIdOf,
-  domains,
-  symbolValue
+  domains
 } from "./batchCodec.ts"
 import type { Voucher } from "./BatchWire.ts"
-import { bytesValue, encodeValue, i128Value, vecValue } from "../../kernel/stellar/Value.ts"
+import { addressValue, bytesValue, encodeValue, i128Value, symbolValue, vecValue } from "../../kernel/stellar/Value.ts"
 
 /** Capacity of the cache of configurations: buyers come back. */
 const configsMax = 20_000

@@ -1,12 +1,11 @@
 // The contract of `batch-settlement` from outside: the arguments of its calls, the keys of its entries and what they
 // say, its events and its errors. Pure. Names and numbers are those of contract/batch.as; README.md, "The contract".
-import { xdr } from "@stellar/stellar-sdk/base"
-import { Base64 } from "effect/encoding"
-import { contractAddressOf, contractTextOf } from "../../kernel/stellar/Address.ts"
-import { durability, entryKind } from "../../kernel/stellar/kinds.ts"
+import { contractTextOf } from "../../kernel/stellar/Address.ts"
+import { contractDataKey } from "../../kernel/stellar/LedgerEntry.ts"
 import { type ContractEvent, isPublished } from "../../kernel/stellar/TransferEvents.ts"
 import {
   addressOf,
+  addressValue,
   bytesOf,
   bytesValue,
   fieldsOf,
@@ -14,20 +13,19 @@ import {
   i128Value,
   symbolOf,
   u64Of,
+  u64Value,
   type Value,
   vecOf,
   vecValue
 } from "../../kernel/stellar/Value.ts"
 import {
-  addressValue,
   bytesOfHex,
   type ChannelConfig,
   type ChannelState,
   type ClaimEntry,
   configOfValue,
   configValue,
-  hexOfBytes,
-  u64Value
+  hexOfBytes
 } from "./batchCodec.ts"
 
 /** The contract's functions by their names on the ledger. */
@@ -119,21 +117,13 @@ export const refundArgs = (call: RefundCall): ReadonlyArray<Value> => [
 /** `withdraw_start(config)` and `withdraw_end(config)`: the payer authorizes each. */
 export const withdrawArgs = (config: ChannelConfig): ReadonlyArray<Value> => [configValue(config)]
 
-const dataKey = (contract: string, key: Value): string =>
-  Base64.encode(
-    xdr.LedgerKey.schema.encode({
-      type: entryKind.contractData,
-      contractData: { contract: contractAddressOf(contract), key, durability: durability.persistent }
-    } as never)
-  )
-
 /** The ledger key of a channel's entry, base64: its state is read without a simulation. */
 export const channelKey = (contract: string, channelId: string): string =>
-  dataKey(contract, bytesValue(bytesOfHex(channelId)))
+  contractDataKey(contract, bytesValue(bytesOfHex(channelId)))
 
 /** The ledger key of what a receiver has claimed and swept of a token, base64. */
 export const receiverKey = (contract: string, receiver: string, token: string): string =>
-  dataKey(contract, vecValue([addressValue(receiver), addressValue(token)]))
+  contractDataKey(contract, vecValue([addressValue(receiver), addressValue(token)]))
 
 /** What a channel's value says, from its entry or from `state`; undefined for a value of another form. */
 export const channelStateOf = (value: Value | undefined): ChannelState | undefined => {
@@ -159,10 +149,6 @@ export const receiverStateOf = (value: Value | undefined): ReceiverState | undef
   const [totalClaimed, totalSettled] = [i128Of(claimed), i128Of(settled)]
   return totalClaimed === undefined || totalSettled === undefined ? undefined : { totalClaimed, totalSettled }
 }
-
-/** The value in a contract's data entry, as `getLedgerEntries` answers it; undefined for any other entry. */
-export const dataValueOf = (entry: xdr.LedgerEntryDataWire): Value | undefined =>
-  entry.type === entryKind.contractData ? entry.contractData.val : undefined
 
 /** An event of the contract. Amounts are what really moved. */
 export type BatchEvent =

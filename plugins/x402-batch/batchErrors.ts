@@ -1,5 +1,6 @@
 // The errors of the contract by number. They begin at 201, above those of tokens (1 to 15 for the asset contract) and
-// of the `upto` contract. In a claim the number also names the entry: `(entry + 1) × 10 000 + error`, entries from zero.
+// of the `upto` contract. In a claim the number also names the entry: `(entry + 1) × 10 000 + error`, entries from
+// zero.
 
 /** Name by number, as in the contract's interface. */
 export const batchErrors = {

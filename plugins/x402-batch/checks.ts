@@ -1,7 +1,7 @@
 // The rules of `batch-settlement` that need no ledger, as lists of named checks in the order in which they are made:
-// what was accepted equals what is required, the channel's terms are those of the requirements, its id is its own, and a
-// deposit's authorization is exactly one call with one transfer below it. Each returns the word and the sentence of its
-// refusal, or nothing.
+// what was accepted equals what is required, the channel's terms are those of the requirements, its id is its own, and
+// a deposit's authorization is exactly one call with one transfer below it. Each returns the word and the sentence of
+// its refusal, or nothing.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"

@@ -1,8 +1,8 @@
 // What a payload asks of the ledger, as one call of the contract: its arguments, who authorized it, what it moves
-// between which parties, and its identity among the settlements. A deposit and a withdrawal carry an authorization of the
-// ledger's own, whose nonce is spent once. A claim, a settle and a refund carry none: the contract's state is what makes
-// them happen once, so their identity is what was asked for, within a stretch of ledgers after which it may be asked
-// again. Pure.
+// between which parties, and its identity among the settlements. A deposit and a withdrawal carry an authorization of
+// the ledger's own, whose nonce is spent once. A claim, a settle and a refund carry none: the contract's state is what
+// makes them happen once, so their identity is what was asked for, within a stretch of ledgers after which it may be
+// asked again. Pure.
 import { Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Authorization, PromisedMovement } from "../../kernel/payment/Scheme.ts"

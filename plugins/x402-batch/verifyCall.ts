@@ -1,7 +1,7 @@
 // A payload that the ledger settles, verified: offline checks, signatures included, then the state of its channels by
 // one read, then one simulation of the very call that is submitted. Claims of many channels are one call; what is wrong
-// with one of them is named by its position, and claims that do not fit one transaction are refused with that reason, so
-// that their sender splits them.
+// with one of them is named by its position, and claims that do not fit one transaction are refused with that reason,
+// so that their sender splits them.
 import { Effect, Option } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"

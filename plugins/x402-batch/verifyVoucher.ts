@@ -1,7 +1,8 @@
-// A voucher, verified without a simulation and without a database: the channel's terms are those required, its id is its
-// own, the payer's authorizer signed, and by the ledger's state of the channel the maximum is above what was claimed and
-// within the balance, and no withdrawal is started. A refusal for the channel's state is given by a reading of now. The
-// settle of a voucher is the same check, since the seller's record of what was charged is what counts: nothing moves.
+// A voucher, verified without a simulation and without a database: the channel's terms are those required, its id is
+// its own, the payer's authorizer signed, and by the ledger's state of the channel the maximum is above what was
+// claimed and within the balance, and no withdrawal is started. A refusal for the channel's state is given by a reading
+// of now. The settle of a voucher is the same check, since the seller's record of what was charged is what counts:
+// nothing moves.
 import { Effect, Option } from "effect"
 import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { AnswerExtra } from "../../kernel/payment/Answer.ts"

@@ -144,7 +144,10 @@ const feeError = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError =>
   return message === undefined ? undefined : ["invalid_upto_ledger_payload_fee_exceeds_maximum", message]
 }
 
-/** The first failure in a simulation's response. `addedStroops`: the settlement's additional cost; `whose`: who is refused. */
+/**
+ * The first failure in a simulation's response. `addedStroops`: the settlement's additional cost; `whose`: who is
+ * refused.
+ */
 export const checkSimulation = (
   answer: SimulationAnswer,
   settlement: Settlement,

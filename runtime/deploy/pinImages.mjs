@@ -1,10 +1,10 @@
 // Pins the base images of the Dockerfile and the Compose file to the digests that their tags have now, or renews them:
 //
 //   node runtime/deploy/pinImages.mjs           prints each image with its digest, and changes nothing
-//   node runtime/deploy/pinImages.mjs --write   writes `image:tag@sha256:…` in place of `image:tag`, or of an older digest
+//   node runtime/deploy/pinImages.mjs --write   writes `image:tag@sha256:…` in place of `image:tag` or an older digest
 //
-// It asks Docker Hub's registry without credentials. Build and test before you commit what it wrote; a pinned image gets
-// no security updates until it is renewed.
+// It asks Docker Hub's registry without credentials. Build and test before you commit what it wrote; a pinned image
+// gets no security updates until it is renewed.
 import { readFileSync, writeFileSync } from "node:fs"
 import process from "node:process"
 import { fileURLToPath } from "node:url"

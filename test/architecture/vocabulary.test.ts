@@ -20,9 +20,12 @@ const fixed: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   [/^(?:analytics_)?standings$|^0002_standings$|^writeStandings$/, /analytics|fromVersion01|viewsFill|attack\.daily/],
   [/^(?:catalog_looks|looks|stands|standing_at|last_look_at)$/, /catalog|mutation|evidence-margin/],
   // Members, routes, facts, settings and roles of the wire.
-  [/^(?:lastLook|lastLookAt|look|lookAtOrigin|standing)$/, /catalog|mutation|guides|openapi|contract|browser|search/],
+  [
+    /^(?:lastLook|lastLookAt|look|lookAtOrigin|standing)$/,
+    /catalog|mutation|guides|openapi|contract|browser|search|examples\/client/
+  ],
   [/^(?:told_at|toldAt|remembered_minutes|max_parallel_workers_per_gather)$/, /./],
-  [/^(?:standing|FacilitatorStanding|nobody)$/, /dashboard|browser|scenarios|contract|views/],
+  [/^(?:standing|FacilitatorStanding|nobody)$/, /dashboard|browser|scenarios|contract|views|examples\/client/],
   // A user of the system, and a user name that no database has.
   [/^nobody$/, /postgres|onboarding/],
   // What information retrieval calls judged queries.

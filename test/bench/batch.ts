@@ -1,6 +1,7 @@
 // What `batch-settlement` costs this process: CPU time of verifying a voucher from its JSON to the answer, beside one
-// signature alone; the same by HTTP with a client in this process, as a rate; and what deposits and claims of 1, 10 and 40
-// channels cost on the embedded ledger, in stroops of the resource fee. Prints figures; its bar is 0.35 ms of a voucher.
+// signature alone; the same by HTTP with a client in this process, as a rate; and what deposits and claims of 1, 10 and
+// 40 channels cost on the embedded ledger, in stroops of the resource fee. Prints figures; its bar is 0.35 ms of a
+// voucher.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect } from "effect"

@@ -1,8 +1,8 @@
 // What a flood of distinct names costs in memory: a real facilitator behind a trusted proxy is asked once by each of
-// DISTINCT callers (default 1,000,000), each with an address, a path, an origin, a bearer key, a payer and an identifier
-// of its own, and the heap after a full collection is compared with that before. Every map that is filled by callers is
-// bounded, so the heap is level from a hundred thousand on. Bar: 160 MB above the start, and 16 MB above its reading at
-// a tenth of the callers.
+// DISTINCT callers (default 1,000,000), each with an address, a path, an origin, a bearer key, a payer and an
+// identifier of its own, and the heap after a full collection is compared with that before. Every map that is filled by
+// callers is bounded, so the heap is level from a hundred thousand on. Bar: 160 MB above the start, and 16 MB above its
+// reading at a tenth of the callers.
 import { Effect } from "effect"
 import { connect } from "node:net"
 import process from "node:process"

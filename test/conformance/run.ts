@@ -1,9 +1,9 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
 // that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
 // `resend`, `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `batch`, `mcp`, `agents`, `receipts`, `reach`,
-// `restart`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which
-// lists no token that lies).
-// Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
+// `restart`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that
+// runs already (which lists no token that lies). Prints one line a case and ends with `N passed, N failed`; the exit
+// code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
 import { batchCases } from "./batchCases.ts"

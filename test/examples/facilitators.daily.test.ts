@@ -11,7 +11,7 @@ import { freePort } from "../support/freePort.ts"
 
 type Mode = "pass" | "lose the answer" | "lose the request" | "down"
 
-/** A way to a facilitator that fails as it is told; counts the payments whose settle arrived. */
+/** A way to a facilitator that fails on order; counts the payments whose settle arrived. */
 const startWay = async (target: string) => {
   const port = await freePort()
   const arrived: Array<string> = []
@@ -29,7 +29,7 @@ const startWay = async (target: string) => {
       })
       const body = await given.text()
       if (mode === "lose the answer" && request.url === "/settle") return void request.socket.destroy()
-      // A kept connection that is cut later looks like a lost request: the next one is new.
+      // A kept connection that is cut later is taken for a lost request: the next one is new.
       response.writeHead(given.status, { "content-type": "application/json", connection: "close" }).end(body)
     })
   })
@@ -101,7 +101,7 @@ it.live(
       }
       expect(byFirst).toEqual([true, false, true, true, true, true])
       expect(yield* one.balance(payTo)).toBe(6_000n)
-      // Verify goes to the second one when the first is away, and nowhere else while the first holds a payment.
+      // Verify goes to the second one when the first does not answer, and nowhere else while the first holds a payment.
       yield* Effect.promise(() => way.set("down"))
       const payer = yield* one.account(100_000n)
       const { body } = yield* one.payment({ payer, payTo, amount: 1_000n })

@@ -77,7 +77,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/http/Sessions.ts", "test/kernel/http/Sessions.test.ts", [
     ["a session for ever", "mac === undefined || left <= 0", "mac === undefined"],
     ["a session as long as a clock was ahead", " || left > hoursMax * 3_600 + clockSecondsMax", ""],
-    ["an unsigned session", "signed.length === 0", "signed.length < 0"],
+    ["an unsigned session", "return proven.length === 0", "return proven.length < 0"],
     ["a session after it was signed out of", "if (ended.has(id!)) return Option.none()", ""],
     ["the first of two cookies", "values.length === 1", "values.length >= 1"],
     ["a cookie of plain HTTP over TLS", "${cookieNameOver(cookieName, overTls)} ${body}", "${cookieName} ${body}"],

@@ -248,7 +248,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   logged(
     "a request's line in the log names no payment",
     "kernel/payment/http/Routes.ts",
-    "noteUnsafe(fiber, factsOf(given))",
+    "noteUnsafe(fiber, facts)",
     ""
   ),
   logged(

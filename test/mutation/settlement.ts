@@ -529,8 +529,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: evidence,
-        from: "{ ...one, ledger: answer.latestLedger }",
-        to: "{ ...one, ledger: record.recordedLedger + Math.floor(((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000) }"
+        from: "{ ...shown, ledger: answer.latestLedger }",
+        to: "{ ...shown, ledger: record.recordedLedger + Math.floor(((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000) }"
       }
     ],
     ...simulation
@@ -540,8 +540,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: evidence,
-        from: "{ ...one, ledger: answer.latestLedger }",
-        to: "{ ...one, ledger: Math.max(answer.latestLedger, (yield* (yield* LedgerClock).now).sequence) }"
+        from: "{ ...shown, ledger: answer.latestLedger }",
+        to: "{ ...shown, ledger: Math.max(answer.latestLedger, (yield* (yield* LedgerClock).now).sequence) }"
       }
     ],
     ...simulation

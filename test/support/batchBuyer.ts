@@ -1,6 +1,6 @@
 // Payloads of `batch-settlement` for tests, as a buyer and a seller make them: a deposit, vouchers, claims, a settle, a
-// refund, a withdrawal. Keys are passed in, so that any of them may be the wrong one; what is built can be changed before
-// it is sent. The ledger is asked for its newest number and nothing else.
+// refund, a withdrawal. Keys are passed in, so that any of them may be the wrong one; what is built can be changed
+// before it is sent. The ledger is asked for its newest number and nothing else.
 import { Keypair, Networks, xdr } from "@stellar/stellar-sdk"
 import { batchFunctions, depositArgs, depositTransferArgs, withdrawArgs } from "../../plugins/x402-batch/batchCalls.ts"
 import {

@@ -210,7 +210,9 @@ const ownServices = Effect.gen(function* () {
 export class OperatorActions extends Context.Service<
   OperatorActions,
   {
-    /** At most 1000 settlements: without an end the oldest first, else the newest. Scans: for a command, not a route. */
+    /**
+     * At most 1000 settlements: without an end the oldest first, else the newest. Scans: for a command, not a route.
+     */
     readonly list: (filter: ListFilter) => Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
     /** By id or by any of its hashes. */
     readonly find: (idOrHash: string) => Effect.Effect<SettlementRecord | undefined, SqlError.SqlError>

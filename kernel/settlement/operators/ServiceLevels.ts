@@ -1,6 +1,7 @@
 // What the service did over the last 30 days, from its own records: how long verification and settling took, how
 // many settlements ended within two ledgers, and in which minutes any replica could write to the database. A minute
-// without a beat is one of unavailability; gaps of two minutes and more are listed. Reads only, but for a beat a minute.
+// without a beat is one of unavailability; gaps of two minutes and more are listed. Reads only, but for a beat a
+// minute.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"

@@ -1,7 +1,7 @@
-// Other catalogs as a source of origins, off by default: their pages are read hourly, with conditional requests, and each
-// origin that they name is probed as a seller's own request would have it probed. What is found there is listed by the
-// origin's own words, unverified until a payment is observed, so it is hidden and ranks last; what the other catalog says
-// of a resource (recipient, price, text) is never read. Bounded in pages, bytes, origins and probes.
+// Other catalogs as a source of origins, off by default: their pages are read hourly, with conditional requests, and
+// each origin that they name is probed as a seller's own request would have it probed. What is found there is listed by
+// the origin's own words, unverified until a payment is observed, so it is hidden and ranks last; what the other
+// catalog says of a resource (recipient, price, text) is never read. Bounded in pages, bytes, origins and probes.
 import { Effect, Result } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
@@ -13,7 +13,7 @@ import { OriginProbes } from "./OriginProbes.ts"
 /** Resources of one page, and pages of one turn. */
 const pageItems = 100
 const pagesMax = 10
-/** Origins whose probe is remembered. */
+/** Origins whose probe is kept. */
 const originsMax = 10_000
 
 interface Page {

@@ -3,6 +3,7 @@ import { Keypair, StrKey } from "@stellar/stellar-sdk"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
+import { symbolValue, u64Value } from "../../../kernel/stellar/Value.ts"
 import * as calls from "../../../plugins/x402-batch/batchCalls.ts"
 import * as codec from "../../../plugins/x402-batch/batchCodec.ts"
 import { batchErrorOf, batchErrors } from "../../../plugins/x402-batch/batchErrors.ts"
@@ -121,7 +122,7 @@ describe("calls and entries", () => {
     }
     expect(calls.claimsOfValue(calls.claimsValue([entry, entry]))).toEqual([entry, entry])
     expect(calls.claimsOfValue(calls.claimsValue([]))).toEqual([])
-    expect(calls.claimsOfValue(codec.u64Value(1n))).toBeUndefined()
+    expect(calls.claimsOfValue(u64Value(1n))).toBeUndefined()
     expect(calls.claimsOfValue(calls.claimsValue([{ ...entry, signature: "00" }]))).toBeUndefined()
   })
 
@@ -130,7 +131,7 @@ describe("calls and entries", () => {
       ext: { v: 0 },
       contractId: StrKey.decodeContract(first.contract),
       type: 1,
-      body: { v: 0, v0: { topics: [codec.symbolValue("batch_settled")], data: codec.u64Value(1n) } }
+      body: { v: 0, v0: { topics: [symbolValue("batch_settled")], data: u64Value(1n) } }
     } as never
     expect(calls.batchEventOf(first.contract, event)).toBeUndefined()
     expect(calls.batchEventOf(StrKey.encodeContract(new Uint8Array(32)), event)).toBeUndefined()

@@ -4,16 +4,17 @@
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { hash, Keypair, StrKey } from "@stellar/stellar-sdk"
-import { bytesValue, encodeValue, i128Value, type Value, vecValue } from "../../../kernel/stellar/Value.ts"
 import {
   addressValue,
-  type ChannelConfig,
-  configValue,
-  domains,
-  networkIdOf,
+  bytesValue,
+  encodeValue,
+  i128Value,
   symbolValue,
-  u64Value
-} from "../../../plugins/x402-batch/batchCodec.ts"
+  u64Value,
+  type Value,
+  vecValue
+} from "../../../kernel/stellar/Value.ts"
+import { type ChannelConfig, configValue, domains, networkIdOf } from "../../../plugins/x402-batch/batchCodec.ts"
 
 const seedOf = (n: number) => Buffer.alloc(32, n)
 const keyOf = (n: number) => Keypair.fromRawEd25519Seed(seedOf(n))

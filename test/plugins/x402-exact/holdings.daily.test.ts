@@ -1,5 +1,5 @@
-// Whose balance, trustline or limit refuses a transfer: the asset contract has one code for both ends, the sentence names
-// the one.
+// Whose balance, trustline or limit refuses a transfer: the asset contract has one code for both ends, the sentence
+// names the one.
 import { expect, it } from "@effect/vitest"
 import { Asset, type Keypair, Networks, Operation, TransactionBuilder, Account } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"

@@ -16,7 +16,8 @@ import {
   xdrText
 } from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { addressText } from "../../../../kernel/stellar/Address.ts"
-import { encodeValue, type Value } from "../../../../kernel/stellar/Value.ts"
+import { readContractData } from "../../../../kernel/stellar/LedgerEntry.ts"
+import { addressValue, encodeValue, type Value } from "../../../../kernel/stellar/Value.ts"
 import * as calls from "../../../../plugins/x402-batch/batchCalls.ts"
 import * as batch from "../../../../plugins/x402-batch/batchCodec.ts"
 import {
@@ -231,7 +232,7 @@ export class BatchWorld extends World {
   channel(config: batch.ChannelConfig): batch.ChannelState | undefined {
     const key = { type: 13 as const, bytes: batch.bytesOfHex(this.id(config)) }
     const entry = this.store.getEntry(contractDataKey(this.batch, key, 1))
-    return entry === undefined ? undefined : calls.channelStateOf(calls.dataValueOf(entry.data as never))
+    return entry === undefined ? undefined : calls.channelStateOf(readContractData(entry.data as never)?.value)
   }
 
   receiver(receiver = text(payee), token = textOf(this.usd)): calls.ReceiverState | undefined {
@@ -261,7 +262,7 @@ export class BatchWorld extends World {
 }
 
 const tokenOf = (config: batch.ChannelConfig): ScAddress => {
-  const value = engineValue(batch.addressValue(config.token))
+  const value = engineValue(addressValue(config.token))
   if (value.type !== 18) throw new Error("no address")
   return value.address
 }

@@ -5,6 +5,7 @@ import { bytes, i128, readI128, u64, VOID } from "../../../../plugins/ledger-loc
 import { latin1 } from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import * as calls from "../../../../plugins/x402-batch/batchCalls.ts"
 import type { ChannelConfig } from "../../../../plugins/x402-batch/batchCodec.ts"
+import { addressValue, u64Value } from "../../../../kernel/stellar/Value.ts"
 import * as codec from "../../../../plugins/x402-batch/batchCodec.ts"
 import { batchErrorOf, batchErrors } from "../../../../plugins/x402-batch/batchErrors.ts"
 import { batchWasmBase64, batchWasmHash } from "../../../../plugins/x402-batch/contract/batchWasm.ts"
@@ -171,23 +172,17 @@ describe("a deposit", () => {
     const world = new BatchWorld(wasm)
     const good = engineValue(codec.configValue(world.config()))
     const items = good.type === 16 ? [...(good.vec ?? [])] : []
-    const others = [
-      VOID,
-      bytes(new Uint8Array(31)),
-      u64(1_000n),
-      i128(5n),
-      engineValue(codec.addressValue(text(payer)))
-    ]
+    const others = [VOID, bytes(new Uint8Array(31)), u64(1_000n), i128(5n), engineValue(addressValue(text(payer)))]
     for (let i = 0; i < 7; i++) {
       for (const other of others) {
         const isFit = [[4], [], [4], [], [4], [2], []][i]!.includes(others.indexOf(other))
         if (isFit) continue
         const args = [text(stranger), { type: 16 as const, vec: items.with(i, other) }, i128(5n)] as const
-        const values = [engineValue(codec.addressValue(args[0])), args[1], args[2]]
+        const values = [engineValue(addressValue(args[0])), args[1], args[2]]
         expect(refusalOf(world.invoke(world.batch, "deposit", values)), `member ${i}`).toBe("InvalidArgument")
       }
     }
-    const from = engineValue(codec.addressValue(text(payer)))
+    const from = engineValue(addressValue(text(payer)))
     for (const values of [
       [from, VOID, i128(5n)],
       [from, { type: 16 as const, vec: items.slice(1) }, i128(5n)],
@@ -341,14 +336,14 @@ describe("a claim", () => {
     expect(refusalOf(world.invokeBatch("claim", calls.claimArgs(many, "00".repeat(64))))).toBe("TooManyClaims")
     const call = (claims: Parameters<typeof engineValue>[0]) =>
       refusalOf(world.invoke(world.batch, "claim", [engineValue(claims), bytes(new Uint8Array(64))]))
-    expect(call(codec.u64Value(1n))).toBe("InvalidArgument")
+    expect(call(u64Value(1n))).toBe("InvalidArgument")
     const claimed = world.entry({ config, max: 300n, total: 200n })
     const one = calls.claimsValue([claimed]) as unknown as { vec: ReadonlyArray<{ vec: ReadonlyArray<never> }> }
     const items = one.vec[0]!.vec
     const withItem = (i: number, value: unknown) =>
       ({ type: 16, vec: [{ type: 16, vec: items.map((item, at) => (at === i ? value : item)) }] }) as never
-    expect(call({ type: 16, vec: [codec.u64Value(1n)] } as never)).toBe("InvalidArgument 0")
-    for (const i of [0, 1, 3]) expect(call(withItem(i, codec.u64Value(1n)))).toBe("InvalidArgument 0")
+    expect(call({ type: 16, vec: [u64Value(1n)] } as never)).toBe("InvalidArgument 0")
+    for (const i of [0, 1, 3]) expect(call(withItem(i, u64Value(1n)))).toBe("InvalidArgument 0")
   })
 })
 
