@@ -47,7 +47,8 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
           const uptoContract = expect.stringMatching(/^C[A-Z2-7]{55}$/)
           expect(answer.json.kinds).toEqual([
             ...kindsOf("exact", {}),
-            ...kindsOf("upto", { uptoContract, facilitatorAddress: signer })
+            ...kindsOf("upto", { uptoContract, facilitatorAddress: signer }),
+            ...kindsOf("batch-settlement", { batchContract: expect.stringMatching(/^C[A-Z2-7]{55}$/) })
           ])
           expect(answer.json.signers["ledger:*"]).toContain(signer)
           expect(answer.json.signers["stellar:*"]).toEqual(answer.json.signers["ledger:*"])

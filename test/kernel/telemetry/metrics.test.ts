@@ -5,10 +5,11 @@ import { all } from "../../../runtime/deploy/observability/registry.ts"
 import { sourcesIn } from "../../architecture/sources.ts"
 
 const endings = {
-  seconds: /_seconds(_total)?$/,
+  seconds: /_seconds(_total|_left)?$/,
   stroops: /_stroops$/,
   bytes: /_bytes$/,
-  count: /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind|_entries)$/,
+  count:
+    /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind|_entries|_unanswered)$/,
   ledger: /_sequence$/,
   "yes or no": /(_available|_stalled|_info|_current|_writable|_failing)$/
 } as const
@@ -35,6 +36,7 @@ describe("the register of metrics", () => {
         "consumer",
         "decision",
         "endpoint",
+        "kind",
         "method",
         "operation",
         "outcome",

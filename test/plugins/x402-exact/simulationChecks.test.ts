@@ -125,7 +125,8 @@ it("a ledger refusal carries its code and its meaning [S266]", () => {
   const answer = { _tag: "Refused", latestLedger: 1, code: "HostError: Error(Contract, #10)", detail: "" } as const
   expect(checkSimulation(answer, promise, ceilings)).toEqual([
     "invalid_ledger_enforcing_simulation_failed",
-    "HostError: Error(Contract, #10): the payer's balance does not cover the amount"
+    "HostError: Error(Contract, #10): the payer's balance does not cover the amount, " +
+      "or the recipient's limit does not take it"
   ])
   expect(isSpent(answer)).toBe(false)
   expect(isSpent({ ...answer, code: "HostError: Error(Auth, ExistingValue)" })).toBe(true)
