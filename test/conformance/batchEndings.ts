@@ -139,3 +139,13 @@ export const batchEndings = async (cases: Cases): Promise<void> => {
   await killedClaim(cases)
   await withdrawals(cases)
 }
+
+/** After all the others: the ledger's transactions against what the facilitator recorded of them. */
+export const batchAudited = async ({ audit }: World, part: Part): Promise<void> => {
+  if (audit === undefined) return
+  await part.check("the audit finds the ledger and the records in agreement", async () => {
+    const { mismatches, settlements } = await audit()
+    assert.ok(settlements > 100, `only ${settlements} settlements`)
+    assert.deepEqual(mismatches, [])
+  })
+}

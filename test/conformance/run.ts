@@ -7,7 +7,7 @@
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
 import { batchCases } from "./batchCases.ts"
-import { batchArchived } from "./batchEndings.ts"
+import { batchArchived, batchAudited } from "./batchEndings.ts"
 import { batchStoreCases } from "./batchStoreCases.ts"
 import { agentCases } from "./agentCases.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
@@ -116,6 +116,7 @@ try {
     await withBatch(async (own) => {
       await report.part("batch: one deposit, many vouchers", (part) => batchCases(own, part))
       await report.part("batch: sellers without a store", (part) => batchStoreCases(own, part))
+      await report.part("batch: the audit", (part) => batchAudited(own, part))
       await report.part("batch: months later", (part) => batchArchived(own, part))
     })
   }

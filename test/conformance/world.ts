@@ -1,18 +1,28 @@
 // The world of a conformance run: a facilitator with its embedded ledger, started as a user starts it (`tollkeeper
 // start`) on free ports with a state folder of its own, or a running one that was named on the command line. It hands
 // out funded accounts and reads balances from the ledger, never from the facilitator.
+import { execFile } from "node:child_process"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { Keypair } from "@stellar/stellar-sdk"
 import { usdcBalance } from "../support/balances.ts"
 import { askFriendbot, type RpcCall, rpcCall } from "../support/rpcCall.ts"
 import { startProgram } from "./programs.ts"
 import { freePort } from "../support/freePort.ts"
 
+const execute = promisify(execFile)
+
 /** The folder of the project. */
 export const root = new URL("../..", import.meta.url).pathname
+
+export interface AuditAnswer {
+  readonly settlements: number
+  readonly transactions: number
+  readonly mismatches: ReadonlyArray<{ readonly rule: string; readonly subject: string; readonly detail: string }>
+}
 
 export interface World {
   readonly facilitator: string
@@ -34,6 +44,8 @@ export interface World {
    * until it is ready again.
    */
   readonly crash: ((environment?: Record<string, string>) => Promise<number>) | undefined
+  /** What `tollkeeper audit --json` answers of a facilitator that was started here; undefined of another. */
+  readonly audit: (() => Promise<AuditAnswer>) | undefined
   /** The last lines the facilitator wrote, for a report. */
   readonly tail: () => string
   readonly stop: () => Promise<void>
@@ -59,6 +71,7 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
       certificate: options.certificate ?? join(root, ".tollkeeper", "ledger", "ledger-cert.pem"),
       readyAfterMs: undefined,
       crash: undefined,
+      audit: undefined,
       tail: () => "",
       stop: async () => {}
     }
@@ -103,6 +116,7 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
         program = launch(environment)
         return untilReady()
       },
+      audit: () => auditOf(state, options.set ?? []),
       tail: () => program.tail(),
       stop
     }
@@ -125,6 +139,18 @@ const over = (facilitator: string, ledger: string) => {
     },
     balance: (address: string) => usdcBalance(rpc, address)
   }
+}
+
+/** Runs the command beside the facilitator, which executes it; with mismatches its exit code is 1. */
+const auditOf = async (state: string, set: ReadonlyArray<string>): Promise<AuditAnswer> => {
+  const settings = set.flatMap((setting) => ["--set", setting])
+  const words = ["runtime/cli.ts", "audit", "--json", "--state", state, ...settings]
+  const { stderr, stdout } = await execute(process.execPath, words, { cwd: root }).catch(
+    (error: { readonly stdout?: string; readonly stderr?: string }) => ({ stdout: "", stderr: String(error), ...error })
+  )
+  const line = stdout.split("\n").find((one) => one.startsWith("{"))
+  if (line === undefined) throw new Error(`the audit answered no JSON: ${stdout}${stderr}`)
+  return JSON.parse(line) as AuditAnswer
 }
 
 /** Waits until `/health/ready` answers 200. */
