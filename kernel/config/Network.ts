@@ -2,7 +2,7 @@
 // limits of a transaction. Networks have their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one
 // enabled network is refused; the conditions for pubnet are checked by its gate (`settlement/PubnetGate.ts`).
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
-import type { NetworkKeys } from "./NetworkKeys.ts"
+import type { FeeCeilings, NetworkKeys } from "./NetworkKeys.ts"
 import { optionalRemoteSigner, remoteSigner, remoteSignerIssue, type RemoteSignerValues } from "./RemoteSigner.ts"
 import { readRpcHeaders, type RpcHeader } from "./rpcHeaders.ts"
 import {
@@ -108,7 +108,7 @@ const ownKeys = {
     doc: "Maximum maxTimeoutSeconds of a payment."
   }),
   assets: list(asset, { default: [], doc: "Assets accepted for payment." }),
-  fees: table(fees, { default: {}, doc: "Fee ceilings by scheme." })
+  fees: table(fees, { default: {}, doc: "Fee ceilings by scheme; absent: the scheme's own." })
 }
 
 /** The kernel's keys of one network. */
@@ -140,11 +140,30 @@ export interface Asset {
   readonly paymentMax: bigint
 }
 
-/** All in stroops. */
-export interface FeeCeilings {
-  readonly resourceStroopsMax: bigint
-  readonly inclusionStroopsMax: bigint
-  readonly totalStroopsMax: bigint
+export type { FeeCeilings }
+
+/** Ceilings of a scheme that neither the settings nor its plugin names. */
+const usualCeilings: FeeCeilings = {
+  resourceStroopsMax: 200_000n,
+  inclusionStroopsMax: 10_000n,
+  totalStroopsMax: 210_000n
+}
+
+/** The ceilings of a scheme: the operator's, else those of its plugin, else the usual ones. */
+const ceilingsOf = (
+  { fees }: OwnValues,
+  contributed: ReadonlyArray<NetworkKeys<unknown>>
+): ((scheme: string) => FeeCeilings) => {
+  const own = new Map(contributed.flatMap(({ feeCeilings = {} }) => Object.entries(feeCeilings)))
+  return (scheme) => {
+    const set = Object.hasOwn(fees, scheme) ? fees[scheme] : undefined
+    if (set === undefined) return own.get(scheme) ?? usualCeilings
+    return {
+      resourceStroopsMax: set.max_resource_fee_stroops,
+      inclusionStroopsMax: set.max_inclusion_fee_stroops,
+      totalStroopsMax: set.max_total_fee_stroops
+    }
+  }
 }
 
 /** The most that may be bid for inclusion beside a resource fee, stroops. */
@@ -246,11 +265,6 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       const signers = [values.sponsor_signer, ...values.channel_signers]
       for (const issue of signers.map((signer) => signer && remoteSignerIssue(signer)))
         if (issue !== undefined) return yield* refuse(`${id}.sponsor_signer, .channel_signers`, issue)
-      const noFees = {
-        max_resource_fee_stroops: 200_000n,
-        max_inclusion_fee_stroops: 10_000n,
-        max_total_fee_stroops: 210_000n
-      }
       return Network.of({
         id,
         passphrase: passphrases[id],
@@ -278,14 +292,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         assets: new Map(
           values.assets.map(({ max_payment, ...asset }) => [asset.contract, { ...asset, paymentMax: max_payment }])
         ),
-        feeCeilings: (scheme) => {
-          const ceilings = values.fees[scheme] ?? noFees
-          return {
-            resourceStroopsMax: ceilings.max_resource_fee_stroops,
-            inclusionStroopsMax: ceilings.max_inclusion_fee_stroops,
-            totalStroopsMax: ceilings.max_total_fee_stroops
-          }
-        }
+        feeCeilings: ceilingsOf(values, settings.declared.networkKeys)
       })
     })
   )

@@ -3,12 +3,21 @@
 // and without it. A plugin declares them in its `settings` (`gather.ts`), with the conditions they must meet on pubnet.
 import type { Fields, Section, ValuesOf } from "./Setting.ts"
 
+/** Most of a transaction's costs, in stroops. */
+export interface FeeCeilings {
+  readonly resourceStroopsMax: bigint
+  readonly inclusionStroopsMax: bigint
+  readonly totalStroopsMax: bigint
+}
+
 export interface NetworkKeys<out A> {
   /** The plugin's id. */
   readonly owner: string
   readonly fields: Fields
   /** What keeps a network with these values from serving pubnet, as a sentence. */
   readonly pubnetIssue: (values: any) => string | undefined
+  /** Ceilings of the plugin's schemes, by scheme, where the settings (`fees.<scheme>`) name none. */
+  readonly feeCeilings?: Readonly<Record<string, FeeCeilings>> | undefined
   readonly values?: A
 }
 
@@ -26,5 +35,6 @@ export interface Declared {
 export const networkKeys = <F extends Fields>(
   owner: string,
   fields: F,
-  pubnetIssue: (values: ValuesOf<F>) => string | undefined = () => undefined
-): NetworkKeys<ValuesOf<F>> => ({ owner, fields, pubnetIssue: pubnetIssue })
+  pubnetIssue: (values: ValuesOf<F>) => string | undefined = () => undefined,
+  feeCeilings?: NetworkKeys<unknown>["feeCeilings"]
+): NetworkKeys<ValuesOf<F>> => ({ owner, fields, pubnetIssue, feeCeilings })

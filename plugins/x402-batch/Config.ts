@@ -3,6 +3,12 @@
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
 import { optionalText } from "../../kernel/config/Setting.ts"
 
+/**
+ * A deposit that opens a channel costs some 240,000 stroops, each further channel of a claim 5,900, and 199 of them
+ * 1,174,000 (README.md): none of it fits the usual ceilings.
+ */
+const feeCeilings = { resourceStroopsMax: 2_000_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 2_010_000n }
+
 export const batchKeys = networkKeys(
   "x402-batch",
   {
@@ -13,5 +19,6 @@ export const batchKeys = networkKeys(
   ({ batch_contract }) =>
     /^C[A-Z2-7]{55}$/.test(batch_contract ?? "")
       ? undefined
-      : "batch_contract must name the batch-settlement contract, for exact alone too; it has not been audited"
+      : "batch_contract must name the batch-settlement contract, for exact alone too; it has not been audited",
+  { "batch-settlement": feeCeilings }
 )

@@ -36,6 +36,29 @@ it.effect("reads contributed network keys beside the kernel's, with defaults [S3
   })
 )
 
+it.effect("a scheme's own fee ceilings hold where the settings name none", () =>
+  Effect.gen(function* () {
+    const own = { resourceStroopsMax: 9n, inclusionStroopsMax: 2n, totalStroopsMax: 10n }
+    const declared = networkKeys("x402-dear", {}, undefined, { dear: own })
+    const ceilings = (fees: object) =>
+      Effect.map(Network, ({ feeCeilings }) => feeCeilings).pipe(
+        Effect.provide(Network.layer),
+        Effect.provide(
+          Settings.layerTest(
+            { networks: { "ledger:testnet": { enabled: true, rpc_urls: ["http://rpc"], fees } } },
+            undefined,
+            [declared]
+          )
+        )
+      )
+    const unset = yield* ceilings({})
+    expect(unset("dear")).toEqual(own)
+    expect(unset("other").totalStroopsMax).toBe(210_000n)
+    const set = yield* ceilings({ dear: { max_resource_fee_stroops: 7 } })
+    expect(set("dear").resourceStroopsMax).toBe(7n)
+  })
+)
+
 it.effect("refuses network keys that are ill-typed or not contributed", () =>
   Effect.gen(function* () {
     for (const wrong of [{ later_limit: 10 }, { later_contract: 5 }, { latter_contract: "C1" }]) {
