@@ -126,6 +126,8 @@ export interface Scheme {
    * covered.
    */
   readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
+  /** Whether nothing of the payload expires by `maxTimeoutSeconds`, which may then be 0; absent: always false. Pure. */
+  readonly isUntimed?: (payment: Payment) => boolean
   /** What the answer to a settled payment says instead of its record's payer, and beside it. */
   readonly answerSettled?: (
     payment: Payment

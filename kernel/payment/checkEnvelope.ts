@@ -15,6 +15,8 @@ interface Check {
 export interface CheckContext {
   readonly network: Pick<NetworkValues, "id" | "assets" | "timeoutSecondsMax">
   readonly hasScheme: (scheme: string) => boolean
+  /** Whether nothing in the payload expires by the timeout, which may then be 0; absent: every payload has a timeout. */
+  readonly isUntimed?: (payment: Payment) => boolean
 }
 
 export const checks: ReadonlyArray<Check> = [
@@ -56,6 +58,13 @@ export const checks: ReadonlyArray<Check> = [
     reason: "requirements_mismatch",
     message: "maxTimeoutSeconds is above this facilitator's bound",
     fails: ({ requirements }, { network }) => requirements.maxTimeoutSeconds > network.timeoutSecondsMax
+  },
+  {
+    name: "there is a timeout where something expires by it",
+    reason: "invalid_request",
+    message: "paymentRequirements.maxTimeoutSeconds: a positive integer is required",
+    fails: (payment, { isUntimed }) =>
+      payment.requirements.maxTimeoutSeconds === 0 && (isUntimed === undefined || !isUntimed(payment))
   }
 ]
 

@@ -59,6 +59,9 @@ const makeReading = (at: BatchContract, vouchers: Vouchers) => {
 const isCovered = ({ payload: { claims, refundNonce, type } }: Payment): boolean =>
   type === "voucher" || (type === "refund" && (claims === undefined || refundNonce === undefined))
 
+/** Payloads whose vouchers and authorizers' signatures do not expire; the official seller sends no timeout with them. */
+const untimed: ReadonlySet<unknown> = new Set(["voucher", "claim", "settle", "refund"])
+
 /** The channel's state after a settlement of it, for the answer; nothing where the ledger does not say. */
 const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: LedgerPayload) {
   const states = yield* ChannelStates
@@ -122,6 +125,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
         ...(isSigned ? { authorizationExpiresLedger } : {})
       }
     }),
+    isUntimed: ({ payload }) => untimed.has(payload["type"]),
     answerSettled: (payment) => {
       const payload = Result.getSuccess(payloadOf(payment))
       return Option.isNone(payload) || payload.value._tag === "Voucher"

@@ -21,7 +21,7 @@ import { measureUnsafe } from "../../telemetry/Measure.ts"
 import { traffic } from "../../telemetry/metrics.ts"
 import { Signer } from "../../signer/Signer.ts"
 import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
-import { checkEnvelope } from "../checkEnvelope.ts"
+import { type CheckContext, checkEnvelope } from "../checkEnvelope.ts"
 import { Extensions } from "../Extension.ts"
 import { Facilitator } from "../Facilitator.ts"
 import { observePayment } from "../observePayment.ts"
@@ -242,7 +242,12 @@ const makeRun = Effect.gen(function* () {
   const crypto = yield* Crypto
   const { answer, refuseEarly, reported } = yield* makeAnswering
   const { answered, countVerified } = yield* makeObserving
-  const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
+  const context: CheckContext = {
+    network,
+    hasScheme: (scheme) => Option.isSome(schemes.find(scheme)),
+    isUntimed: (payment) =>
+      Option.exists(schemes.find(payment.requirements.scheme), ({ isUntimed }) => isUntimed?.(payment) === true)
+  }
 
   return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
     const body = yield* Effect.result(

@@ -10,7 +10,10 @@ const address = text("Address.")
 export const paymentRequest = (schemes: ReadonlyArray<string>) => {
   const option = Schema.Struct({
     scheme: Schema.Literals(schemes).annotate({ description: "A supported scheme." }),
-    ...terms
+    ...terms,
+    maxTimeoutSeconds: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({
+      description: "0 only where nothing in the payload expires by it: a voucher, claim, settle or refund of a batch."
+    })
   }).annotate({ identifier: "PaymentTerms" })
   return Schema.Struct({
     x402Version: Schema.Literal(2),

@@ -63,8 +63,8 @@ const termsAt = (value: unknown, path: string, network: Terms["network"]): Terms
   if (!isKept(fields)) throw malformed(path, "text without NUL and unpaired surrogates")
   const { amount, extra, maxTimeoutSeconds } = fields
   if (typeof amount !== "string") throw malformed(`${path}.amount`, "a string")
-  if (typeof maxTimeoutSeconds !== "number" || !Number.isSafeInteger(maxTimeoutSeconds) || maxTimeoutSeconds <= 0) {
-    throw malformed(`${path}.maxTimeoutSeconds`, "a positive integer")
+  if (typeof maxTimeoutSeconds !== "number" || !Number.isSafeInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 0) {
+    throw malformed(`${path}.maxTimeoutSeconds`, "an integer, above zero as a rule")
   }
   if (extra !== undefined && extra !== null && !isFields(extra)) throw malformed(`${path}.extra`, "an object")
   return {

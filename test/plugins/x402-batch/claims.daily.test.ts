@@ -16,7 +16,7 @@ describe("claims", () => {
         concurrency: 4
       })
       const claims = channels.map((channel, index) => ({ channel, max: 500n, total: 100n + BigInt(index) }))
-      const body = batch.body(channels[0]!, batch.claim(claims), 0n)
+      const body = batch.body(channels[0]!, batch.claim(claims), 0n, { maxTimeoutSeconds: 0 })
       const answers = yield* Effect.all([facilitator.settle(body), facilitator.settle(body)], {
         concurrency: "unbounded"
       })

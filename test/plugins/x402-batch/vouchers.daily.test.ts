@@ -67,6 +67,11 @@ describe("a voucher", () => {
           facilitator: word("facilitator_is_party")
         }
       )
+      // The official seller's channel manager sends no timeout, where nothing expires by one.
+      assert.strictEqual(yield* pay(channel, 1_000n, 100n, { maxTimeoutSeconds: 0 }), "valid")
+      const depositing = { ...batch.pay(channel, 1_000n), type: "deposit" }
+      const untimed = batch.body(channel, depositing, 100n, { maxTimeoutSeconds: 0 })
+      assert.strictEqual((yield* facilitator.verify(untimed)).json.invalidReason, "invalid_request")
       const differing = batch.body(channel, batch.pay(channel, 200n), 100n)
       const dearer = { ...differing, paymentRequirements: { ...differing.paymentRequirements, amount: "150" } }
       assert.strictEqual((yield* facilitator.verify(dearer)).json.invalidReason, "requirements_mismatch")

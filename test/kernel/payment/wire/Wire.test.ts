@@ -231,10 +231,10 @@ describe("a body that is refused", () => {
       }
     ],
     [
-      "a timeout of zero",
+      "a timeout below zero",
       "invalid_request",
       (body) => {
-        body.paymentRequirements.maxTimeoutSeconds = 0
+        body.paymentRequirements.maxTimeoutSeconds = -1
       }
     ],
     [
@@ -380,7 +380,8 @@ describe("the envelope's checks", () => {
       }
     ],
     "the asset is listed": ["invalid_ledger_asset_not_allowed", both("asset", "COTHER")],
-    "the timeout is within bounds": ["requirements_mismatch", both("maxTimeoutSeconds", 301)]
+    "the timeout is within bounds": ["requirements_mismatch", both("maxTimeoutSeconds", 301)],
+    "there is a timeout where something expires by it": ["invalid_request", both("maxTimeoutSeconds", 0)]
   }
 
   it("each envelope check is violated by one body here", () =>
@@ -395,6 +396,14 @@ describe("the envelope's checks", () => {
       })
     )
   }
+
+  it.effect("a payload that nothing expires in may have a timeout of zero", () =>
+    Effect.gen(function* () {
+      const decoded = yield* payment(changed(both("maxTimeoutSeconds", 0)))
+      expect(checkEnvelope(decoded, { ...context, isUntimed: () => true })).toBeUndefined()
+      expect(checkEnvelope(decoded, { ...context, isUntimed: () => false })?.reason).toBe("invalid_request")
+    })
+  )
 
   it.effect("envelope checks compare asset, payTo and timeout; schemes compare amounts", () =>
     Effect.gen(function* () {
