@@ -307,7 +307,8 @@ CREATE TABLE public.batch_store_channels (
     pending_payment text,
     pending_max numeric(39,0),
     pending_signature text,
-    pending_until timestamp with time zone
+    pending_until timestamp with time zone,
+    opened_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.batch_store_charges (

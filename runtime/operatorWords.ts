@@ -14,6 +14,7 @@ export const operatorFamilies = [
   "webhooks",
   "keys",
   "budget",
+  "batch",
   "audit",
   "backup",
   "doctor"

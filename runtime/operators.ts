@@ -7,6 +7,7 @@ import { Command } from "effect/cli"
 import { analytics } from "./commands/analytics.ts"
 import { audit } from "./commands/audit.ts"
 import { backup } from "./commands/backup.ts"
+import { batch } from "./commands/batch.ts"
 import { budget } from "./commands/budget.ts"
 import { catalog } from "./commands/catalog.ts"
 import { channels } from "./commands/channels.ts"
@@ -31,6 +32,7 @@ const byFamily = {
   webhooks,
   keys,
   budget,
+  batch,
   audit,
   backup,
   doctor

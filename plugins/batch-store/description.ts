@@ -2,6 +2,7 @@
 import type { Schema } from "effect"
 import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { ErrorBody } from "../../kernel/http/wireSchema.ts"
+import { ChannelReport } from "./channelReport.ts"
 import {
   AuthorizerAnswer,
   Authorizing,
@@ -72,6 +73,19 @@ export const described: Described = {
       }
     ),
     post("authorizer", "storeAuthorizer", "The store's key for the caller's channels.", Authorizing, AuthorizerAnswer),
+    {
+      method: "get",
+      path: "/batch/v1/operator/channels",
+      id: "reportChannels",
+      summary: "The channels that this facilitator knows: held, charged, claimed, and when a withdrawal ends.",
+      tag: "batch",
+      callers: "operators",
+      answers: {
+        200: { description: "Started withdrawals first; 1,000 at most.", body: ChannelReport },
+        401: { description: "An operator's key or session is required.", body: ErrorBody },
+        503: { description: "The database is unavailable.", body: ErrorBody }
+      }
+    },
     post("policy", "setClaimPolicy", "Sets when the caller's channels of a token are claimed.", Policy)
   ]
 }

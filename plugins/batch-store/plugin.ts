@@ -10,12 +10,14 @@ import { httpContract, networkContract, paymentContract, settlementContract } fr
 import { healthContract } from "../../kernel/health/Health.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
+import { batchChannelsContract } from "../x402-batch/contract.ts"
 import { Authorizer } from "./Authorizer.ts"
 import { addChannelRoutes } from "./channelRoutes.ts"
 import { startClaimer } from "./claimer.ts"
 import { Claims } from "./Claims.ts"
 import { Config, declared } from "./Config.ts"
 import { described } from "./description.ts"
+import { addOperatorRoutes } from "./operatorRoutes.ts"
 import { StoredChannels } from "./StoredChannels.ts"
 
 const started = Layer.effectDiscard(
@@ -23,6 +25,7 @@ const started = Layer.effectDiscard(
     const { keepMillis } = yield* Config
     const channels = yield* StoredChannels
     yield* addChannelRoutes
+    yield* addOperatorRoutes
     yield* startClaimer
     yield* reconciler({
       id: "batch-store-forget-charges",
@@ -44,7 +47,8 @@ export const plugin = define({
     httpContract,
     databaseContract,
     settlementContract,
-    paymentContract
+    paymentContract,
+    batchChannelsContract
   ],
   migrations: "folder",
   settings: declared,

@@ -21,6 +21,7 @@ import { ChannelStates } from "./ChannelStates.ts"
 import { checkExpiry } from "./checks.ts"
 import { batchKeys } from "./Config.ts"
 import { authorizationOf, nonceOf, useIn } from "./ledgerCalls.ts"
+import { KnownChannels } from "./KnownChannels.ts"
 import { refusals, refuse } from "./refusals.ts"
 import { readExecuted } from "./simulationChecks.ts"
 import { channelsOf } from "./stateChecks.ts"
@@ -83,10 +84,17 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const { authorization, note, noteSettle, payloadOf } = makeReading(at, vouchers)
   const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
   const context = { at, vouchers, keyOf }
+  const states = yield* ChannelStates
+  ;(yield* KnownChannels).readBy(() =>
+    states.known().flatMap(({ channelId, state }) => {
+      const config = vouchers.configOf(channelId)
+      return config === undefined || state === undefined ? [] : [{ channelId, config, state }]
+    })
+  )
   const verifyVoucher = makeVerifyVoucher({
     contract: at.address,
     vouchers,
-    states: yield* ChannelStates,
+    states,
     isOurs: signer.isOurs
   })
   yield* clock.subscribe(Effect.map(clock.status, ({ time }) => note(time?.sequence ?? 0)))
@@ -144,11 +152,14 @@ export const layer = Layer.unwrap(
     const network = yield* Network
     const { batch_contract: contract = "" } = network.keys(batchKeys)
     if (contract === "")
-      return Layer.effectDiscard(Effect.logInfo("batch-settlement is not offered: no contract is configured"))
+      return Layer.merge(
+        KnownChannels.layer,
+        Layer.effectDiscard(Effect.logInfo("batch-settlement is not offered: no contract is configured"))
+      )
     const register = Effect.gen(function* () {
       const at = { networkId: networkIdOf(yield* Crypto, network.passphrase), address: contract }
       yield* (yield* Schemes).register(yield* makeScheme(at))
     })
-    return Layer.provide(Layer.effectDiscard(register), ChannelStates.layer)
+    return Layer.provideMerge(Layer.provide(Layer.effectDiscard(register), ChannelStates.layer), KnownChannels.layer)
   })
 )

@@ -67,6 +67,8 @@ export const makeVoucherPreimage = (at: BatchContract) => {
 export interface Vouchers {
   /** The configuration of a channel whose id is proven, when what was sent equals it. */
   readonly known: (sent: unknown, channelId: unknown) => ChannelConfig | undefined
+  /** The proven configuration of a channel, while it is kept. */
+  readonly configOf: (channelId: string) => ChannelConfig | undefined
   /** Whether a configuration has this id, on this network and contract. */
   readonly isOf: (config: ChannelConfig, channelId: string) => boolean
   /** Whether the payer's authorizer signed a voucher of a channel. */
@@ -83,6 +85,7 @@ export const makeVouchers = (at: BatchContract, crypto: Crypto["Service"]): Vouc
       const fields = sent as Readonly<Record<string, unknown>>
       return config !== undefined && members.every((name) => fields[name] === config[name]) ? config : undefined
     },
+    configOf: (channelId) => proven.peek(channelId)?.config,
     isOf: (config, channelId) => {
       if (proven.peek(channelId)?.config === config) return true
       if (channelIdOf(at, config) !== channelId) return false

@@ -2,12 +2,18 @@
 // bytes, for deployment to a ledger.
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
+import { contract } from "../../kernel/contract/Contract.ts"
+import { KnownChannels } from "./KnownChannels.ts"
 import { batchWasmBase64, batchWasmHash } from "./contract/batchWasm.ts"
 
 export type { BatchContract, ChannelConfig, ChannelState, ClaimedTotal, ClaimEntry } from "./batchCodec.ts"
+export { type KnownChannel, KnownChannels } from "./KnownChannels.ts"
 export type { BatchEvent, ReceiverState, RefundCall } from "./batchCalls.ts"
 export { channelIdOf, claimDigest, claimedTotals, networkIdOf, refundDigest, voucherDigest } from "./batchCodec.ts"
 export { channelKey, channelStateOf, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
+/** The channels in use, for what lists them. */
+export const batchChannelsContract = contract("x402-batch", KnownChannels)
+
 /** sha256 of the module, hex: the name of its code on every ledger. */
 export { batchWasmHash }
 

@@ -3,6 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
+import { BatchView } from "./BatchView.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { amount, count, counted, type Denomination, duration, percent, stroops } from "./format.ts"
 import { RotationView } from "./RotationView.ts"
@@ -315,6 +316,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           },
           h(ChannelTable, { of })
         ),
+        h(BatchView, { refresh: read }),
         h(RotationView, { mayMove, refresh: read, done }),
         h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of })),
         h(

@@ -55,6 +55,11 @@ it.live(
         expect((await other.get(channelId)) ?? (await other.list())[0]).toBeUndefined()
         expect((await other.charge(charge)).status).toBe("missing")
 
+        const report = await fetch(`${facilitator.url}/batch/v1/operator/channels`)
+        expect(await report.json()).toMatchObject({
+          items: [{ channel_id: channelId, principal: "key:shop", held: "1000", charged: "60", claimed: "0" }],
+          more: false
+        })
         const refund = { ...first, pendingId: "refund-0123456789", price: "0" }
         const voucher = { ...first.voucher, maxClaimableAmount: "60" }
         const { channel } = await shop.reserve({ ...refund, voucher })
@@ -80,6 +85,12 @@ it.live(
         facilitator.ask(path, { method: "POST", headers, body: JSON.stringify(body) })
       const keyed = { authorization: `Bearer ${keys.shop}` }
       expect((yield* post("/batch/v1/authorizer", { network })).status).toBe(401)
+      const operated = yield* startFacilitator({
+        ledgerUrl: facilitator.ledgerUrl,
+        set: ["plugins=[x402-batch,batch-store]"],
+        environment: { OPERATOR_API_KEYS: "ops:operator-secret-0123456789" }
+      })
+      expect((yield* operated.ask("/batch/v1/operator/channels")).status).toBe(401)
       for (const body of [
         { network, payment: "short" },
         { network: "stellar:pubnet", channelId: "ab".repeat(32), payment: "request-0123456789" },

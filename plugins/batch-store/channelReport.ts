@@ -1,0 +1,125 @@
+// The channels that a facilitator knows, for operators: those of its store, and those that a running process has in use,
+// also of sellers with a store of their own. What the ledger showed the process comes before what the store has of it.
+import { Context, Effect, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { Network } from "../../kernel/config/Network.ts"
+import { text, time, units } from "../../kernel/http/wireSchema.ts"
+import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
+
+/** Channels in a report. */
+const reportMax = 1_000
+
+export const ReportedChannel = Schema.Struct({
+  channel_id: text("32 bytes, hex."),
+  principal: Schema.NullOr(text("The seller's key; null for a seller with a store of its own.")),
+  payer: text("Address of the payer."),
+  pay_to: text("Address of the receiver."),
+  asset: text("The token's contract."),
+  asset_symbol: Schema.NullOr(Schema.String),
+  asset_decimals: Schema.NullOr(Schema.Int),
+  held: units("Deposited, and not claimed, refunded or withdrawn; atomic units."),
+  charged: Schema.NullOr(units("Charged in all, by the seller's record in the store.")),
+  claimed: units("Claimed in all."),
+  opened_at: Schema.NullOr(time("When the store first saw the channel.")),
+  last_request_at: Schema.NullOr(time("The last request that reserved or charged it.")),
+  withdrawal_ends_at: Schema.NullOr(time("When a started withdrawal may end: claims are possible until then."))
+}).annotate({ identifier: "BatchReportedChannel" })
+export type ReportedChannel = typeof ReportedChannel.Type
+
+export const ChannelReport = Schema.Struct({
+  items: Schema.Array(ReportedChannel),
+  more: Schema.Boolean.annotate({ description: "Whether there are more than the report has." })
+}).annotate({ identifier: "BatchChannelReport" })
+
+interface Row {
+  readonly channelId: string
+  readonly principal: string
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly withdrawDelay: number
+  readonly balance: string
+  readonly charged: string
+  readonly claimed: string
+  readonly withdrawRequestedAt: number
+  readonly openedAt: Date
+  readonly requestedAt: Date
+}
+
+/** The latest moment that a Date has, ms: a seller may store any delay. */
+const momentMax = 8_640_000_000_000_000
+
+const endOf = (requestedAt: number, delay: number): string | null =>
+  requestedAt === 0 ? null : new Date(Math.min((requestedAt + delay) * 1_000, momentMax)).toISOString()
+
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** A started withdrawal first, the one that ends first before the others; then what holds the most. */
+const urgency = (a: ReportedChannel, b: ReportedChannel): number => {
+  const [first, second] = [a.withdrawal_ends_at, b.withdrawal_ends_at]
+  if (first !== second) return first === null ? 1 : second === null ? -1 : first < second ? -1 : 1
+  const [held, other] = [BigInt(a.held), BigInt(b.held)]
+  return held === other ? (a.channel_id < b.channel_id ? -1 : 1) : held > other ? -1 : 1
+}
+
+/** Reads the report: one statement, and the cache of this process where it serves the scheme. */
+export const reportChannels = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { assets, id } = yield* Network
+  const known = Option.match(Context.getOption(yield* Effect.context<never>(), KnownChannels), {
+    onNone: (): ReadonlyArray<KnownChannel> => [],
+    onSome: (channels) => channels.all()
+  })
+  const rows = yield* sql<Row>`select channel_id as "channelId", principal, config->>'payer' as payer,
+      receiver as "payTo", token as asset, withdraw_delay::float8 as "withdrawDelay", balance::text as balance,
+      charged::text as charged, total_claimed::text as claimed,
+      withdraw_requested_at::float8 as "withdrawRequestedAt", opened_at as "openedAt", requested_at as "requestedAt"
+    from batch_store_channels where network = ${id}
+    order by withdraw_requested_at = 0, withdraw_requested_at + withdraw_delay, balance - total_claimed desc, channel_id
+    limit ${reportMax + 1}`
+  const denomination = (asset: string) => ({
+    asset,
+    asset_symbol: assets.get(asset)?.symbol ?? null,
+    asset_decimals: assets.get(asset)?.decimals ?? null
+  })
+  const byId = new Map(known.map((one) => [one.channelId, one]))
+  const stored = rows.map((row): ReportedChannel => {
+    const seen = byId.get(row.channelId)?.state
+    const claimed = larger(BigInt(row.claimed), seen?.totalClaimed ?? 0n)
+    return {
+      channel_id: row.channelId,
+      principal: row.principal,
+      payer: row.payer,
+      pay_to: row.payTo,
+      ...denomination(row.asset),
+      held: larger(0n, (seen?.balance ?? BigInt(row.balance)) - claimed).toString(),
+      charged: row.charged,
+      claimed: claimed.toString(),
+      opened_at: row.openedAt.toISOString(),
+      last_request_at: row.requestedAt.toISOString(),
+      withdrawal_ends_at: endOf(seen?.withdrawRequestedAt ?? row.withdrawRequestedAt, row.withdrawDelay)
+    }
+  })
+  const inStore = new Set(rows.map(({ channelId }) => channelId))
+  const others = known.flatMap(({ channelId, config, state }): ReadonlyArray<ReportedChannel> =>
+    inStore.has(channelId)
+      ? []
+      : [
+          {
+            channel_id: channelId,
+            principal: null,
+            payer: config.payer,
+            pay_to: config.receiver,
+            ...denomination(config.token),
+            held: (state.balance - state.totalClaimed).toString(),
+            charged: null,
+            claimed: state.totalClaimed.toString(),
+            opened_at: null,
+            last_request_at: null,
+            withdrawal_ends_at: endOf(state.withdrawRequestedAt, config.withdrawDelay)
+          }
+        ]
+  )
+  const all = [...stored, ...others].sort(urgency)
+  return { items: all.slice(0, reportMax), more: all.length > reportMax } satisfies typeof ChannelReport.Type
+})
