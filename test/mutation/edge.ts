@@ -63,7 +63,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["each actor logs an outage of what all share", "if (known.has(subject)) return", "if (false as boolean) return"]
   ]),
   ...guards("kernel/platform/DiskSpace.ts", "test/kernel/health/watchDisk.test.ts", [
-    ["payments are accepted until the disk is full", "freeBytes >= diskReserveBytes", "freeBytes > 0"]
+    ["payments are accepted until the disk is full", "freeBytes >= reserveBytes", "freeBytes > 0"]
   ]),
   ...guards("kernel/payment/settle/settlePayment.ts", "test/kernel/settlement/sponsor.daily.test.ts", [
     ["settle keeps the cause of a busy answer back", "return busyFor(unable.value)", "return busy()"]
@@ -307,7 +307,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"],
     ["a webhook carries the time of a wrong clock", "isSkewed ? skewSeconds * 1_000 : 0", "0"]
   ]),
-  ...guards("plugins/webhooks/SigningSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+  ...guards("plugins/webhooks/SigningSecrets.ts", "test/plugins/webhooks/rotation.daily.test.ts", [
     ["a webhook's secret goes without an overlap", "if (!force) yield* gapOf(receiver, next)", ""],
     [
       "reading all again leaves none of a webhook's secrets",
@@ -322,7 +322,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a webhook's new secrets are reported but not used", "signing.set(name, next)", ""]
   ]),
-  ...guards("runtime/rereadSecrets.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+  ...guards("runtime/rereadSecrets.ts", "test/plugins/webhooks/rotation.daily.test.ts", [
     [
       "keys reread leaves the secrets of webhooks",
       "const signing = yield* Effect.exit(rereadOf(Context.getOption(services, SigningSecrets)))",

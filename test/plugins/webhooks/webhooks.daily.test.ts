@@ -1,9 +1,7 @@
 // Webhooks that notify sellers of how their payments ended: one payment is left pending while its receiver is down and
 // its facilitator restarts.
-import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Keypair } from "@stellar/stellar-sdk"
-import { Clock, Context, Effect, FileSystem, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
@@ -15,22 +13,8 @@ import { type Event, startReceiver as startExample } from "../../../examples/web
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
 import { readRetryAfter } from "../../../plugins/webhooks/Sender.ts"
-import { runOperatorCommand } from "../../../runtime/operators.ts"
 import { startReceiver } from "./receiver.ts"
-
-const key = "shop-secret-0123456789"
-const otherKey = "other-secret-0123456789"
-const secret = "a-secret-that-signs-webhooks"
-const environment = {
-  FACILITATOR_API_KEYS: `shop:${key},other:${otherKey}`,
-  SHOP_HOOK: secret,
-  OTHER_HOOK: `retired-${secret},${secret}`,
-  SPONSOR_SECRET: Keypair.random().secret()
-}
-const quick = ["webhooks.retry_first_ms=50", "webhooks.retry_max_ms=200", "limits.settle_timeout_ms=2000"]
-
-const receivers = (...list: ReadonlyArray<{ key: string; url: string; secret_env: string; name?: string }>) =>
-  `webhooks.receivers=${JSON.stringify(list)}`
+import { environment, key, otherKey, paying, quick, receivers, secret, start } from "./shop.ts"
 
 /** A database that outlives facilitators. */
 const lasting = (kind: DatabaseKind) =>
@@ -38,15 +22,6 @@ const lasting = (kind: DatabaseKind) =>
     const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
     return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
   })
-
-const paying = Effect.fnUntraced(function* (ledger: Facilitator) {
-  const payer = yield* ledger.account()
-  const payTo = (yield* ledger.account()).publicKey()
-  return (facilitator: Facilitator, bearer = key) =>
-    Effect.flatMap(ledger.payment({ payer, payTo, amount: 10_000n, maxTimeoutSeconds: 300 }), ({ body }) =>
-      facilitator.settle(body, { authorization: `Bearer ${bearer}` })
-    )
-})
 
 const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
 
@@ -123,14 +98,6 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
 })
 
 describe("webhooks", () => {
-  const start = (set: ReadonlyArray<string>, more: Readonly<Record<string, string>> = {}) =>
-    startFacilitator({
-      channels: 2,
-      closeMillis: 300,
-      environment: { ...environment, ...more },
-      set: ["plugins=[ledger-local,x402-exact,webhooks,dashboard]", ...quick, ...set]
-    })
-
   it.live.each([
     ["100 hours fast", 100 * 3_600_000],
     ["an hour slow", -3_600_000]
@@ -269,80 +236,6 @@ describe("webhooks", () => {
         const [last] = yield* sql`select last_answer from webhooks_deliveries limit 1`
         expect(last).toEqual({ last_answer: "500" })
       }).pipe(Effect.scoped),
-    240_000
-  )
-
-  it.live(
-    "webhook secrets rotate without a restart, with an overlap",
-    () =>
-      Effect.gen(function* () {
-        const files = yield* FileSystem.FileSystem
-        const file = `${yield* files.makeTempDirectoryScoped()}/shop`
-        const next = "the-next-secret-that-signs"
-        const write = (text: string) => files.writeFileString(file, text)
-        yield* write(secret)
-        const [before, after] = [yield* startReceiver({ secret }), yield* startReceiver({ secret: next })]
-        const facilitator = yield* start(
-          [
-            // A payer waits for the end here, however busy the machine is.
-            "limits.settle_timeout_ms=25000",
-            receivers(
-              { key: "shop", url: before.url, secret_env: "ROTATED", name: "before" },
-              { key: "shop", url: after.url, secret_env: "ROTATED", name: "after" }
-            )
-          ],
-          { ROTATED_FILE: file }
-        )
-        const command = (...words: ReadonlyArray<string>) =>
-          runOperatorCommand(facilitator.services, { words: [...words, "--json"], folder: "." }, "0")
-        const rotate = (...more: ReadonlyArray<string>) => command("webhooks", "rotate", "before", ...more)
-        const pay = yield* paying(facilitator)
-        const signed = Effect.gen(function* () {
-          const [first, second] = [before.received.length, after.received.length]
-          expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
-          const own = (yield* before.until(({ length }) => length >= first + 2)).slice(first)
-          const other = (yield* after.until(({ length }) => length >= second + 2)).slice(second)
-          return [...own, ...other].map(({ isSigned }) => isSigned)
-        })
-
-        expect(yield* signed).toEqual([true, true, false, false])
-        const same = yield* rotate()
-        expect([same.status, same.err]).toEqual([1, expect.stringContaining("write NEW,OLD into it first")])
-        yield* write(`${next},${secret}\n`)
-        const overlap = yield* rotate("--note", "a year is over")
-        expect([overlap.status, JSON.parse(overlap.out)]).toEqual([
-          0,
-          { receiver: "before", signing: 2, added: 1, gone: 0 }
-        ])
-        // The other one's source is the same file, and was not asked to be read.
-        expect(yield* signed).toEqual([true, true, false, false])
-        const moves = facilitator.sql`select move, subject, note, outcome from dashboard_moves order by id desc limit 1`
-        expect(yield* moves).toEqual([
-          { move: "rotate", subject: "webhooks before", note: "a year is over", outcome: "done" }
-        ])
-        expect((yield* command("keys", "reread")).status).toBe(0)
-        expect(yield* signed).toEqual([true, true, true, true])
-
-        yield* write(next)
-        expect((yield* rotate()).status).toBe(0)
-        expect(yield* signed).toEqual([false, false, true, true])
-        for (const faulty of ["short", "", "a-third-secret-that-signs", Array(5).fill(`${next},`).join("")]) {
-          yield* write(faulty)
-          const refused = yield* rotate()
-          expect([refused.status, refused.out]).toEqual([1, ""])
-          expect(refused.err).toContain("webhooks.receivers.before")
-          expect((yield* command("keys", "reread")).status).toBe(1)
-        }
-        yield* files.remove(file)
-        expect((yield* rotate()).err).toContain("the file that ROTATED_FILE names cannot be read")
-        expect((yield* command("webhooks", "rotate", "unknown")).err).toContain(
-          "webhooks.receivers has no receiver named unknown"
-        )
-        expect(yield* signed).toEqual([false, false, true, true])
-        yield* write(secret)
-        expect((yield* rotate("--at-once")).status).toBe(0)
-        expect(yield* signed).toEqual([true, true, true, true])
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )
 
