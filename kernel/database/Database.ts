@@ -182,6 +182,7 @@ const checked = Effect.fnUntraced(function* (
         )
       ),
     dump: source.kind === "embedded" ? source.dump : undefined,
+    diskReserveBytes: values.disk_reserve_mb * 1_000_000,
     reach,
     listen: listenAt(source, reach)
   })
@@ -223,6 +224,8 @@ export class Database extends Context.Service<
     readonly onWriteError: (listener: WriteErrorListener) => Effect.Effect<void, never, Scope.Scope>
     /** The whole database as one archive; for a server use its own tools. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
+    /** Free bytes that are kept on the disk under an embedded database; below them no new payment is accepted. */
+    readonly diskReserveBytes: number
     /** Whether a pooler is in between; an embedded database is reached directly. */
     readonly reach: Reach
     /**

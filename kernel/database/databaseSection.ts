@@ -1,5 +1,6 @@
 // The settings of the SQL client (`Database.ts`).
 import { choice, integer, section, text } from "../config/Setting.ts"
+import { diskReserveBytes } from "../platform/DiskSpace.ts"
 
 export const databaseSection = section(
   "database",
@@ -10,6 +11,13 @@ export const databaseSection = section(
       doc:
         "Folder of the embedded database, relative to the state folder, for a start without DATABASE_URL. Without " +
         "either, a start is refused."
+    }),
+    disk_reserve_mb: integer({
+      default: diskReserveBytes / 1_000_000,
+      min: diskReserveBytes / 1_000_000,
+      max: 1_000_000_000,
+      unit: "megabytes",
+      doc: "Free space kept on the disk of the state folder, for an embedded database; below it no new payment is accepted."
     }),
     pooler: choice(["auto", "present", "none"], {
       default: "auto",

@@ -120,7 +120,10 @@ export class WriteProbe extends Context.Service<
       const database = yield* Database
       const probe = yield* makeProbe
       // A server's disk is not this process's to see: its write fails, and the probe shows it.
-      const disk = database.kind === "embedded" ? yield* watchDisk : { problem: () => undefined, recheck: Effect.void }
+      const disk =
+        database.kind === "embedded"
+          ? yield* watchDisk(database.diskReserveBytes)
+          : { problem: () => undefined, recheck: Effect.void }
       const known = () => disk.problem() ?? probe.problem()
       const isTimed = database.kind === "server"
       const { wake } = yield* reconciler({

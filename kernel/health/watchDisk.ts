@@ -7,14 +7,14 @@ import { diskProblem, DiskSpace } from "../platform/DiskSpace.ts"
 
 const every = Duration.seconds(10)
 
-/** The disk's problem, as of the last reading, and how it is read again. */
-export const watchDisk = Effect.gen(function* () {
+/** The disk's problem, as of the last reading, and how it is read again. The reserve is in bytes. */
+export const watchDisk = Effect.fnUntraced(function* (reserveBytes: number) {
   const reading = yield* DiskSpace
   let problem: string | undefined
   const read = Effect.gen(function* () {
     const found = yield* reading
     const before = problem
-    problem = found === undefined ? undefined : diskProblem(found)
+    problem = found === undefined ? undefined : diskProblem(found, reserveBytes)
     if (before === undefined && problem !== undefined) yield* Effect.logError(`settling is busy: ${problem}`)
     if (before !== undefined && problem === undefined) yield* Effect.logInfo("the disk has enough free space again")
   })

@@ -3,8 +3,9 @@
 import { Context, Effect } from "effect"
 
 /**
- * Free space that is kept for what is under way, bytes: below it no new payment is accepted. The embedded database
- * writes ahead in segments of 16 MB, and a write that finds no space can end it.
+ * The least free space that is kept for what is under way, bytes: below the reserve no new payment is accepted. The
+ * embedded database writes ahead in segments of 16 MB, and a write that finds no space can end it. The setting
+ * `database.disk_reserve_mb` makes it more, never less.
  */
 export const diskReserveBytes = 256_000_000
 
@@ -20,9 +21,9 @@ export const DiskSpace = Context.Reference<Effect.Effect<DiskReading | undefined
 
 const megabytes = (bytes: number): number => Math.floor(bytes / 1_000_000)
 
-/** Why a disk is too full for another payment, as a sentence; undefined when it is not. */
-export const diskProblem = ({ folder, freeBytes }: DiskReading): string | undefined =>
-  freeBytes >= diskReserveBytes
+/** Why a disk is too full for another payment, as a sentence; undefined when it is not. The reserve is in bytes. */
+export const diskProblem = ({ folder, freeBytes }: DiskReading, reserveBytes: number): string | undefined =>
+  freeBytes >= reserveBytes
     ? undefined
     : `the disk is full: ${megabytes(freeBytes)} MB free in ${folder}, less than the reserve of ` +
-      `${megabytes(diskReserveBytes)} MB; free some space`
+      `${megabytes(reserveBytes)} MB; free some space`

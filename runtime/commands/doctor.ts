@@ -11,7 +11,9 @@ import { resolve } from "node:path"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
+import { Settings } from "../../kernel/config/Settings.ts"
 import { Database } from "../../kernel/database/Database.ts"
+import { databaseSection } from "../../kernel/database/databaseSection.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { lastRunsOf } from "../../kernel/payment/report/reportReconcilers.ts"
 import { type DiskReading, diskProblem } from "../../kernel/platform/DiskSpace.ts"
@@ -216,19 +218,22 @@ const examinePort = Effect.gen(function* () {
     : [error("port", `${port} is taken by another program`, "stop that one, or choose another with --port PORT")]
 })
 
-/** A disk below the reserve is a fault: settling is busy over it. */
-export const diskFinding = (reading: DiskReading): Finding => {
+/** A disk below the reserve, in bytes, is a fault: settling is busy over it. */
+export const diskFinding = (reading: DiskReading, reserveBytes: number): Finding => {
   const remedy = "free some space, or choose another folder with --state DIR"
   const detail = `${(reading.freeBytes / 1e9).toFixed(1)} GB free in ${reading.folder}`
-  const problem = diskProblem(reading)
+  const problem = diskProblem(reading, reserveBytes)
   if (problem !== undefined) return error("disk", problem, remedy)
   return reading.freeBytes >= diskBytesMin ? ok("disk", detail) : warning("disk", detail, remedy)
 }
 
-const examineDisk = (folder: string) =>
-  Effect.map(readDisk(folder), (reading) => [
-    reading === undefined ? ok("disk", `${folder} is not there yet; the first start makes it`) : diskFinding(reading)
-  ])
+const examineDisk = Effect.fnUntraced(function* (folder: string) {
+  const { disk_reserve_mb } = yield* (yield* Settings).section(databaseSection)
+  const reading = yield* readDisk(folder)
+  return reading === undefined
+    ? [ok("disk", `${folder} is not there yet; the first start makes it`)]
+    : [diskFinding(reading, disk_reserve_mb * 1_000_000)]
+})
 
 /** A check that fails becomes a finding; the others still run. Its remedy is the check's own, never this command. */
 const orError = <E, R>(check: string, remedy: string, examine: Effect.Effect<ReadonlyArray<Finding>, E, R>) =>
@@ -250,7 +255,11 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
       ? `start the facilitator with \`${typed("start")}\`; a folder in use names its process`
       : "start the database, or correct DATABASE_URL; a folder in use names its process"
   return [
-    yield* examineDisk(resolve((yield* Within)?.folder ?? ".", place.state)),
+    yield* orError(
+      "disk",
+      config,
+      examineDisk(resolve((yield* Within)?.folder ?? ".", place.state)).pipe(on(settings))
+    ),
     yield* orError("port", config, examinePort.pipe(on(server))),
     yield* orError("keys", config, examineKeys.pipe(on(keys))),
     yield* orError("database", database, examineDatabase.pipe(on(databaseOf(place)))),

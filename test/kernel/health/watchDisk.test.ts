@@ -12,7 +12,7 @@ it.effect("is a problem below the reserve, logged once with its end", () => {
   const lines: Array<string> = []
   let freeBytes = diskReserveBytes
   return Effect.gen(function* () {
-    const disk = yield* watchDisk
+    const disk = yield* watchDisk(diskReserveBytes)
     yield* TestClock.adjust("10 seconds")
     expect(disk.problem()).toBeUndefined()
     freeBytes = diskReserveBytes - 1
@@ -43,7 +43,9 @@ it.effect("is a problem below the reserve, logged once with its end", () => {
 })
 
 it("doctor finds a fault below the reserve and a warning above it", () => {
-  const stateAt = (freeBytes: number) => diskFinding({ folder: "/state", freeBytes }).state
+  const stateAt = (freeBytes: number, reserveBytes = diskReserveBytes) =>
+    diskFinding({ folder: "/state", freeBytes }, reserveBytes).state
   expect([stateAt(0), stateAt(diskReserveBytes - 1)]).toEqual(["fault", "fault"])
   expect([stateAt(diskReserveBytes), stateAt(1_000_000_000)]).toEqual(["warning", "ok"])
+  expect([stateAt(2e9, 2e9), stateAt(2e9, 2e9 + 1)]).toEqual(["ok", "fault"])
 })
