@@ -85,8 +85,7 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
     yield* Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)
   })
   const succeeded = Effect.gen(function* () {
-    if (stoppedBy !== undefined) yield* endOutage(supervisor, stoppedBy)
-    stoppedBy = undefined
+    if (stoppedBy !== undefined && (yield* endOutage(supervisor, stoppedBy))) stoppedBy = undefined
     if (failing === undefined) return
     failing = undefined
     yield* Effect.logInfo(`turn of ${spec.id} succeeds again`)

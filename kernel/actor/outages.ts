@@ -31,22 +31,36 @@ const subjects: Readonly<Record<string, Outage["subject"]>> = {
   LedgerUnavailable: "the ledger's RPC"
 }
 
+/** The server ends the session, or admits none: it stops, has crashed, or starts. */
+const isShutDown = ({ code }: Record<string, unknown>): boolean => /^57P0[123]$/.test(String(code))
+
 /** The outage that an error shows; undefined for any other failure. */
 export const outageOf = (error: unknown): Outage | undefined => {
   const chain = chainOf(error)
-  const subject = chain.map(({ _tag }) => subjects[String(_tag)]).find((found) => found !== undefined)
+  const named = chain.map(({ _tag }) => subjects[String(_tag)]).find((found) => found !== undefined)
+  const subject = named ?? (chain.some(isShutDown) ? "the database" : undefined)
   if (subject === undefined) return undefined
-  const system = chain.find(({ code }) => typeof code === "string" && /^E[A-Z]+$/.test(code))
+  const system = chain.find(({ code }) => /^(E[A-Z]+|57P0[123])$/.test(String(code)))
   const host = system?.["address"] ?? system?.["hostname"]
   const at = host === undefined ? "" : ` ${String(host)}${system?.["port"] === undefined ? "" : `:${system["port"]}`}`
   return { subject, detail: system === undefined ? "no answer" : `${String(system["code"])}${at}` }
 }
 
-/** The outages of one process, by what supervises its actors. */
-const ongoing = new WeakMap<object, Map<Outage["subject"], number>>()
+interface Ongoing {
+  /** Unix milliseconds. */
+  readonly began: number
+  /** The last failure of any actor. */
+  failedAt: number
+}
 
-const of = (supervisor: object): Map<Outage["subject"], number> => {
-  const found = ongoing.get(supervisor) ?? new Map<Outage["subject"], number>()
+/** The outages of one process, by what supervises its actors. */
+const ongoing = new WeakMap<object, Map<Outage["subject"], Ongoing>>()
+
+/** An end is one once no actor has failed for so long: a turn may succeed without asking the database. */
+const quietMillis = 5_000
+
+const of = (supervisor: object): Map<Outage["subject"], Ongoing> => {
+  const found = ongoing.get(supervisor) ?? new Map<Outage["subject"], Ongoing>()
   ongoing.set(supervisor, found)
   return found
 }
@@ -54,18 +68,25 @@ const of = (supervisor: object): Map<Outage["subject"], number> => {
 /** Logs the beginning of an outage, once for all actors. */
 export const beginOutage = Effect.fnUntraced(function* (supervisor: object, { detail, subject }: Outage) {
   const known = of(supervisor)
-  if (known.has(subject)) return
   const now = yield* Clock.currentTimeMillis
-  known.set(subject, now)
+  const before = known.get(subject)
+  if (before !== undefined) return void (before.failedAt = now)
+  known.set(subject, { began: now, failedAt: now })
   const since = new Date(now).toISOString()
   yield* Effect.logWarning(`${subject} is unreachable since ${since} (${detail}); settling is stopped until it answers`)
 })
 
-/** Logs the end of an outage, by the first actor that it had stopped and whose turn succeeds. */
+/**
+ * Logs the end of an outage, by the first actor that it had stopped and whose turn succeeds while no other fails.
+ * Whether it has ended; otherwise the actor asks again with its next turn.
+ */
 export const endOutage = Effect.fnUntraced(function* (supervisor: object, subject: Outage["subject"]) {
-  const began = of(supervisor).get(subject)
-  if (began === undefined) return
+  const known = of(supervisor).get(subject)
+  if (known === undefined) return true
+  const now = yield* Clock.currentTimeMillis
+  if (now - known.failedAt < quietMillis) return false
   of(supervisor).delete(subject)
-  const seconds = Math.round(((yield* Clock.currentTimeMillis) - began) / 1_000)
+  const seconds = Math.round((now - known.began) / 1_000)
   yield* Effect.logInfo(`${subject} answers again after ${seconds} s; settling continues`)
+  return true
 })

@@ -4,6 +4,7 @@
 import { Duration, Effect, Queue, Random, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/Database.ts"
+import { outageOf } from "../actor/outages.ts"
 import { Supervisor } from "../actor/Supervisor.ts"
 
 const channel = "tollkeeper"
@@ -74,7 +75,11 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
   let said = false
   const listening = Effect.forever(
     Effect.catch(attend, (error) => {
-      const say = said ? Effect.void : Effect.logWarning("notifications of the database cannot be received now", error)
+      // Of an outage the log has one line, that of the actors that write.
+      const isQuiet = said || outageOf(error) !== undefined
+      const say = isQuiet
+        ? Effect.void
+        : Effect.logWarning("notifications of the database cannot be received now", error)
       said = true
       return Effect.as(say, retryAfter)
     }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))

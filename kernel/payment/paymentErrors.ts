@@ -2,17 +2,21 @@
 // not available, settle says busy, and the caller may retry the same payment (rules 1).
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
+import { outageOf } from "../actor/outages.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 
 export type PaymentError = LedgerUnavailable | SqlError.SqlError
 
+/** Of an outage the log has one line, whatever is paid meanwhile (`actor/outages.ts`). */
 export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
-  error._tag === "LedgerUnavailable"
-    ? Effect.logWarning("the ledger could not be reached").pipe(
-        Effect.annotateLogs({ operation: error.operation, why: error.message })
-      )
-    : Effect.logError("the database failed during a payment's request", error)
+  outageOf(error)?.subject === "the database"
+    ? Effect.logDebug("the database did not answer a payment's request")
+    : error._tag === "LedgerUnavailable"
+      ? Effect.logWarning("the ledger could not be reached").pipe(
+          Effect.annotateLogs({ operation: error.operation, why: error.message })
+        )
+      : Effect.logError("the database failed during a payment's request", error)
 
 /** Verify's answer while no settlement can be paid for: nothing was checked. */
 export const cannotSettle = (why: string): Refusal =>

@@ -228,11 +228,17 @@ export const diskFinding = (reading: DiskReading, reserveBytes: number): Finding
 }
 
 const examineDisk = Effect.fnUntraced(function* (folder: string) {
+  const within = yield* Within
+  const running = within === undefined ? Option.none() : Context.getOption(within.services, Database)
   const { disk_reserve_mb } = yield* (yield* Settings).section(databaseSection)
+  const reserveBytes = Option.match(running, {
+    onNone: () => disk_reserve_mb * 1_000_000,
+    onSome: ({ diskReserveBytes }) => diskReserveBytes
+  })
   const reading = yield* readDisk(folder)
   return reading === undefined
     ? [ok("disk", `${folder} is not there yet; the first start makes it`)]
-    : [diskFinding(reading, disk_reserve_mb * 1_000_000)]
+    : [diskFinding(reading, reserveBytes)]
 })
 
 /** A check that fails becomes a finding; the others still run. Its remedy is the check's own, never this command. */
@@ -269,8 +275,13 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   ].flat()
 })
 
-const lineOf = ({ check, detail, remedy, state }: Finding): string =>
-  `${state.padEnd(8)} ${check.padEnd(11)} ${detail}${remedy === undefined ? "" : `: ${remedy}`}`
+/** A finding as a line. A detail that ends with its remedy, as a sentence of the log does, leaves it to that. */
+export const lineOf = ({ check, detail, remedy, state }: Finding): string => {
+  const last = detail.lastIndexOf("; ")
+  const isRepeated = remedy !== undefined && last > 0 && remedy.startsWith(detail.slice(last + 2))
+  const found = isRepeated ? detail.slice(0, last) : detail
+  return `${state.padEnd(8)} ${check.padEnd(11)} ${found}${remedy === undefined ? "" : `: ${remedy}`}`
+}
 
 export const doctor = Command.make(
   "doctor",

@@ -60,7 +60,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a command makes an empty database and answers from it", 'existsSync(join(folder, "PG_VERSION"))', "true"]
   ]),
   ...guards("kernel/actor/outages.ts", "test/kernel/actor/outages.test.ts", [
-    ["each actor logs an outage of what all share", "if (known.has(subject)) return", "if (false as boolean) return"]
+    [
+      "each actor logs an outage of what all share",
+      "if (before !== undefined) return",
+      "if (before?.began === -1) return"
+    ],
+    ["an actor that asks nothing ends an outage", "if (now - known.failedAt < quietMillis) return false", ""]
   ]),
   ...guards("kernel/platform/DiskSpace.ts", "test/kernel/health/watchDisk.test.ts", [
     ["payments are accepted until the disk is full", "freeBytes >= reserveBytes", "freeBytes > 0"]

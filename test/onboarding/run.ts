@@ -12,6 +12,7 @@ import { promisify } from "node:util"
 import { findNode, root } from "../../runtime/bootstrap.mjs"
 import { freePort } from "../support/freePort.ts"
 import { type Item, type Outcome, served, unstarted } from "./operatorItems.ts"
+import { short, startReceiver } from "./shortageItems.ts"
 
 const node = findNode()
 const cli = join(root, "runtime", "cli.ts")
@@ -48,8 +49,9 @@ const sentenceIn = (text: string, wanted: RegExp): string | undefined =>
     .map(wordsOf)
     .find((line) => wanted.test(line))
 
-const startServing = async (args: ReadonlyArray<string>) => {
-  const child = spawn(node, [cli, "start", ...args], { cwd: folder, env: { ...process.env, DATABASE_URL: "" } })
+const startServing = async (args: ReadonlyArray<string>, environment: Readonly<Record<string, string>> = {}) => {
+  const env = { ...process.env, DATABASE_URL: "", ...environment }
+  const child = spawn(node, [cli, "start", ...args], { cwd: folder, env })
   let text = ""
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (chunk) => (text += chunk))
   const ended = once(child, "exit")
@@ -181,7 +183,7 @@ const before: ReadonlyArray<Item> = [
   {
     name: "keys reread, nothing runs",
     play: () => tollkeeper("keys", "reread", "--state", inFolder("new2")),
-    says: /nothing (runs|was ever started) over .*--state DIR/
+    says: /no process runs over .*could reread its keys; name another folder with --state DIR/
   }
 ]
 
@@ -355,17 +357,21 @@ const play = async (items: ReadonlyArray<Item>) => {
   }
 }
 
-const played = { tollkeeper, inFolder, answerOf }
+const played = { tollkeeper, inFolder, answerOf, startServing }
 const early = unstarted(played)
 await play(before)
 await play(early)
-const running = await startServing([...own, ...allowing])
+const receiver = await startReceiver()
+const running = await startServing([...own, ...allowing, ...receiver.settings], receiver.environment)
 const late = served(played, { at, banner: () => running.said(), origin, state })
+const lacking = short(played, { at, freePorts, ledgerUrl: `http://127.0.0.1:${ledgerPort}`, receiver })
 await play(beside)
 await play(late)
+await play(lacking)
 await running.stop()
+receiver.close()
 await play(after)
 rmSync(folder, { recursive: true, force: true })
-const all = before.length + early.length + beside.length + late.length + after.length
+const all = before.length + early.length + beside.length + late.length + lacking.length + after.length
 console.log(`${all - errors} of ${all} give a sentence with what to do`)
 process.exitCode = errors === 0 ? 0 : 1

@@ -20,6 +20,18 @@ const readyMillisMax = 120_000
 /** Longer than any stop may take: a process still there then is killed, which its stop time shows. */
 const stopMillisMax = 30_000
 
+/** Of the log: the lines of a scene, beside those of its traffic. */
+const logCharactersMax = 200_000
+
+/** What a line of the log says. */
+const sentenceOf = (line: string): string => {
+  try {
+    return String(JSON.parse(line).message ?? line)
+  } catch {
+    return line
+  }
+}
+
 const clean = (own: Readonly<Record<string, string>>) => ({
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "/tmp",
@@ -49,6 +61,24 @@ export class Replica {
     return this.#log
   }
 
+  /** The sentences among the last that it logged, in order. */
+  readonly said = (wanted: RegExp): ReadonlyArray<string> =>
+    this.#log
+      .split("\n")
+      .map(sentenceOf)
+      .filter((sentence) => wanted.test(sentence))
+
+  /** The last sentence of these words; throws when it does not log one in time. */
+  readonly says = async (wanted: RegExp): Promise<string> => {
+    const end = performance.now() + readyMillisMax
+    for (;;) {
+      const last = this.said(wanted).at(-1)
+      if (last !== undefined) return last
+      if (performance.now() > end) throw new Error(`${this.name} does not log ${wanted}:\n${this.#log.slice(-4_000)}`)
+      await sleep(100)
+    }
+  }
+
   #spawn(): void {
     const { command, environment, folder } = this.#options
     this.starts += 1
@@ -59,7 +89,9 @@ export class Replica {
     })
     this.#child = child
     for (const stream of [child.stdout!, child.stderr!])
-      stream.setEncoding("utf8").on("data", (chunk: string) => void (this.#log = (this.#log + chunk).slice(-20_000)))
+      stream
+        .setEncoding("utf8")
+        .on("data", (chunk: string) => void (this.#log = (this.#log + chunk).slice(-logCharactersMax)))
     child.once("exit", () => {
       if (this.#child !== child) return
       this.#child = undefined

@@ -81,9 +81,9 @@ export class Traffic {
   }
 
   /** One answer of `/settle`; undefined when there was none. */
-  readonly settle = async (body: unknown, key = this.#options.key()): Promise<any> => {
+  readonly settle = async (body: unknown, key = this.#options.key(), urls = this.#options.urls): Promise<any> => {
     try {
-      const response = await fetch(`${this.#options.random.pick(this.#options.urls)}/settle`, {
+      const response = await fetch(`${this.#options.random.pick(urls)}/settle`, {
         method: "POST",
         headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
         body: JSON.stringify(body),
@@ -97,11 +97,15 @@ export class Traffic {
   }
 
   /** Brings a payment until its end is known; false when it was not settled. */
-  readonly bring = async (made: Awaited<ReturnType<Traffic["make"]>>, key?: string): Promise<boolean> => {
+  readonly bring = async (
+    made: Awaited<ReturnType<Traffic["make"]>>,
+    key?: string,
+    urls?: ReadonlyArray<string>
+  ): Promise<boolean> => {
     const end = performance.now() + endMillisMax
     let last = "no answer"
     while (performance.now() < end && !this.#hasQuit) {
-      const answer = await this.settle(made.body, key)
+      const answer = await this.settle(made.body, key, urls)
       const hasHash = /^[0-9a-f]{64}$/.test(String(answer?.transaction))
       // A caller that lost the first answer learns that it is settled, with the hash.
       if (answer?.success === true || (answer?.errorReason === "settle_ledger_already_settled" && hasHash)) {

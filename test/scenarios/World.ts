@@ -284,6 +284,33 @@ export class World {
     return others
   }
 
+  /** A replica by itself, with an embedded database and settings and a sponsor of its own; not started yet. */
+  readonly lone = async (name: string, sponsor: Keypair, set: ReadonlyArray<string>): Promise<Replica> => {
+    this.write(`sponsor_${name}`, sponsor.secret())
+    this.write(`rpc_urls_${name}`, this.ledgerUrl)
+    const port = await freePort()
+    const own = ["server.host=127.0.0.1", `server.port=${port}`, "plugins=[x402-exact]"]
+    const bounds = [`${testnet}.channel_count=2`, `${testnet}.max_timeout_seconds=900`]
+    const profile = join(root, "runtime/deploy/kubernetes/profile.yaml")
+    const replica = new Replica({
+      name,
+      url: `http://127.0.0.1:${port}`,
+      folder: root,
+      command: () => [
+        ...[cli, "start", "--profile", profile, "--state", this.state(name)],
+        ...[...own, ...bounds, "database.embedded_folder=database", ...set].flatMap((one) => ["--set", one])
+      ],
+      environment: () => ({
+        FACILITATOR_API_KEYS_FILE: this.file("api_keys"),
+        OPERATOR_API_KEYS_FILE: this.file("operator_keys"),
+        RPC_URLS_FILE: this.file(`rpc_urls_${name}`),
+        SPONSOR_SECRET_FILE: this.file(`sponsor_${name}`)
+      })
+    })
+    this.#ends.push(replica.stop)
+    return replica
+  }
+
   readonly onClose = (end: () => Promise<unknown>): void => void this.#ends.push(end)
 
   readonly close = async (): Promise<void> => {

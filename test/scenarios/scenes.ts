@@ -7,6 +7,7 @@ import { payXlm } from "./payXlm.ts"
 import type { Replica } from "./Replica.ts"
 import { restoreBackup } from "./restoreBackup.ts"
 import { rotateKeys } from "./rotateKeys.ts"
+import { fullDisk, stoppedServer, unfundedSponsor } from "./shortages.ts"
 import type { Scene } from "./Stage.ts"
 
 const connections = 12
@@ -220,7 +221,10 @@ export const scenes: ReadonlyArray<Scene> = [
   skewedClock,
   deadRpc,
   deadDatabase,
+  { name: "stopped", play: stoppedServer },
   drainedSponsor,
+  { name: "unfunded", play: unfundedSponsor },
+  { name: "disk", play: fullDisk },
   { name: "backup", play: restoreBackup },
   { name: "keys", play: rotateKeys }
 ]

@@ -26,6 +26,8 @@ export interface TestPostgres {
   readonly description: string
   /** Cuts every connection and starts again from the log, as after a crash; absent for a server that is not ours. */
   readonly restart?: () => Promise<void>
+  /** Stops the server as its operator does, its folder kept, until the function that this returns. */
+  readonly pause?: () => Promise<() => Promise<void>>
   /** Freezes every process of the server (SIGSTOP), and resumes them; absent like `restart`. */
   readonly freeze?: () => void
   readonly thaw?: () => void
@@ -170,6 +172,13 @@ const startFrom = async (
       running.server.kill("SIGQUIT")
       await running.ended
       running = await launch()
+    },
+    pause: async () => {
+      running.server.kill("SIGINT")
+      await running.ended
+      return async () => {
+        running = await launch()
+      }
     },
     freeze: () => signalAll(running.server.pid!, "SIGSTOP"),
     thaw: () => signalAll(running.server.pid!, "SIGCONT"),

@@ -23,14 +23,21 @@ it.effect("an outage is one line for all actors, and its end another", () => {
         every: "1 second",
         turn: Effect.suspend(() => (isSilent ? Effect.fail(refused) : Effect.void))
       })
+    // Its first turn fails and the others ask nothing: it does not end an outage that still stops the others.
+    let turns = 0
+    yield* reconciler({
+      id: "idle",
+      every: "1 second",
+      turn: Effect.suspend(() => (turns++ ? Effect.void : Effect.fail(refused)))
+    })
     yield* TestClock.adjust("3 minutes")
     isSilent = false
-    yield* TestClock.adjust("5 seconds")
+    yield* TestClock.adjust("7 seconds")
     expect(lines).toEqual([
       expect.stringMatching(
         /^Warn the database is unreachable since 1970-.*Z \(ECONNREFUSED 10.0.0.7:5432\); settling is/
       ),
-      expect.stringMatching(/^Info the database answers again after 18[01] s; settling continues/)
+      expect.stringMatching(/^Info the database answers again after 18[456] s; settling continues/)
     ])
     expect(lines.join()).not.toContain("hunter2")
   }).pipe(
@@ -51,5 +58,9 @@ it.effect("an outage is one line for all actors, and its end another", () => {
 it("recognizes a silent ledger, and leaves other failures alone", () => {
   expect(outageOf({ _tag: "LedgerUnavailable" })).toEqual({ subject: "the ledger's RPC", detail: "no answer" })
   expect(outageOf({ _tag: "SqlError", reason: { _tag: "ConstraintError" } })).toBeUndefined()
+  expect(outageOf({ _tag: "SqlError", reason: { _tag: "UnknownError", cause: { code: "57P01" } } })).toEqual({
+    subject: "the database",
+    detail: "57P01"
+  })
   expect(outageOf("a text")).toBeUndefined()
 })

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 import { watchDisk } from "../../../kernel/health/watchDisk.ts"
-import { diskFinding } from "../../../runtime/commands/doctor.ts"
+import { diskFinding, lineOf } from "../../../runtime/commands/doctor.ts"
 import { diskReserveBytes, DiskSpace } from "../../../kernel/platform/DiskSpace.ts"
 
 it.effect("is a problem below the reserve, logged once with its end", () => {
@@ -48,4 +48,8 @@ it("doctor finds a fault below the reserve and a warning above it", () => {
   expect([stateAt(0), stateAt(diskReserveBytes - 1)]).toEqual(["fault", "fault"])
   expect([stateAt(diskReserveBytes), stateAt(1_000_000_000)]).toEqual(["warning", "ok"])
   expect([stateAt(2e9, 2e9), stateAt(2e9, 2e9 + 1)]).toEqual(["ok", "fault"])
+  expect(lineOf(diskFinding({ folder: "/state", freeBytes: 0 }, diskReserveBytes))).toBe(
+    "fault    disk        the disk is full: 0 MB free in /state, less than the reserve of 256 MB: free some space, or " +
+      "choose another folder with --state DIR"
+  )
 })
