@@ -25,6 +25,8 @@ const asked = [
   "/analytics/v1/search/conversion",
   "/catalog/v1/observations?url=http://127.0.0.1:9/x"
 ]
+/** What a database's error or a trace leaves in an answer; a sheet's `select {` is neither. */
+const leaked = /relation|select (?!\{)|traceId/
 const tables = [
   "kernel_settlements",
   "kernel_attempts",
@@ -47,7 +49,7 @@ describe.each(databaseKinds)("requests of the pages on %s", (database) => {
         const statuses = (paths: ReadonlyArray<string>) =>
           Effect.forEach(paths, (path) =>
             Effect.map(facilitator.ask(path, { headers: bearer(ops) }), (answer) => {
-              expect([path, answer.text]).not.toEqual([path, expect.stringMatching(/relation|select |traceId/)])
+              expect([path, answer.text]).not.toEqual([path, expect.stringMatching(leaked)])
               return `${answer.status} ${path}`
             })
           )
