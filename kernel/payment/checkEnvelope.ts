@@ -15,7 +15,7 @@ interface Check {
 export interface CheckContext {
   readonly network: Pick<NetworkValues, "id" | "assets" | "timeoutSecondsMax">
   readonly hasScheme: (scheme: string) => boolean
-  /** Whether nothing in the payload expires by the timeout, which may then be 0; absent: every payload has a timeout. */
+  /** Whether nothing in the payload expires by the timeout, which may then be 0; absent: it never may. */
   readonly isUntimed?: (payment: Payment) => boolean
 }
 

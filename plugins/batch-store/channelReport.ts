@@ -1,4 +1,4 @@
-// The channels that a facilitator knows, for operators: those of its store, and those that a running process has in use,
+// The channels that a facilitator knows, for operators: those of its store, and those that a running process uses,
 // also of sellers with a store of their own. What the ledger showed the process comes before what the store has of it.
 import { Context, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"

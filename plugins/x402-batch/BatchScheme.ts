@@ -60,7 +60,7 @@ const makeReading = (at: BatchContract, vouchers: Vouchers) => {
 const isCovered = ({ payload: { claims, refundNonce, type } }: Payment): boolean =>
   type === "voucher" || (type === "refund" && (claims === undefined || refundNonce === undefined))
 
-/** Payloads whose vouchers and authorizers' signatures do not expire; the official seller sends no timeout with them. */
+/** Payloads whose vouchers and authorizers' signatures do not expire; official sellers name no timeout. */
 const untimed: ReadonlySet<unknown> = new Set(["voucher", "claim", "settle", "refund"])
 
 /** The channel's state after a settlement of it, for the answer; nothing where the ledger does not say. */

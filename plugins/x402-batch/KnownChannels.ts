@@ -1,5 +1,6 @@
-// The channels that this process has in use, as of the newest ledger that it read, for operators: also those of sellers
-// that keep their records themselves. It is a reading of a cache, so it has no channel without a request since the start.
+// The channels that this process has in use, as of the newest ledger that it read, for operators: also those of
+// sellers that keep their records themselves. It is a reading of a cache: a channel without a request since the start
+// is not in it.
 import { Context, Layer } from "effect"
 import type { ChannelConfig, ChannelState } from "./batchCodec.ts"
 
