@@ -1,5 +1,5 @@
 // `tollkeeper batch`: the payment channels that the facilitator knows: what each holds, what was charged and claimed,
-// its age, and when a started withdrawal ends. Within a running facilitator those of sellers with a store of their own are
+// its age, and the end of a withdrawal. Within a running facilitator those of sellers with a store of their own are
 // included, as far as they are in use; standalone, the store's table answers alone.
 import { Clock, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
