@@ -128,19 +128,31 @@ const makeReadings = Effect.gen(function* () {
   }
 })
 
+interface Note {
+  readonly problem: string | undefined
+  readonly since: number
+  isSaid: boolean
+  /** A problem was warned of since settlements could last be paid for: this one, or one that it came to be. */
+  hasBegun: boolean
+}
+
 /** The last result of each scheme that was checked. A lasting problem is warned of once, and its end logged. */
 const makeNotes = () => {
-  const found = new Map<string, { readonly problem: string | undefined; readonly since: number; isSaid: boolean }>()
+  const found = new Map<string, Note>()
   const note = Effect.fnUntraced(function* (scheme: string, error: string | undefined) {
     const now = yield* monotonicMillis
     const before = found.get(scheme)
+    const hasBegun = before?.problem !== undefined && before.hasBegun
     const entry =
-      before !== undefined && before.problem === error ? before : { problem: error, since: now, isSaid: false }
+      before !== undefined && before.problem === error
+        ? before
+        : { problem: error, since: now, isSaid: false, hasBegun: error !== undefined && hasBegun }
     found.set(scheme, entry)
-    if (error === undefined && before?.problem !== undefined && before.isSaid)
+    if (error === undefined && hasBegun)
       return yield* Effect.logInfo("settlements can be paid for again").pipe(Effect.annotateLogs({ scheme }))
     if (error === undefined || entry.isSaid || now - entry.since < warnAfterMillis) return
     entry.isSaid = true
+    entry.hasBegun = true
     yield* Effect.logWarning(`settling is busy: ${error}`).pipe(Effect.annotateLogs({ scheme }))
   })
   return {
