@@ -21,7 +21,7 @@ const inFolder = (name: string) => join(folder, name)
 const freePorts = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
 
 /** Runs a program to its end, or for `seconds`; what it wrote last of all is what counts. */
-const program = (args: ReadonlyArray<string>, env: Record<string, string> = {}, seconds = 60): Promise<Outcome> =>
+const program = (args: ReadonlyArray<string>, env: Record<string, string> = {}, seconds = 180): Promise<Outcome> =>
   promisify(execFile)(node, [...args], {
     cwd: folder,
     env: { ...process.env, DATABASE_URL: "", ...env },
