@@ -47,7 +47,7 @@ export const unfundedSponsor = async (stage: Stage): Promise<string> => {
 const marginBytes = 1_000_000_000
 const chunk = Buffer.alloc(8_000_000, 1)
 
-/** A file of so many bytes, written out, not sparse. */
+/** Makes a file of that size in bytes, written out, not sparse. */
 const fill = (file: string, bytes: number): void => {
   const opened = openSync(file, "wx")
   try {
