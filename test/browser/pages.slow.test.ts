@@ -145,6 +145,11 @@ describe.skipIf(chromiumPath() === undefined)(
           expect([name, await visit.axe()]).toEqual([name, []])
           const wide = await visit.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
           expect([name, name === "interface" || wide <= 0]).toEqual([name, true])
+          const isHidden = await visit.page.evaluate(() => {
+            const tab = document.querySelector(".tabs [aria-current]")?.getBoundingClientRect()
+            return tab !== undefined && (tab.left < 0 || tab.right > innerWidth)
+          })
+          expect([name, isHidden]).toEqual([name, false])
           const overrun = await visit.page.evaluate(() =>
             [...document.querySelectorAll("td, th")]
               .filter((cell) => cell.checkVisibility() && cell.closest(".cards thead") === null)
@@ -419,6 +424,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await page.getByText("Capacity", { exact: true }).waitFor()
       await enter(hash.slice(0, 12), "Settlement")
       await page.getByText("Delivered to the caller").waitFor()
+      expect(await page.title()).toBe(`Settlement ${hash.slice(0, 6)}…${hash.slice(-6)} · Tollkeeper`)
       await reach(`a[href$="#account/${payer}"]`)
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "As payer" }).waitFor()

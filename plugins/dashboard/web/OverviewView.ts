@@ -275,7 +275,7 @@ const NewPanel = ({
 }): VNode<any> =>
   h(
     Panel,
-    { title: "New" },
+    { title: "New", wide: true },
     totals === undefined
       ? null
       : h(Figures, {

@@ -36,7 +36,16 @@ export const RefusalsView = ({ days }: { readonly days: string }): VNode<any> =>
   const asked = useAsked<Refusals>(path, 10_000)
   return h(
     Panel,
-    { title: "Refused payments", wide: true, actions: h(SaveCsv, { name: "refusals", path }) },
+    {
+      title: "Refused payments",
+      wide: true,
+      actions: h(
+        "span",
+        { class: "row" },
+        h(Days, { days, change: (to) => amend({ days: to }) }),
+        h(SaveCsv, { name: "refusals", path })
+      )
+    },
     h(Shown<Refusals>, {
       asked,
       show: (of) =>
@@ -66,11 +75,5 @@ export const RefusalsView = ({ days }: { readonly days: string }): VNode<any> =>
 /** The same with the window in the address. */
 export const RefusalsPage = (): VNode<any> => {
   const { query } = usePlace()
-  const days = query.get("days") ?? "7"
-  return h(
-    "div",
-    { class: "stack" },
-    h("p", { class: "row" }, h(Days, { days, change: (to) => amend({ days: to }) })),
-    h(RefusalsView, { days })
-  )
+  return h(RefusalsView, { days: query.get("days") ?? "7" })
 }

@@ -157,7 +157,7 @@ const marksOf = (of: Life): ReadonlyArray<Mark> => {
   const steps: ReadonlyArray<readonly [string, string | null, Mark["tone"]]> = [
     ["Requested", of.asked_at, "done"],
     ["Verified", of.verified_at, "done"],
-    ["Waited for a channel", of.leased_at, "done"],
+    ["Channel leased", of.leased_at, "done"],
     ["Recorded", of.recorded_at, "done"],
     ["Submitted", sent, "done"],
     [

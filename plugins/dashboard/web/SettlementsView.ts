@@ -41,7 +41,7 @@ const columns: ReadonlyArray<Column<Settlement>> = [
     head: "Payer",
     cell: ({ payer }) => h(Thing, { kind: "account", id: payer })
   },
-  { head: "Recipient", cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
+  { head: "Recipient", isSpare: true, cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
   {
     head: "Resource",
     cell: ({ resource_id, resource_url }) =>

@@ -14,13 +14,16 @@ export interface Column<Row> {
   readonly isWide?: boolean
   /** Left out on a tablet's width and below. */
   readonly isMiddle?: boolean
+  /** Left out on a tablet's width; a phone's card has it. */
+  readonly isSpare?: boolean
 }
 
-const classOf = <Row>({ card, isMiddle, isWide, numeric }: Column<Row>): string | undefined =>
+const classOf = <Row>({ card, isMiddle, isSpare, isWide, numeric }: Column<Row>): string | undefined =>
   [
     ...(numeric === true ? ["numeric"] : []),
     ...(isWide === true ? ["wide-only"] : []),
     ...(isMiddle === true ? ["middle-only"] : []),
+    ...(isSpare === true ? ["spare"] : []),
     ...(card === undefined ? [] : [`card-${card}`])
   ].join(" ") || undefined
 

@@ -1,7 +1,9 @@
 // The operator's dashboard: one page whose view is chosen by the URL fragment, so that each can be linked to and the
 // browser's back button works. Where keys are required, it begins with the sign-in.
 import { h, type VNode } from "preact"
+import { useEffect, useRef } from "preact/hooks"
 import { Find } from "./Find.ts"
+import { short } from "./format.ts"
 import { LiveView } from "./LiveView.ts"
 import { OverviewView } from "./OverviewView.ts"
 import { ParticipantsView } from "./ParticipantsView.ts"
@@ -87,10 +89,27 @@ const Content = (props: { readonly view: View; readonly rest: string; readonly s
   return view.show(session, rest)
 }
 
+/** A thing in a title: an origin whole, an address or a hash by its ends; what a link may disguise not at all. */
+const nameOf = (rest: string): ReadonlyArray<string> =>
+  /^[\x21-\x7e]+$/.test(rest) ? [/^https?:/.test(rest) ? rest.slice(0, 80) : short(rest)] : []
+
+/** Names the view in the title of the browser's tab and history, and shows its tab where the row of tabs scrolls. */
+const useNamed = (view: View, rest: string) => {
+  const nav = useRef<HTMLElement>(null)
+  useEffect(() => {
+    document.title = `${[view.label, ...nameOf(rest)].join(" ")} · Tollkeeper`
+    const row = nav.current
+    const tab = row?.querySelector<HTMLElement>("[aria-current]")
+    if (row != null && tab != null) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2
+  }, [view, rest])
+  return nav
+}
+
 const Page = (): VNode<any> => {
   const { name, rest } = usePlace()
   const session = useSession()
   const view = [...tabs, ...details].find((one) => one.name === name) ?? tabs[0]!
+  const nav = useNamed(view, rest)
   return h(
     "div",
     null,
@@ -101,7 +120,7 @@ const Page = (): VNode<any> => {
     }),
     h(
       "nav",
-      { class: "tabs", "aria-label": "Parts of the dashboard" },
+      { class: "tabs", ref: nav, "aria-label": "Parts of the dashboard" },
       tabs.map((one) =>
         h(
           "a",

@@ -26,12 +26,13 @@ const sentences: Readonly<Record<string, string>> = {
 
 export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
 
-/** A code as words, where no sentence is known: `settle_ledger_x_failed` → `x failed`. */
+/** A code as words, where no sentence is known: `settle_ledger_x_failed` → `X failed`. */
 const wordsOf = (word: string): string =>
   neutral(word)
     .replace(/^(settle|invalid)_/, "")
     .replace(/^ledger_/, "")
     .replaceAll("_", " ")
+    .replace(/^[a-z]/, (letter) => letter.toUpperCase())
 
 /** A code as people read it. */
 export const reasonText = (word: string): string => sentenceOf(word) ?? wordsOf(word)
@@ -42,5 +43,5 @@ export const Reason = (props: { readonly word: string | undefined; readonly isSh
   if (word === undefined) return null
   return isShort === true
     ? h("div", { class: "quiet reason", title: reasonText(word) }, wordsOf(word))
-    : h("div", { class: "quiet" }, reasonText(word), " ", h("code", null, word))
+    : h("div", null, reasonText(word), " ", h("code", { class: "quiet" }, word))
 }
