@@ -8,8 +8,7 @@ const endings = {
   seconds: /_seconds(_total|_left)?$/,
   stroops: /_stroops$/,
   bytes: /_bytes$/,
-  count:
-    /(_total|_left|_waiting|_open|_unresolved|_ready|_free|_usable|_max|_in_use|_generation|_behind|_entries|_unanswered)$/,
+  count: /_(total|left|waiting|open|unresolved|ready|free|usable|max|in_use|generation|behind|entries|unanswered)$/,
   ledger: /_sequence$/,
   "yes or no": /(_available|_stalled|_info|_current|_writable|_failing)$/
 } as const
