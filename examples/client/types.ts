@@ -133,6 +133,13 @@ export type BatchChannelConfig = {
 }
 
 /** As /openapi.json has it. */
+export type BatchChannelReport = {
+  readonly items: ReadonlyArray<BatchReportedChannel>
+  /** Whether there are more than the report has. */
+  readonly more: boolean
+}
+
+/** As /openapi.json has it. */
 export type BatchChannels = {
   readonly channels: ReadonlyArray<BatchChannel>
   /** The channel's id: 32 bytes, hex. */
@@ -187,6 +194,29 @@ export type BatchRefund = {
   readonly refundAuthorizerSignature: string
   /** An ed25519 signature: 64 bytes, hex. */
   readonly claimAuthorizerSignature?: string
+}
+
+/** As /openapi.json has it. */
+export type BatchReportedChannel = {
+  /** 32 bytes, hex. */
+  readonly channel_id: string
+  readonly principal: string | null
+  /** Address of the payer. */
+  readonly payer: string
+  /** Address of the receiver. */
+  readonly pay_to: string
+  /** The token's contract. */
+  readonly asset: string
+  readonly asset_symbol: string | null
+  readonly asset_decimals: number | null
+  /** Deposited, and not claimed, refunded or withdrawn; atomic units. */
+  readonly held: string
+  readonly charged: string | null
+  /** Claimed in all. */
+  readonly claimed: string
+  readonly opened_at: string | null
+  readonly last_request_at: string | null
+  readonly withdrawal_ends_at: string | null
 }
 
 /** As /openapi.json has it. */
@@ -988,6 +1018,10 @@ export type PaymentTerms = {
   readonly amount: string
   /** Address of the recipient. */
   readonly payTo: string
+  /**
+   * 0 only where nothing in the payload expires by it: a voucher, claim, settle or refund of a
+   * batch.
+   */
   readonly maxTimeoutSeconds: number
   /** Of the scheme. */
   readonly extra?: Readonly<Record<string, unknown>>
@@ -1498,6 +1532,31 @@ export type Selling = {
     readonly settled: number
     /** Atomic units that moved. */
     readonly amount: string
+  }>
+}
+
+/** As /openapi.json has it. */
+export type ServiceStatus = {
+  /** Days that are reported. */
+  readonly days: number
+  /** UTC. */
+  readonly since: string
+  /** Settlements recorded. */
+  readonly settlements: string
+  /** Verification within settle. */
+  readonly verify_p95_ms: number | null
+  /** From request to settled. */
+  readonly settle_p95_ms: number | null
+  /** Share of those with an end on the ledger. */
+  readonly ended_in_two_ledgers: number | null
+  /** Share of minutes in which the service could write. */
+  readonly availability: number | null
+  /** Interruptions of two minutes and more, the newest first. */
+  readonly items: ReadonlyArray<{
+    /** UTC. */
+    readonly from: string
+    /** UTC. */
+    readonly to: string
   }>
 }
 
@@ -2247,6 +2306,11 @@ export interface Client {
       readonly channelId: string
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>
+  /**
+   * The channels that this facilitator knows: held, charged, claimed, and when a withdrawal
+   * ends.
+   */
+  readonly reportChannels: (given?: undefined, signal?: AbortSignal) => Promise<BatchChannelReport>
   /** Reserves a channel for one request, so that no other voucher is accepted on the same base. */
   readonly reserveChannel: (given: {
     readonly body: {
@@ -2408,6 +2472,8 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<Leaderboard>
+  /** Service levels of the last 30 days; a page to a browser, the interruptions as CSV. */
+  readonly serviceStatus: (given?: undefined, signal?: AbortSignal) => Promise<ServiceStatus>
   /** This browser's session. */
   readonly session: (given?: undefined, signal?: AbortSignal) => Promise<Session>
   /** Sets when the caller's channels of a token are claimed. */

@@ -17,7 +17,9 @@ export const databaseSection = section(
       min: diskReserveBytes / 1_000_000,
       max: 1_000_000_000,
       unit: "megabytes",
-      doc: "Free space kept on the disk of the state folder, for an embedded database; below it no new payment is accepted."
+      doc:
+        "Free space kept on the disk of the state folder, for an embedded database; below it no new payment is " +
+        "accepted."
     }),
     pooler: choice(["auto", "present", "none"], {
       default: "auto",

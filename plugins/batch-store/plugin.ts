@@ -19,6 +19,7 @@ import { Config, declared } from "./Config.ts"
 import { described } from "./description.ts"
 import { addOperatorRoutes } from "./operatorRoutes.ts"
 import { StoredChannels } from "./StoredChannels.ts"
+import { type ReportedChannel, reportChannels } from "./channelReport.ts"
 
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -60,3 +61,7 @@ export const plugin = define({
 })
 
 export { metrics } from "./metrics.ts"
+
+/** What the command line reads beside a running facilitator. */
+export const administration = { reportChannels }
+export type { ReportedChannel }

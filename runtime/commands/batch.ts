@@ -4,7 +4,7 @@
 import { Clock, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
-import { reportChannels, type ReportedChannel } from "../../plugins/batch-store/channelReport.ts"
+import { administration, type ReportedChannel } from "../../plugins/batch-store/plugin.ts"
 import { answer, type CommandTarget, databaseStatus, jsonFlag, placeFlags, tablesOf } from "./CommandTarget.ts"
 
 const tablesAt = (place: CommandTarget) =>
@@ -40,7 +40,7 @@ const lineOf = (channel: ReportedChannel, nowMillis: number): string => {
 
 export const batch = Command.make("batch", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
-    const { items, more } = yield* reportChannels
+    const { items, more } = yield* administration.reportChannels
     const now = yield* Clock.currentTimeMillis
     const withdrawals = items.filter(({ withdrawal_ends_at }) => withdrawal_ends_at !== null).length
     const number = `${items.length}${more ? " or more" : ""} channels, ${withdrawals} with a started withdrawal`

@@ -1,5 +1,5 @@
-// Incidents of what a facilitator needs and does not have: a sponsor's XLM, space on its disk, its database server. Each
-// is one line of the log when it begins and one when it ends, whatever is paid meanwhile; a scene prints both.
+// Incidents of what a facilitator needs and does not have: a sponsor's XLM, space on its disk, its database server.
+// Each is one line of the log when it begins and one when it ends, whatever is paid meanwhile; a scene prints both.
 import { Keypair } from "@stellar/stellar-sdk"
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs"
 import { join } from "node:path"
