@@ -12,8 +12,8 @@ import { Sessions } from "./Sessions.ts"
 import { anonymous, type Principal } from "./Principal.ts"
 import { parseHostName, isLoopback } from "./hostValidation.ts"
 
-/** Bearer keys that one source may try in a second, of those that were never accepted; sign-in allows as many. */
-const guessesPerSecond = 2
+/** Bearer keys that one source may try in a second, of those that were never accepted. */
+const guessesPerSecond = 10
 /** Listed keys that are noted as accepted. */
 const acceptedMax = 10_000
 

@@ -153,7 +153,8 @@ describe("/supported", () => {
         const { kinds } = (yield* facilitator.ask("/supported")).json
         expect(kinds.map(({ network, scheme }: any) => `${scheme} ${network}`)).toEqual([
           "exact stellar:testnet",
-          "upto stellar:testnet"
+          "upto stellar:testnet",
+          "batch-settlement stellar:testnet"
         ])
       }).pipe(Effect.scoped) as Effect.Effect<void>,
     240_000
