@@ -24,7 +24,10 @@ export class AnswerRefused extends Error {
 
 /** @param {string} path @param {Record<string, unknown>} inPath @param {Record<string, unknown>} query */
 const address = (path, inPath, query) => {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(inPath[name])))
+  // A tile's name is a path of its own.
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) =>
+    name === "tile" ? encodeURI(String(inPath[name])) : encodeURIComponent(String(inPath[name]))
+  )
   const words = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) words.set(name, String(value))
   return words.size === 0 ? filled : `${filled}?${words}`

@@ -2083,7 +2083,7 @@ export interface Client {
   readonly logEpochTile: (given: {
     readonly path: {
       readonly epoch: number
-      readonly "*": string
+      readonly tile: string
     }
   }, signal?: AbortSignal) => Promise<string>
   /** The epochs of the log, and why each began. */
@@ -2107,7 +2107,7 @@ export interface Client {
   /** A tile, or a bundle of entries, of the first epoch. */
   readonly logTile: (given: {
     readonly path: {
-      readonly "*": string
+      readonly tile: string
     }
   }, signal?: AbortSignal) => Promise<string>
   /** Probes an origin before the first payment, and lists the resources it names as unverified. */

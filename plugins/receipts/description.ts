@@ -23,7 +23,7 @@ const shown = { description: "The receipt and the outcomes.", body: ReceiptShown
 const note = { description: "A signed note.", body: Schema.String, mediaType: "text/plain" }
 const bytes = { description: "Hashes, or entries.", body: Schema.String, mediaType: "application/octet-stream" }
 const epoch = { epoch: whole("Epoch, from 1.") }
-const tile = { "*": text("`LEVEL/P` or `entries/P`, and `.p/W` for a partial one (C2SP tlog-tiles).") }
+const tile = { tile: text("`LEVEL/P` or `entries/P`, and `.p/W` for a partial one (C2SP tlog-tiles).") }
 
 const receipts: ReadonlyArray<RouteDescription> = [
   {
@@ -101,7 +101,7 @@ const log: ReadonlyArray<RouteDescription> = [
   },
   {
     method: "get",
-    path: "/log/tile/{*}",
+    path: "/log/tile/{tile}",
     id: "logTile",
     summary: "A tile, or a bundle of entries, of the first epoch.",
     tag: "receipts",
@@ -111,7 +111,7 @@ const log: ReadonlyArray<RouteDescription> = [
   },
   {
     method: "get",
-    path: "/log/{epoch}/tile/{*}",
+    path: "/log/{epoch}/tile/{tile}",
     id: "logEpochTile",
     summary: "A tile, or a bundle of entries, of an epoch.",
     tag: "receipts",

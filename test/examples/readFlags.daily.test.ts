@@ -16,7 +16,7 @@ const run = (example: string, ...args: ReadonlyArray<string>) =>
 
 it("print their usage, and refuse an invalid flag, argument or number first", async () => {
   const help = await run("pay.ts", "--help")
-  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining("pay [--upto] [--state DIR]") })
+  expect(help).toMatchObject({ status: 0, stdout: expect.stringContaining("pay [--upto | --batch] [--state DIR]") })
   const refused = await Promise.all([
     run("pay.ts", "--uptoo"),
     run("pay.ts", "--state"),

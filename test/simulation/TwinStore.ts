@@ -547,6 +547,7 @@ const transactionOf = ({ born, outcome, state }: Row): Option.Option<string> => 
 
 const recordOf = (row: Row): SettlementRecord => ({
   ...storedOf(row),
+  attemptCount: row.attempts.length,
   transaction: transactionOf(row),
   feeChargedStroops: row.outcome === undefined ? Option.none() : Option.some(chargedOf(row))
 })
@@ -581,6 +582,8 @@ const storedOf = ({
   amountTransferred: Option.fromUndefinedOr(outcome?.amountTransferred),
   reason: Option.fromUndefinedOr(outcome?.reason),
   reasonMessage: Option.fromUndefinedOr(outcome?.message),
+  closedAt: outcome?.closedAtSeconds === undefined ? undefined : new Date(outcome.closedAtSeconds * 1_000),
+  resourceUrl: Option.getOrUndefined(born.resourceUrl),
   delivered: deliveredAt !== undefined
 })
 

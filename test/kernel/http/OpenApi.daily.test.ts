@@ -135,7 +135,7 @@ it.live(
       const routes = served
         .all()
         .filter(({ method, path }) => !isPage(method, path))
-        .map(({ method, path }) => `${method} ${path.replace(/:([^/]+)/g, "{$1}").replace(/\*$/, "{*}")}`)
+        .map(({ method, path }) => `${method} ${path.replace(/:([^/]+)/g, "{$1}").replace(/\*$/, "{tile}")}`)
       expect(described.toSorted()).toEqual(routes.toSorted())
       const operations: ReadonlyArray<any> = Object.values(document.paths).flatMap((item: any) => Object.values(item))
       const endless = operations.filter(({ responses }) => !Object.keys(responses).some((status) => status < "300"))
