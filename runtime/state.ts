@@ -30,6 +30,8 @@ const own: ReadonlySet<string> = new Set([
   "ledger.lock",
   "state.lock",
   "sponsor.seed",
+  "receipts.seed",
+  "receipts.checkpoint",
   "tools",
   "tools.lock"
 ])

@@ -17,8 +17,8 @@ export const batchKeys = networkKeys(
     })
   },
   ({ batch_contract }) =>
-    /^C[A-Z2-7]{55}$/.test(batch_contract ?? "")
+    batch_contract === undefined || /^C[A-Z2-7]{55}$/.test(batch_contract)
       ? undefined
-      : "batch_contract must name the batch-settlement contract, for exact alone too; it has not been audited",
+      : "batch_contract must be the address of the batch-settlement contract, or absent",
   { "batch-settlement": feeCeilings }
 )
