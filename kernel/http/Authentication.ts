@@ -13,7 +13,7 @@ import { anonymous, type Principal } from "./Principal.ts"
 import { parseHostName, isLoopback } from "./hostValidation.ts"
 
 /** Bearer keys that one source may try in a second, of those that were never accepted. */
-const guessesPerSecond = 10
+const guessesPerSecond = 20
 /** Listed keys that are noted as accepted. */
 const acceptedMax = 10_000
 

@@ -81,7 +81,10 @@ describe("an upto payment", () => {
       const payment = yield* offering.upto({ payer, payTo })
       const without = yield* startFacilitator({ set: ["networks.ledger:testnet.upto_contract=''"] })
       const supported = yield* without.ask("/supported")
-      assert.deepStrictEqual([...new Set(supported.json.kinds.map(({ scheme }: any) => scheme))], ["exact"])
+      assert.deepStrictEqual(
+        [...new Set(supported.json.kinds.map(({ scheme }: any) => scheme))],
+        ["exact", "batch-settlement"]
+      )
       const verified = yield* without.verify(payment.verifyBody)
       assert.deepStrictEqual([verified.json.isValid, verified.json.invalidReason], [false, "unsupported_scheme"])
       const settled = yield* without.settle(payment.settleBody(5n))
