@@ -52,24 +52,22 @@ it.live(
       const second = yield* startFacilitator({
         set: [
           "plugins=[ledger-local, x402-exact, catalog]",
+          "discovery.include_unverified=true",
           `catalog_security.foreign_catalogs=["${foreign.url}/discovery/resources"]`
         ]
       })
-      const listed = yield* eventually(
-        second.ask("/discovery/resources?include_unverified=true"),
-        ({ json }) => json.items.length > 0
-      )
+      const listed = yield* eventually(second.ask("/discovery/resources"), ({ json }) => json.items.length > 0)
       expect(listed.json.items.map(({ resource }: any) => resource)).toEqual([`${origin.url}/report`])
       const [shown] = listed.json.items
       expect(shown.accepts[0]).toMatchObject({ payTo, amount: "1000" })
       expect(listed.text).not.toContain("Free money")
       expect(listed.text).not.toContain(thief)
-      expect((yield* browse(second))["items"]).toEqual([])
+      expect(shown).toMatchObject({ verification: "unverified", grade: "origin" })
       // Off by default.
-      expect((yield* browse(first, "?include_unverified=true"))["items"]).toEqual([])
+      expect((yield* browse(first))["items"]).toEqual([])
       // And readable by others, conditionally.
       const etag = listed.headers.get("etag")!
-      const again = yield* second.ask("/discovery/resources?include_unverified=true", {
+      const again = yield* second.ask("/discovery/resources", {
         headers: { "if-none-match": etag }
       })
       expect(again.status).toBe(304)
