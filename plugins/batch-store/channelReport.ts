@@ -62,7 +62,20 @@ const urgency = (a: ReportedChannel, b: ReportedChannel): number => {
   return held === other ? (a.channel_id < b.channel_id ? -1 : 1) : held > other ? -1 : 1
 }
 
-/** Reads the report: one statement, and the cache of this process where it serves the scheme. */
+/** What the store has; nothing where the store was never enabled, and only the process knows channels. */
+const readRows = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, network: string) {
+  const [table] = yield* sql<{ isThere: boolean }>`select to_regclass('batch_store_channels') is not null as "isThere"`
+  if (table?.isThere !== true) return []
+  return yield* sql<Row>`select channel_id as "channelId", principal, config->>'payer' as payer,
+      receiver as "payTo", token as asset, withdraw_delay::float8 as "withdrawDelay", balance::text as balance,
+      charged::text as charged, total_claimed::text as claimed,
+      withdraw_requested_at::float8 as "withdrawRequestedAt", opened_at as "openedAt", requested_at as "requestedAt"
+    from batch_store_channels where network = ${network}
+    order by withdraw_requested_at = 0, withdraw_requested_at + withdraw_delay, balance - total_claimed desc, channel_id
+    limit ${reportMax + 1}`
+})
+
+/** Reads the report: two statements, and the cache of this process where it serves the scheme. */
 export const reportChannels = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { assets, id } = yield* Network
@@ -70,13 +83,7 @@ export const reportChannels = Effect.gen(function* () {
     onNone: (): ReadonlyArray<KnownChannel> => [],
     onSome: (channels) => channels.all()
   })
-  const rows = yield* sql<Row>`select channel_id as "channelId", principal, config->>'payer' as payer,
-      receiver as "payTo", token as asset, withdraw_delay::float8 as "withdrawDelay", balance::text as balance,
-      charged::text as charged, total_claimed::text as claimed,
-      withdraw_requested_at::float8 as "withdrawRequestedAt", opened_at as "openedAt", requested_at as "requestedAt"
-    from batch_store_channels where network = ${id}
-    order by withdraw_requested_at = 0, withdraw_requested_at + withdraw_delay, balance - total_claimed desc, channel_id
-    limit ${reportMax + 1}`
+  const rows = yield* readRows(sql, id)
   const denomination = (asset: string) => ({
     asset,
     asset_symbol: assets.get(asset)?.symbol ?? null,
