@@ -1,5 +1,5 @@
-// Who signed the draft's `facilitator-attestation` (revision 2): the address that its EIP-712 signature recovers to, by
-// code that shares nothing with the plugin that signs. The draft keeps domain and types off the wire.
+// The signer of the draft's `facilitator-attestation` (revision 2): the address that its EIP-712 signature recovers to,
+// by code that shares nothing with the plugin that signs. The draft keeps domain and types off the wire.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { keccak_256 } from "@noble/hashes/sha3.js"
 

@@ -46,7 +46,7 @@ export interface ReceiverAuthorizer {
 }
 
 export interface BatchServerOptions {
-  /** Who is paid: G… or C…, the routes' `payTo`. */
+  /** The payee: G… or C…, the routes' `payTo`. */
   readonly receiver: string
   readonly authorizer: ReceiverAuthorizer
   /** Default: in memory, for one process. */

@@ -55,8 +55,8 @@ export class Authentication extends Context.Service<
     readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
     /**
      * Seconds until this source may try a bearer key that was never accepted here, 0 when it may now. Asked once for
-     * each request, before anything is answered of it: a key beyond the rate is not even compared. A listed key that
-     * was accepted once waits for nothing, so that wrong keys of a neighbor behind one address stop no payment.
+     * each request, before anything is answered of it: a key beyond the rate is answered as a wrong one. A listed key
+     * that was accepted once waits for nothing, so that wrong keys of a neighbor behind one address stop no payment.
      */
     readonly keyWait: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<number>
     /** Source of a request, keyed or not: an address, or the network of one. */

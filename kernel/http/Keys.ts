@@ -96,20 +96,15 @@ export class Keys extends Context.Service<
       let callers = yield* read(server.apiKeysEnv)
       let operators = yield* read(server.operatorKeysEnv)
 
-      const marked = (bearer: string): string | undefined => {
+      const find = (keys: ReadonlyArray<Key>, bearer: string): Key | undefined => {
         const hash = hashOf(crypto, bearer)
-        let isListed = false
-        for (const key of [...callers, ...operators]) if (crypto.timingSafeEqual(key.hash, hash)) isListed = true
-        return isListed ? Hex.encode(hash) : undefined
-      }
-
-      const match = (keys: ReadonlyArray<Key>, bearer: string): Option.Option<string> => {
-        const hash = hashOf(crypto, bearer)
-        let found: string | undefined
+        let found: Key | undefined
         // All keys are compared, so that the time taken does not reveal the closest one.
-        for (const key of keys) if (crypto.timingSafeEqual(key.hash, hash)) found = key.principal
-        return Option.fromUndefinedOr(found)
+        for (const key of keys) if (crypto.timingSafeEqual(key.hash, hash)) found = key
+        return found
       }
+      const match = (keys: ReadonlyArray<Key>, bearer: string): Option.Option<string> =>
+        Option.map(Option.fromUndefinedOr(find(keys, bearer)), ({ principal }) => principal)
 
       return Keys.of({
         keyed: () => callers.length > 0,
@@ -117,7 +112,10 @@ export class Keys extends Context.Service<
         operatorKeyed: () => operators.length > 0,
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),
-        markOf: marked,
+        markOf: (bearer) => {
+          const found = find([...callers, ...operators], bearer)
+          return found === undefined ? undefined : Hex.encode(found.hash)
+        },
         proofs: (role, principal, message) =>
           (role === "operator" ? operators : callers)
             .filter((key) => key.principal === principal)

@@ -8,7 +8,7 @@ import { voidValue } from "../stellar/Value.ts"
 
 /** What the terms leave open, chosen by this facilitator for one payment. */
 export interface UnsignedOrder {
-  /** Who will sign: an account (G…) or a contract (C…). */
+  /** The signer: an account (G…) or a contract (C…). */
   readonly payer: string
   readonly nonce: bigint
   /** Last ledger of the signature. */

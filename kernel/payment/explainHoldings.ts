@@ -39,7 +39,7 @@ const ofBalance = ({ amount, payTo, payer }: Movement, from: Holding | undefined
     : undefined
 }
 
-/** The sentence of a code; undefined when the entries do not show who it is. */
+/** The sentence of a code; undefined when the entries do not show which end it is. */
 const sentenceOf = (code: string, movement: Movement, holdings: Holdings): string | undefined => {
   const { payTo, payer } = movement
   const [from, to] = [holdings.get(payer), holdings.get(payTo)]
@@ -57,7 +57,7 @@ const sentenceOf = (code: string, movement: Movement, holdings: Holdings): strin
   }
 }
 
-/** Who is meant by a refusal of the asset contract; undefined when it is not of these, or not to be seen. */
+/** The end that a refusal of the asset contract is about; undefined when it is not of these, or not to be seen. */
 export const explainHoldings = (answer: SimulationAnswer, movement: Movement) =>
   Effect.gen(function* () {
     const code = codeOf(answer)

@@ -9,7 +9,7 @@ const secretBytesMin = 32
 const batchStore = section("batch_store", "Payment channels of sellers that keep no state, and their claims.", {
   allow_keyless: flag({
     default: false,
-    doc: "Serve callers without a key, who then share their channels: for one machine."
+    doc: "Serve callers without a key; they share their channels: for one machine."
   }),
   authorizer_secret_env: text({
     default: "BATCH_AUTHORIZER_SECRET",

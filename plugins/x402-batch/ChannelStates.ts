@@ -76,7 +76,7 @@ const makeReadings = Effect.fnUntraced(function* (entries: LruCache<string, Entr
     return found
   })
 
-  /** One read of a channel at a time, for all who wait for it. */
+  /** Single flight: one read of a channel at a time, shared by its waiters. */
   const readOne = Effect.fnUntraced(function* (channelId: string) {
     const running = reading.get(channelId)
     if (running !== undefined) return yield* Deferred.await(running)

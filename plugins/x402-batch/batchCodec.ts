@@ -24,11 +24,11 @@ import { addressXdr, bytesXdr, i128Xdr, symbolXdr, u64Xdr, vecHeadXdr } from "..
 
 /** A channel's terms, as in `payload.channelConfig`. They never change: other terms are another channel. */
 export interface ChannelConfig {
-  /** Who gets back what is not claimed, and may withdraw: G… or C…. Anyone may deposit for it. */
+  /** The payer: gets back what is not claimed, and may withdraw; G… or C…. Any account may deposit for it. */
   readonly payer: string
   /** The ed25519 key whose vouchers count, as G…: the payer's own, or a session key. */
   readonly payerAuthorizer: string
-  /** Who gets what is claimed: G… or C…. */
+  /** The receiver of what is claimed: G… or C…. */
   readonly receiver: string
   /** The ed25519 key that allows claims and refunds, as G…. */
   readonly receiverAuthorizer: string

@@ -1,4 +1,4 @@
-// What a payload asks of the ledger, as one call of the contract: its arguments, who authorized it, what it moves
+// What a payload asks of the ledger, as one call of the contract: its arguments, its authorizer, what it moves
 // between which parties, and its identity among the settlements. A deposit and a withdrawal carry an authorization of
 // the ledger's own, whose nonce is spent once. A claim, a settle and a refund carry none: the contract's state is what
 // makes them happen once, so their identity is what was asked for, within a stretch of ledgers after which it may be

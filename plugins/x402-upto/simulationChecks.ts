@@ -145,8 +145,8 @@ const feeError = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError =>
 }
 
 /**
- * The first failure in a simulation's response. `addedStroops`: the settlement's additional cost; `whose`: who is
- * refused.
+ * The first failure in a simulation's response. `addedStroops`: the settlement's additional cost; `whose`: the end that
+ * is refused.
  */
 export const checkSimulation = (
   answer: SimulationAnswer,

@@ -137,7 +137,7 @@ const attackCases = async (set: OfficialSet, world: World, part: Part, mine: Pur
     assert.doesNotMatch(JSON.stringify(refused), /tollkeeper-receipt/)
   })
   await part.check(
-    "refused: a hash asked for by a stranger, who signs a challenge; payer and payee are answered",
+    "refused: a hash asked for by a stranger with a signed challenge; payer and payee are answered",
     async () => {
       const challengeOf = async (account: Keypair, transaction: string): Promise<number> => {
         const { json } = await post(`${world.facilitator}/receipts/challenge`, { account: account.publicKey() })

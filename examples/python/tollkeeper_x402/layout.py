@@ -1,6 +1,6 @@
 """The bytes that a payer signs, built from the seller's terms: the fixed layout of Tollkeeper's `/prepare`.
 
-XDR is big-endian words, each value padded to four bytes. Nothing here signs, asks or trusts anybody.
+XDR is big-endian words, each value padded to four bytes. Nothing here signs, sends or trusts.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ const decided: Readonly<Record<string, string>> = {
   stale: "went stale"
 }
 
-/** A decision as a sentence: who decided what, and why. */
+/** A decision as a sentence: the operator, the act and the reason. */
 const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
   h(
     "li",

@@ -65,7 +65,7 @@ export interface Claiming {
   readonly config: batch.ChannelConfig
   readonly max: bigint
   readonly total: bigint
-  /** Who signs the voucher; by default the session key. */
+  /** The voucher's signer; by default the session key. */
   readonly by?: Key
   /** Replaces the signature altogether. */
   readonly signature?: string

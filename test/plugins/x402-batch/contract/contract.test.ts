@@ -110,7 +110,7 @@ describe("a deposit", () => {
     })
   })
 
-  it("anyone deposits for a payer, who gets back what is not claimed", () => {
+  it("any account deposits for a payer; the payer gets back what is not claimed", () => {
     const world = new BatchWorld(wasm)
     world.line(stranger, 300n)
     const config = world.config()
