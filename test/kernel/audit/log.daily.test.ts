@@ -123,6 +123,9 @@ describe.each(databaseKinds)("the audit with the log on %s", (database) => {
         for (const [rule, change] of differences)
           expect([rule, rulesOf(change(sides))]).toEqual([rule, expect.arrayContaining([rule])])
         const { sql } = facilitator
+        // Checkpoints follow the leaves; the copy is of one that covers the last outcome.
+        const last = sides.log.outcomes.at(-1)!.index
+        yield* eventually(facilitator.ask("/log/checkpoint"), ({ text }) => Number(text.split("\n")[1]) > last)
         const copy = yield* download(facilitator)
         for (const [rule, statement] of tamperings) {
           const issues = yield* sql
