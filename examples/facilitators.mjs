@@ -16,9 +16,13 @@ import { memoryStore } from "./soldOnce.mjs"
 /** Nothing of the request has left this machine, or nothing listened: it cannot be on its way. */
 const neverSent = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"])
 
+/** What Deno says, without a code, where no connection came to be. */
+const isUnconnected = /client error \(Connect\)/
+
 /** @param {any} error @returns {boolean} */
 const wasNeverSent = (error) => {
-  for (let at = error; at !== undefined && at !== null; at = at.cause) if (neverSent.has(at.code)) return true
+  for (let at = error; at !== undefined && at !== null; at = at.cause)
+    if (neverSent.has(at.code) || isUnconnected.test(at.message ?? "")) return true
   return false
 }
 

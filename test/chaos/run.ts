@@ -341,6 +341,7 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
 }
 /** Each payment is settled once more without database faults; the answer must match the first. */
 let unreadable = 0
+const unread = new Set<string>()
 const settleInTheEnd = async (body: unknown) => {
   // The RPC still fails occasionally.
   for (let tries = 0; ; tries++) {
@@ -359,7 +360,10 @@ const askAgain = async (paid: Paid): Promise<void> => {
   const isRight = kind === "without" ? isAlreadySettled(answer) : answer.success === true
   if (isRight && answer.transaction === transaction) return count(`read again ${scheme} ${kind}`)
   unreadable += 1
-  count(`NOT READ AGAIN ${scheme} ${kind}: ${answer.errorReason ?? "success"} ${answer.transaction}`)
+  unread.add(
+    `${scheme} ${kind}: ${answer.errorReason ?? "success"} ${answer.transaction} for ${transaction}, answered ` +
+      `${Math.round(performance.now() - paid.answeredAt)} ms ago`
+  )
 }
 const rest = [...paidOnes]
 const reader = async (): Promise<void> => {
@@ -401,7 +405,7 @@ for (const mismatch of mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.s
 for (const violation of missed.slice(0, 20)) console.log(`  MISSED ${violation}`)
 if (paid.join() !== expected.join())
   failure = `recipients were paid ${paid.join()}, callers were answered ${expected.join()}`
-if (unreadable > 0) failure = `${unreadable} payments could not be read again`
+if (unreadable > 0) failure = `${unreadable} payments could not be read again: ${[...unread].slice(0, 5).join("; ")}`
 if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
 if (report.open > 0) failure = `${report.open} settlements are still open`
 if (mismatches.length > 0) failure = `${mismatches.length} mismatches`
