@@ -241,14 +241,14 @@ const mayBeLost = ({ answeredAt }: Paid): boolean =>
   losses.some(({ from, to }) => answeredAt > from - lossSlackMillis && answeredAt < to + lossSlackMillis)
 
 const failOver = async (): Promise<void> => {
-  let from = performance.now()
-  await postgres.failOver(async () => {
-    from = performance.now()
+  let lostFrom = performance.now()
+  await postgres.failOver(async (from) => {
+    lostFrom = from
     const before = paidOnes.length
     await pause(random.int(1_500, 3_000))
     for (let n = before; n < paidOnes.length; n++) count("answered settled, and lost by a failover")
   })
-  losses.push({ from, to: performance.now() })
+  losses.push({ from: lostFrom, to: performance.now() })
   failovers += 1
 }
 

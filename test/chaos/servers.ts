@@ -13,8 +13,11 @@ export interface Servers {
   /** Leads to the server that is the primary now. */
   readonly url: string
   readonly restart: () => Promise<void>
-  /** `losing` runs while the primary commits what will be lost; the failover is complete when the promise resolves. */
-  readonly failOver: (losing: () => Promise<void>) => Promise<void>
+  /**
+   * `losing` runs while the primary commits what will be lost, and is given when the first of that may have been
+   * committed, by `performance.now`; the failover is complete when the promise resolves.
+   */
+  readonly failOver: (losing: (from: number) => Promise<void>) => Promise<void>
   readonly journal: () => Promise<ReadonlyArray<JournalFact>>
   readonly stop: () => Promise<void>
 }
@@ -32,8 +35,10 @@ export const startServers = async (): Promise<Servers> => {
     restart: () => primary.restart!(),
     failOver: async (losing) => {
       const standby = await Effect.runPromise(startStandby(primary.url, connectionsMax))
+      // The standby may be cut off long before that is known, on a loaded machine.
+      const from = performance.now()
       await Effect.runPromise(standby.cutOff)
-      await losing()
+      await losing(from)
       relay.cut()
       await primary.stop()
       await Effect.runPromise(standby.promote)
