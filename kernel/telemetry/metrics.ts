@@ -18,7 +18,7 @@ export const traffic = {
   }),
   answers: counter("tollkeeper_payment_answers_total", {
     unit: "count",
-    labels: ["operation", "word"],
+    labels: ["operation", "reason"],
     help: "Payments answered, by operation and result: a refusal's reason, pending, or ok for valid and settled ones."
   }),
   refusals: counter("tollkeeper_payment_refusals_total", {

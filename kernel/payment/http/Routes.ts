@@ -43,7 +43,7 @@ interface Operation<A> {
   readonly refuse: (refused: Refusal) => A
   readonly encode: (answer: A, into: AnswerIn) => Readonly<Record<string, unknown>>
   readonly refusalOf: (answer: A) => Refusal | undefined
-  readonly wordOf: (answer: A) => string
+  readonly reasonOf: (answer: A) => string
   /** What the request's line in the log names of it. */
   readonly factsOf: (answer: A) => RequestFacts
   /** The recorded outcome of a success that hooks may add to. */
@@ -70,7 +70,7 @@ const verifying = (run: Facilitator["Service"]["verify"]): Operation<VerifyAnswe
   refuse: (refused) => refused,
   encode: encodeVerify,
   refusalOf: (given) => (isRefusal(given) ? given : undefined),
-  wordOf: (given) => (isRefusal(given) ? given.reason : "ok"),
+  reasonOf: (given) => (isRefusal(given) ? given.reason : "ok"),
   factsOf: (given) => (isRefusal(given) ? factsOfRefusal(given) : { payer: given.payer }),
   settledBy: () => undefined,
   observable: (given) => (isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() })
@@ -82,7 +82,7 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
   refuse: (refused) => ({ _tag: "Failed", refusal: refused, transaction: Option.none() }),
   encode: encodeSettle,
   refusalOf: (given) => (given._tag === "Failed" ? given.refusal : undefined),
-  wordOf: (given) => (given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok"),
+  reasonOf: (given) => (given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok"),
   factsOf: (given) =>
     given._tag === "Failed"
       ? { ...factsOfRefusal(given.refusal), ...transactionOf(given.transaction) }
@@ -121,11 +121,11 @@ const nothingAdded: Added = {}
  */
 const makeReported = Effect.map(Extensions, (extensions) => {
   const labelOf = makeLabels()
-  return <A>({ factsOf, name, refusalOf, wordOf }: Operation<A>, given: A, known: Known): Effect.Effect<void> =>
+  return <A>({ factsOf, name, reasonOf, refusalOf }: Operation<A>, given: A, known: Known): Effect.Effect<void> =>
     Effect.withFiber((fiber) => {
       const facts = factsOf(given)
       noteUnsafe(fiber, facts)
-      measureUnsafe(fiber, traffic.answers, 1, { operation: name, word: wordOf(given) })
+      measureUnsafe(fiber, traffic.answers, 1, { operation: name, reason: reasonOf(given) })
       const refused = refusalOf(given)
       if (refused === undefined) return Effect.void
       const { message, payer, reason } = refused

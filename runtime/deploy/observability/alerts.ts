@@ -95,14 +95,14 @@ const money: ReadonlyArray<Alert> = [
     severity: "warning",
     expr:
       'sum by (instance) (increase(tollkeeper_payment_answers_total{operation="settle", ' +
-      'word="settle_ledger_authorization_spent"}[15m])) > 0',
+      'reason="settle_ledger_authorization_spent"}[15m])) > 0',
     for: "0m",
     summary:
       "Another transaction spent an authorization submitted here: a payer pays twice, or transactions are copied.",
     fires: {
       series: [
         [
-          `tollkeeper_payment_answers_total{${one}, operation="settle", word="settle_ledger_authorization_spent"}`,
+          `tollkeeper_payment_answers_total{${one}, operation="settle", reason="settle_ledger_authorization_spent"}`,
           "0+1x60"
         ]
       ],
@@ -110,19 +110,19 @@ const money: ReadonlyArray<Alert> = [
     },
     calm: [
       [
-        `tollkeeper_payment_answers_total{${one}, operation="verify", word="settle_ledger_authorization_spent"}`,
+        `tollkeeper_payment_answers_total{${one}, operation="verify", reason="settle_ledger_authorization_spent"}`,
         "0+1x60"
       ]
     ]
   }
 ]
 
-const answers = (word: string) => `tollkeeper_payment_answers_total{operation="settle", word="${word}"}`
-const shareOf = (word: string) =>
-  `sum by (instance) (rate(${answers(word).replace("}", "}[10m]")})) / ` +
+const answers = (reason: string) => `tollkeeper_payment_answers_total{operation="settle", reason="${reason}"}`
+const shareOf = (reason: string) =>
+  `sum by (instance) (rate(${answers(reason).replace("}", "}[10m]")})) / ` +
   'sum by (instance) (rate(tollkeeper_payment_answers_total{operation="settle"}[10m]))'
-const answered = (word: string, values: string): Series => [
-  `tollkeeper_payment_answers_total{${one}, operation="settle", word="${word}"}`,
+const answered = (reason: string, values: string): Series => [
+  `tollkeeper_payment_answers_total{${one}, operation="settle", reason="${reason}"}`,
   values
 ]
 

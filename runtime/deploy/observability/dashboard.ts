@@ -89,7 +89,7 @@ const figures: ReadonlyArray<Figure> = [
     title: "Payments settled a minute",
     description: "Is money moving: successful answers to settle, all replicas.",
     expr:
-      '60 * sum(rate(tollkeeper_payment_answers_total{operation="settle", word="ok", ' +
+      '60 * sum(rate(tollkeeper_payment_answers_total{operation="settle", reason="ok", ' +
       'instance=~"$instance"}[$__rate_interval]))',
     unit: "short",
     steps: [[null, "green"]]

@@ -161,7 +161,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
       expect(metrics.text).not.toContain("stranger")
       // However early a payment is refused, its word is counted.
       expect(metrics.text).toMatch(
-        /tollkeeper_payment_answers_total\{[^}]*operation="verify"[^}]*word="invalid_request"[^}]*\} [1-9]/
+        /tollkeeper_payment_answers_total\{[^}]*operation="verify"[^}]*reason="invalid_request"[^}]*\} [1-9]/
       )
     })
   )

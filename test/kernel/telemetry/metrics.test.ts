@@ -48,8 +48,7 @@ describe("the register of metrics", () => {
         "scheme",
         "scope",
         "status",
-        "version",
-        "word"
+        "version"
       ].sort()
     )
   })
