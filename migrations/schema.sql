@@ -68,6 +68,29 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.kernel_channel_claim() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if tg_op = 'INSERT' then
+    if new.required_by is null then
+      new.required_by := new.wanted_by;
+      new.required_until := new.wanted_until;
+    else
+      new.wanted_by := new.required_by;
+      new.wanted_until := new.required_until;
+    end if;
+  elsif (new.required_by, new.required_until) is distinct from (old.required_by, old.required_until) then
+    new.wanted_by := new.required_by;
+    new.wanted_until := new.required_until;
+  else
+    new.required_by := new.wanted_by;
+    new.required_until := new.wanted_until;
+  end if;
+  return new;
+end
+$$;
+
 CREATE FUNCTION public.kernel_channels_of_new_epoch() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -719,6 +742,8 @@ CREATE TABLE public.kernel_channels (
     wanted_by text,
     wanted_until timestamp with time zone DEFAULT (clock_timestamp() + '00:03:00'::interval) NOT NULL,
     reread boolean DEFAULT false NOT NULL,
+    required_by text,
+    required_until timestamp with time zone DEFAULT (clock_timestamp() + '00:03:00'::interval) NOT NULL,
     CONSTRAINT kernel_channels_state_check CHECK ((state = ANY (ARRAY['wanted'::text, 'ready'::text, 'retiring'::text, 'merging'::text, 'retired'::text])))
 );
 
@@ -1565,6 +1590,8 @@ CREATE TRIGGER catalog_missed_words_left AFTER DELETE ON public.catalog_missed_s
 CREATE TRIGGER kernel_attempts_counted_of_version_01 AFTER INSERT ON public.kernel_attempts FOR EACH ROW WHEN ((new.number > 1)) EXECUTE FUNCTION public.kernel_attempt_count_of_version_01();
 
 CREATE TRIGGER kernel_attempts_of_version_01 BEFORE UPDATE ON public.kernel_attempts FOR EACH ROW WHEN (((new.sent_status = ANY (ARRAY['Pending'::text, 'Duplicate'::text, 'Lost'::text])) AND (NOT new.taken))) EXECUTE FUNCTION public.kernel_attempt_of_version_01();
+
+CREATE TRIGGER kernel_channels_claim BEFORE INSERT OR UPDATE OF required_by, required_until, wanted_by, wanted_until ON public.kernel_channels FOR EACH ROW EXECUTE FUNCTION public.kernel_channel_claim();
 
 CREATE TRIGGER kernel_channels_of_new_epoch AFTER INSERT ON public.kernel_journal_epochs FOR EACH ROW EXECUTE FUNCTION public.kernel_channels_of_new_epoch();
 

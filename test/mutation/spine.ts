@@ -686,7 +686,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a channel retired that another replica requires",
-    changes: change(rows, "and (wanted_by = ${settingsId} or wanted_until < clock_timestamp())", ""),
+    changes: change(rows, "and (required_by = ${settingsId} or required_until < clock_timestamp())", ""),
     ...replicas
   },
   {

@@ -41,7 +41,7 @@ export class ChannelActions extends Context.Service<
       const { id: network } = yield* Network
       return ChannelActions.of({
         list: sql<ChannelListed>`select sponsor, number, address, state, sequence, settlement::text as settlement,
-          coalesce(leased_until > clock_timestamp(), false) as leased, wanted_until > clock_timestamp() as claimed
+          coalesce(leased_until > clock_timestamp(), false) as leased, required_until > clock_timestamp() as claimed
           from kernel_channels where network = ${network} order by sponsor, number, address`,
         required: countRequired(sql, network),
         resize: (count) =>

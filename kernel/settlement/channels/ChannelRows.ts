@@ -11,8 +11,8 @@ import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 import { askedCount } from "./ChannelCount.ts"
 
 /**
- * As stored. A required channel without an account is planned; the table calls it `wanted`, and the columns of its
- * claim begin with that word too, since older versions of this program share the table.
+ * As stored. A required channel without an account is planned; the table calls it `wanted`, since older versions of
+ * this program share the table and know no other word for the state.
  */
 export type ChannelState = typeof planned | "ready" | "retiring" | "merging" | "retired"
 export const planned = "wanted"
@@ -76,18 +76,18 @@ export class ChannelRows extends Context.Service<
       const claim = Effect.fnUntraced(function* (count: number) {
         const required = signer.channels.slice(0, count)
         const [keys, settingsId] = [keysNow(), settingsIdNow()]
-        yield* sql`insert into kernel_channels as c (address, network, sponsor, number, wanted_by, wanted_until)
+        yield* sql`insert into kernel_channels as c (address, network, sponsor, number, required_by, required_until)
           select address, ${network.id}, ${signer.sponsor}, place - 1, ${settingsId},
             clock_timestamp() + make_interval(secs => ${lapseSeconds}::float8)
           from unnest(${required}::text[]) with ordinality as listed(address, place)
           on conflict (address) do update set sponsor = excluded.sponsor, number = excluded.number,
-            wanted_by = excluded.wanted_by, wanted_until = excluded.wanted_until,
+            required_by = excluded.required_by, required_until = excluded.required_until,
             sequence = case when c.state = 'retired' then null else c.sequence end,
             state = case c.state when 'retired' then 'wanted' when 'retiring' then 'ready' else c.state end`
         yield* sql`update kernel_channels set state = 'retiring'
           where network = ${network.id} and state in ('wanted', 'ready') and address <> all(${required}::text[])
             and (sponsor = ${signer.sponsor} or address = any(${keys}))
-            and (wanted_by = ${settingsId} or wanted_until < clock_timestamp())`
+            and (required_by = ${settingsId} or required_until < clock_timestamp())`
       }, withSpanIfSampled("ChannelRows.claim"))
 
       return ChannelRows.of({

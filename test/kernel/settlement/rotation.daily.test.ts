@@ -166,7 +166,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         expect(used.filter(({ channel }) => !after.includes(channel))).toEqual([])
 
         // Three minutes later no replica has claimed the former channels; they are merged into the new sponsor.
-        yield* sql`update kernel_channels set wanted_until = clock_timestamp() where address = any(${before})`
+        yield* sql`update kernel_channels set required_until = clock_timestamp() where address = any(${before})`
         yield* sql`update kernel_channels set sequence = null where address = ${after[0]!}`
         const ended = sql<{ count: number }>`select count(*)::int as count from kernel_channels
           where address = any(${before}) and state = 'retired'`

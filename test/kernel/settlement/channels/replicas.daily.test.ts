@@ -61,7 +61,7 @@ const signersOf = (facilitator: Facilitator) =>
 
 /** Expires the claims of all replicas to these channels. */
 const lapse = (facilitator: Facilitator, addresses: ReadonlyArray<string>) =>
-  facilitator.sql`update kernel_channels set wanted_until = clock_timestamp() - interval '1 second'
+  facilitator.sql`update kernel_channels set required_until = clock_timestamp() - interval '1 second'
     where address = any(${addresses})`
 
 /** Marks a sequence for rereading, so the next turn reads all channels. */
