@@ -1,8 +1,10 @@
 // Settings of receipts. Secrets are in environment variables, or the files that their `_FILE` twins name, never in the
 // profile; `keys/readSecrets.ts` reads them.
 import { Context, Effect, Layer } from "effect"
-import { flag, section, text } from "../../kernel/config/Setting.ts"
+import { entry, flag, list, section, text } from "../../kernel/config/Setting.ts"
 import { Network } from "../../kernel/config/Network.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { readVerifierKey } from "./log/note.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
@@ -26,7 +28,14 @@ const receipts = section("receipts", "Signed receipts of settled payments, and t
   attestation_secret_env: text({
     default: "RECEIPTS_ATTESTATION_SECRET",
     doc: "Environment variable with the secp256k1 key of attestations, 64 hex digits."
-  })
+  }),
+  witnesses: list(
+    entry({
+      url: text({ default: "", doc: "Prefix of the witness's add-checkpoint (C2SP tlog-witness)." }),
+      key: text({ default: "", doc: "The witness's verifier key, NAME+hex+base64." })
+    }),
+    { default: [], doc: "Witnesses that cosign checkpoints." }
+  )
 })
 
 export const declared = [receipts]
@@ -40,6 +49,7 @@ export interface ConfigValues {
   readonly logSecretEnv: string
   /** Undefined: no attestations. */
   readonly attestationSecretEnv: string | undefined
+  readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
 }
 
 const hostForm = /^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$/
@@ -50,6 +60,13 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
     Effect.gen(function* () {
       const values = yield* (yield* Settings).section(receipts)
       const { developmentAutoFund } = yield* Network
+      const crypto = yield* Crypto
+      for (const { key, url } of values.witnesses)
+        if (!/^https?:\/\//.test(url) || !URL.canParse(url) || readVerifierKey(crypto, key) === undefined)
+          return yield* new SettingsRefused({
+            path: "receipts.witnesses",
+            message: "each has an http(s) url, and a key of the form NAME+hex+base64"
+          })
       const { port } = yield* Server
       if (values.host !== "" && !hostForm.test(values.host))
         return yield* new SettingsRefused({
@@ -62,7 +79,8 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         isDevelopment: developmentAutoFund,
         secretEnv: values.secret_env,
         logSecretEnv: values.log_secret_env,
-        attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined
+        attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined,
+        witnesses: values.witnesses
       })
     })
   )

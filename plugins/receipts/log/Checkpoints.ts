@@ -10,6 +10,7 @@ import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { Config } from "../Config.ts"
 import type { InclusionProof, LogEpoch } from "../contract.ts"
 import { ReceiptKeys } from "../keys/ReceiptKeys.ts"
+import { makeCollecting } from "./collectCosignatures.ts"
 import { Epochs, originOf } from "./Epochs.ts"
 import { inclusionPath, leafHash, rootOfRange } from "./merkle.ts"
 import { checkpointText, signNote, verifierKey } from "./note.ts"
@@ -183,9 +184,14 @@ export class Checkpoints extends Context.Service<
         })
       })
 
-      const { wake } = keys.isEnabled
-        ? yield* reconciler({ id: "receipts-checkpoints", every, gather, turn: yield* makeSigning })
-        : { wake: Effect.void }
+      if (!keys.isEnabled) return Checkpoints.of({ wake: Effect.void, newest, proofOf, epochs })
+      const { witnesses } = yield* Config
+      const cosigning =
+        witnesses.length === 0
+          ? { wake: Effect.void }
+          : yield* reconciler({ id: "receipts-witnesses", every, gather, turn: yield* makeCollecting(newest) })
+      const turn = Effect.andThen(yield* makeSigning, cosigning.wake)
+      const { wake } = yield* reconciler({ id: "receipts-checkpoints", every, gather, turn })
       return Checkpoints.of({ wake, newest, proofOf, epochs })
     })
   )

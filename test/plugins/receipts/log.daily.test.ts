@@ -9,6 +9,8 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { freePort } from "../../support/freePort.ts"
+import { startWitness } from "./startWitness.ts"
 import { outcomeLeaf, readCheckpoint, rootOf } from "./checkReceipt.ts"
 
 const sha256 = (...parts: ReadonlyArray<Uint8Array>) => createHash("sha256").update(Buffer.concat(parts)).digest()
@@ -56,13 +58,25 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
     "is read by its tiles, and begins an epoch where it would go back",
     () =>
       Effect.gen(function* () {
+        const port = yield* Effect.promise(freePort)
+        const witness = yield* startWitness(port)
         const facilitator = yield* startFacilitator({
           database: kind,
           channels: 1,
-          set: ["plugins=[ledger-local,x402-exact,receipts]", "receipts.host=pay.example"]
+          set: ["plugins=[ledger-local,x402-exact,receipts]", "receipts.host=pay.example", witness.setting]
         })
         const epochs = Effect.map(facilitator.ask("/log/epochs"), ({ json }) => json.epochs)
-        yield* publishFailures(facilitator, 1, 600)
+        witness.trust(facilitator.url)
+        // The witness of the examples cosigns, and then what continues it.
+        const isCosigned = (size: number) =>
+          eventually(
+            facilitator.ask("/log/checkpoint"),
+            ({ text }) => text.includes(`\n${size}\n`) && text.includes(`\n— ${witness.name} `)
+          )
+        yield* publishFailures(facilitator, 1, 300)
+        yield* isCosigned(302)
+        yield* publishFailures(facilitator, 301, 600)
+        yield* isCosigned(602)
         const shown = yield* proven(facilitator, 600)
         // Two keys came first.
         const [{ proof, record, salt }] = shown.json.outcomes
