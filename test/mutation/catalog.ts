@@ -347,6 +347,7 @@ const ofReads: ReadonlyArray<Mutation> = [
 const described = inFile("ownership/OpenApiWire.ts", "originWire")
 const priced = inFile("pricing.ts", "originWire")
 const toolRead = inFile("ownership/ToolWire.ts", "origins")
+const toolCall = inFile("ownership/callTool.ts", "origins")
 
 const ofDocuments: ReadonlyArray<Mutation> = [
   toolRead(
@@ -354,6 +355,19 @@ const ofDocuments: ReadonlyArray<Mutation> = [
     "if (unpaidCall === true) return [{}]",
     "if (unpaidCall !== 7) return [{}]"
   ),
+  toolCall(
+    "a server without sessions is called in the era of sessions",
+    "isOlder || !(yield* isStateless(post))",
+    "true"
+  ),
+  toolCall("requests without a session do not mirror their tool", "...mirrored,", ""),
+  toolCall("a tool is called with headers that no schema may ask for", "if (mirrored === undefined)", "if (false)"),
+  toolRead(
+    "a demand of a type of its own is not read",
+    'if (result["resultType"] === "payment_required")',
+    "if (false)"
+  ),
+  toolRead("a tool that asks for input is free", '!wholeResults.has(result["resultType"])', "false"),
   toolRead("another tool's permission is this one's", "if (toolName !== identity.toolName) return []", ""),
   toolRead("arguments of any length are sent", "JSON.stringify(unpaidCall).length <= argumentsLengthMax", "true"),
   asked(

@@ -52,7 +52,7 @@ const policy = (name: string, from: string, to: string, file = "policy/Policy.ts
     vitest("test/plugins/mcp-tools-pay/policy.daily.test.ts", "test/plugins/mcp-tools-pay/decide.test.ts")
   )(name, from, to)
 const sellerWire = ofTest(["test/plugins/mcp-tools-pay/SellerWire.test.ts"], "mcp-tools-pay/seller/")
-const stateless = ofTest(["test/plugins/mcp-tools-pay/StatelessRevision.test.ts"], "mcp-tools-pay/seller/")
+const stateless = ofTest(["test/plugins/catalog/StatelessRevision.test.ts"], "catalog/ownership/")
 const eras = ofTest(["test/plugins/mcp-tools-pay/eras.daily.test.ts"], "mcp-tools-pay/seller/")
 const question = (name: string, from: string, to: string, file: string, ...more: ReadonlyArray<Change>): Mutation => ({
   name,
@@ -184,7 +184,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     'return resultTypes.has(result["resultType"]) || true',
     "SellerSession.ts"
   ),
-  eras(
+  stateless(
     "eras: any revision is spoken",
     "supportedVersions.includes(statelessRevision)",
     "supportedVersions.length > 0",

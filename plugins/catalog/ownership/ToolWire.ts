@@ -1,7 +1,8 @@
 // An unpaid call of an MCP tool on the wire: JSON-RPC over streamable HTTP, whose answers are JSON or an event stream.
 // The demand for payment is a PaymentRequired, in the result's structured content or its text, or in the data of an
 // error 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is
-// true or the arguments of the call. What is malformed is ignored.
+// true or the arguments of the call. Both eras: a server of revision 2026-07-28 demands payment by a result of its own
+// type. What is malformed is ignored.
 import type { Identity } from "../declaration/Declaration.ts"
 import { type Fields, isFields } from "../fields.ts"
 import { declarationOf, entriesFor, extensionsOf, type OriginOffer, readJson, readOffers } from "./OriginWire.ts"
@@ -25,11 +26,9 @@ const encoder = new TextEncoder()
 export const encodeRpc = (method: string, params: Fields, id?: number): Uint8Array =>
   encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), method, params }))
 
-export const initializeParams = {
-  protocolVersion: "2025-06-18",
-  capabilities: {},
-  clientInfo: { name: "tollkeeper-catalog", version: "0.1" }
-}
+export const clientInfo = { name: "tollkeeper-catalog", version: "0.1" }
+
+export const initializeParams = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo }
 
 /** The protocol version that a server has agreed to. */
 export const readProtocolVersion = (reply: Fields | undefined): string | undefined => {
@@ -74,6 +73,7 @@ const requiredOf = (reply: Fields | undefined): Fields | undefined => {
   const reported: Array<unknown> = []
   if (isFields(error) && error["code"] === 402) reported.push(error["data"])
   if (isFields(result)) {
+    if (result["resultType"] === "payment_required") reported.push(result["paymentRequired"])
     reported.push(result["structuredContent"])
     for (const content of Array.isArray(result["content"]) ? result["content"].slice(0, contentsMax) : [])
       if (isFields(content) && typeof content["text"] === "string")
@@ -82,10 +82,14 @@ const requiredOf = (reply: Fields | undefined): Fields | undefined => {
   return reported.find((one): one is Fields => isFields(one) && Array.isArray(one["accepts"]))
 }
 
+/** Types of a whole result: revisions before 2026-07-28 name none. */
+const wholeResults: ReadonlySet<unknown> = new Set([undefined, "complete"])
+
 /** Whether a call returned its result without a demand for payment. */
 export const isServedUnpaid = (reply: Fields | undefined): boolean => {
   const result = reply?.["result"]
-  return requiredOf(reply) === undefined && isFields(result) && result["isError"] !== true
+  if (!isFields(result) || !wholeResults.has(result["resultType"])) return false
+  return requiredOf(reply) === undefined && result["isError"] !== true
 }
 
 /** The terms and texts of a tool from its unpaid call; its entry in the list of tools fills what the answer omits. */

@@ -5,12 +5,13 @@
 // the first request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its
 // stream open after it.
 import { Effect } from "effect"
+import { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "../../catalog/contract.ts"
 import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
 import { toRpcAnswer } from "./readToResult.ts"
 import { eventData, type Fields, findAnswer, type ListedTool, paymentMeta, readTools } from "./SellerWire.ts"
-import { clientInfo, mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "./StatelessRevision.ts"
 
 const protocolVersion = "2025-06-18"
+const clientInfo = { name: "tollkeeper-tools", version: "0.1.0" }
 /** Pages of `tools/list` that are read. */
 const listPagesMax = 5
 const encoder = new TextEncoder()
@@ -78,7 +79,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     const mirrored = mirroredHeaders(others.method, params, state.listed?.inputSchema)
     return mirrored === undefined
       ? malformed("the seller's tool schema maps arguments to headers in an invalid way")
-      : Effect.succeed({ message: { ...others, params: withEnvelope(params) }, mirrored })
+      : Effect.succeed({ message: { ...others, params: withEnvelope(params, clientInfo) }, mirrored })
   }
   const post = Effect.fnUntraced(function* (sent: Message, caps: Caps = {}) {
     const { message, mirrored } = yield* framed(sent)

@@ -1,5 +1,6 @@
 // Hostile origins. The network is the test's; the real rules decide which addresses may be dialed.
 import { expect, it } from "@effect/vitest"
+import { createMcpHandler, Server } from "@modelcontextprotocol/server"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
@@ -36,7 +37,7 @@ interface Rpc {
 }
 
 /** `refused`: by the host itself. */
-type Answer = OutboundAnswer | OutboundFailed["reason"] | "never" | "refused"
+type Answer = OutboundAnswer | Promise<OutboundAnswer> | OutboundFailed["reason"] | "never" | "refused"
 
 /** `addresses` are what a name resolves to, one lookup after another; the last one repeats. */
 const network = (
@@ -59,6 +60,7 @@ const network = (
       expect(bytesMax).toBe(262_144)
       const rpc = body === undefined ? undefined : (JSON.parse(new TextDecoder().decode(body)) as Rpc)
       const given = answer(url, rpc, headers)
+      if (given instanceof Promise) return Effect.promise(() => given)
       return given === "never"
         ? Effect.never
         : typeof given === "string"
@@ -281,6 +283,69 @@ describe("probing an origin", () => {
         ])
         expect(sent.at(-1)).toBe(`DELETE ${shop}/x at 93.184.216.34`)
       }
+    })
+  )
+
+  /** The official server of 2026-07-28 alone, which refuses `initialize`; `mark` is what its schema mirrors. */
+  const statelessServer = (result: object, mark: unknown = "City") => {
+    const properties = { a: { type: "string", "x-mcp-header": mark } }
+    const handler = createMcpHandler(
+      () => {
+        const server = new Server({ name: "adder", version: "1.0.0" }, { capabilities: { tools: {} } })
+        server.setRequestHandler("tools/list", () => ({
+          tools: [{ name: "add", description: "Adds", inputSchema: { type: "object" as const, properties } }]
+        }))
+        server.setRequestHandler("tools/call", () => result as never)
+        return server
+      },
+      { legacy: "reject" }
+    )
+    const called: Array<string> = []
+    const { ask } = network((url, rpc, headers) => {
+      if (url.endsWith("/x402")) return allowing({ unpaidCall: { a: "Riga" } })
+      if (rpc === undefined) return missing
+      const { "mcp-method": method, "mcp-name": name, "mcp-param-city": city } = headers
+      called.push([rpc.method, method, name, city, headers["mcp-protocol-version"]].join(" "))
+      const request = new Request(url, { method: "POST", headers: { ...headers }, body: JSON.stringify(rpc) })
+      return handler.fetch(request).then(async (answer) => ({
+        status: answer.status,
+        headers: Object.fromEntries(answer.headers),
+        body: new Uint8Array(await answer.arrayBuffer())
+      }))
+    })
+    return { ask, called }
+  }
+
+  it.effect.each([
+    ["a result of its own type", { resultType: "payment_required", content: [], paymentRequired: required }],
+    ["an error's structured content", { isError: true, structuredContent: required, content: [] }]
+  ])("a probe reads a tool's terms from a server without sessions, in %s", ([, result]) =>
+    Effect.gen(function* () {
+      const { ask, called } = statelessServer(result)
+      expect(yield* ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({
+        life: "alive",
+        word: { payTos: [owner] },
+        declarations: [{ terms: { amountText: "7", payTo: owner } }]
+      })
+      expect(called).toEqual([
+        "initialize    ",
+        "server/discover server/discover   2026-07-28",
+        "tools/list tools/list   2026-07-28",
+        "tools/call tools/call add Riga 2026-07-28"
+      ])
+    })
+  )
+
+  it.effect("a server without sessions is called by valid headers alone, and its question for input is no gift", () =>
+    Effect.gen(function* () {
+      const wrong = statelessServer({ content: [] }, "Ci ty")
+      expect(yield* wrong.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "unknown", declarations: [] })
+      expect(wrong.called.at(-1)).toMatch(/^tools\/list/)
+      const asking = statelessServer({ resultType: "input_required", inputRequests: {}, content: [] })
+      expect(yield* asking.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "unknown", declarations: [] })
+      expect(asking.called.at(-1)).toMatch(/^tools\/call/)
+      const free = statelessServer({ content: [{ type: "text", text: "3" }] })
+      expect(yield* free.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "no_payment_required" })
     })
   )
 

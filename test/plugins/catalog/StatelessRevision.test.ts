@@ -1,9 +1,7 @@
 import { expect, it } from "@effect/vitest"
-import {
-  mirroredHeaders,
-  offersStateless,
-  withEnvelope
-} from "../../../plugins/mcp-tools-pay/seller/StatelessRevision.ts"
+import { mirroredHeaders, offersStateless, withEnvelope } from "../../../plugins/catalog/ownership/StatelessRevision.ts"
+
+const clientInfo = { name: "client", version: "1.2.3" }
 
 const schemaWith = (properties: object) => ({ type: "object", properties })
 const call = (args: object, schema: object, name = "add") =>
@@ -50,12 +48,12 @@ it("a forbidden schema mark refuses the call", () => {
 })
 
 it("each request carries its revision and the payment extension in its metadata", () => {
-  expect(withEnvelope({ name: "add", _meta: { "x402/payment": 1 } })).toEqual({
+  expect(withEnvelope({ name: "add", _meta: { "x402/payment": 1 } }, clientInfo)).toEqual({
     name: "add",
     _meta: {
       "x402/payment": 1,
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-      "io.modelcontextprotocol/clientInfo": { name: "tollkeeper-tools", version: "0.1.0" },
+      "io.modelcontextprotocol/clientInfo": clientInfo,
       "io.modelcontextprotocol/clientCapabilities": { extensions: { "org.x402/payment": {} } }
     }
   })

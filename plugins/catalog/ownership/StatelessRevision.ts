@@ -3,14 +3,18 @@
 // arguments that the tool's schema marks with `x-mcp-header`. The x402 extension is advertised, so a seller of this
 // revision may ask for payment by a result of its own type. Pure.
 import { Base64 } from "effect/encoding"
-import { type Fields, isFields } from "./SellerWire.ts"
+import { type Fields, isFields } from "../fields.ts"
 
 export const statelessRevision = "2026-07-28"
 
-export const clientInfo = { name: "tollkeeper-tools", version: "0.1.0" }
+/** How a client names itself. */
+export interface ClientInfo {
+  readonly name: string
+  readonly version: string
+}
 
 /** Parameters as one request of this revision carries them. */
-export const withEnvelope = (params: Fields): Fields => {
+export const withEnvelope = (params: Fields, clientInfo: ClientInfo): Fields => {
   const { _meta, ...others } = params
   return {
     ...others,
