@@ -6,6 +6,7 @@ import { contract } from "../contract/Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
 import type { Holding } from "../stellar/Holding.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
+import type { ContractEvent } from "../stellar/TransferEvents.ts"
 import type { Value } from "../stellar/Value.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
@@ -83,6 +84,13 @@ export type SimulationAnswer =
    */
   | { readonly _tag: "RestoreRequired"; readonly latestLedger: number; readonly restoreStroops?: bigint }
 
+export interface EventsAnswer {
+  /** Every event up to this ledger is here; of those after it perhaps some. */
+  readonly latestLedger: number
+  /** In the ledger's order. */
+  readonly events: ReadonlyArray<{ readonly ledger: number; readonly event: ContractEvent }>
+}
+
 export interface SnapshotQuery {
   /** Address, G… */
   readonly channel: string
@@ -151,6 +159,11 @@ export class LedgerRpc extends Context.Service<
       { readonly latestLedger: number; readonly values: ReadonlyMap<string, Value> },
       LedgerUnavailable
     >
+    /**
+     * The events that a contract published, from a ledger on. Fails when a node's history begins later or ends before
+     * it, and when there are more than one reading covers: 10,000 events or ledgers.
+     */
+    readonly contractEvents: (contract: string, fromLedger: number) => Effect.Effect<EventsAnswer, LedgerUnavailable>
     /** The sha256, hex, of a contract's code; None when it does not exist, or has no code of its own. */
     readonly codeHash: (contract: string) => Effect.Effect<Option.Option<string>, LedgerUnavailable>
     /**

@@ -90,5 +90,20 @@ export const GetTransactions = Schema.Struct({
   )
 })
 
+export const GetEvents = Schema.Struct({
+  latestLedger: Count,
+  cursor: Schema.optionalKey(Schema.String),
+  events: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        ledger: Count,
+        contractId: Schema.String,
+        topic: Schema.Array(Schema.String),
+        value: Schema.String
+      })
+    )
+  )
+})
+
 const Fees = Schema.Struct({ p50: Schema.String, p90: Schema.String, p99: Schema.String })
 export const GetFeeStats = Schema.Struct({ sorobanInclusionFee: Fees })

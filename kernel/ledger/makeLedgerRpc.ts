@@ -14,6 +14,7 @@ import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, ty
 import { decodeBytes, decodeWith, fromBase64, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
+import { readContractEvents } from "./readContractEvents.ts"
 import { readHoldings } from "./readHoldings.ts"
 import { readRefusal } from "./readRefusal.ts"
 import { type ContractEvent, contractEventsIn, readEvent } from "../stellar/TransferEvents.ts"
@@ -340,6 +341,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     ...makeLatest(endpoints, options),
     ...makeTransactions(endpoints, hashing),
     ...makeEntries(endpoints),
+    contractEvents: readContractEvents(endpoints.ask),
     simulate: makeSimulate(endpoints),
     send: makeSend(endpoints)
   })

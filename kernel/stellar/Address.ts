@@ -63,6 +63,9 @@ export const publicKeyOf = (address: string): xdr.PublicKeyWire => ({
   ed25519: StrKey.decodeEd25519PublicKey(address)
 })
 
+/** The 32 bytes of a contract's address, C…; throws for another. */
+export const contractIdOf = (address: string): Uint8Array => StrKey.decodeContract(address)
+
 /** The address of an account or a contract as contracts know it. */
 export const contractAddressOf = (address: string): xdr.ScAddressWire =>
   (StrKey.isValidContract(address)

@@ -2,7 +2,7 @@
 // and `burn`. Data is an i128 or a map that carries `amount`. An event in any other form is not a movement; one that
 // calls itself a transfer and cannot be decoded is reported as such, never skipped silently.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { contractTextOf } from "./Address.ts"
+import { contractIdOf, contractTextOf } from "./Address.ts"
 import { eventKind, metaKind } from "./kinds.ts"
 import { readXdr } from "./readXdr.ts"
 import { addressOf, fieldsOf, i128Of, symbolOf, type Value } from "./Value.ts"
@@ -36,6 +36,14 @@ const amountOf = (data: Value): bigint | undefined => {
 
 /** Whether a contract published it, rather than the host itself. */
 export const isPublished = (event: ContractEvent): boolean => event.type === eventKind.contract
+
+/** An event of a contract from its parts, as an answer of a node has them. */
+export const publishedEvent = (contractId: string, topics: ReadonlyArray<Value>, data: Value): ContractEvent => ({
+  ext: { v: 0 },
+  contractId: contractIdOf(contractId),
+  type: eventKind.contract,
+  body: { v: 0, v0: { topics: [...topics], data } }
+})
 
 /** The events of calls that succeeded among a simulation's, in order; throws for bytes that are none. */
 export const eventsOfCalls = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ContractEvent> =>

@@ -1,56 +1,31 @@
 // The state of channels as the ledger has it, by reads of the contract's entries: no simulation and no database. A
-// reading is used while it is of the current ledger or the one before; the channels in use are read again, many a call,
-// with each new ledger, so that a withdrawal, a claim or a refund by anyone is known within a ledger and a voucher
-// waits for no read. What this facilitator settles itself is read again immediately. A reading never replaces a newer
-// one.
+// channel is read once; with each new ledger the contract's events are asked for, one call for all channels, and a
+// channel that one names is read again immediately, so that a withdrawal, a claim or a refund by anyone is known within a
+// ledger, a voucher waits for no read, and a channel that no call changes is not read again. Where a node has no events,
+// the channels in use are read with each ledger instead. What this facilitator settles itself is read again
+// immediately.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
-import { LruCache } from "../../kernel/cache/LruCache.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { channelKey, channelStateOf, receiverKey, type ReceiverState, receiverStateOf } from "./batchCalls.ts"
-import type { ChannelState } from "./batchCodec.ts"
 import { batchKeys } from "./Config.ts"
+import { type Known, makeStateCache, staleLedgersMax, type StateCache } from "./StateCache.ts"
 
-/** Channels whose state is kept. */
-const statesMax = 20_000
 /** Channels of one read. */
 const readMax = 200
-/** Ledgers that a reading may be behind the newest one. */
-export const staleLedgersMax = 1
-/** Ledgers since its last use for which a channel is read with each new one. */
+/** Ledgers since its last use for which a channel is watched. */
 const usedLedgers = 24
 /** A refusal for its state reads a channel again when the last reading is older than this. */
 const doubtMillis = 500
 
-/** A channel as of a ledger. */
-export interface Known {
-  readonly channelId: string
-  readonly ledger: number
-  /** Undefined when the contract does not know the channel, or its entry is archived. */
-  readonly state: ChannelState | undefined
-  readonly readMillis: number
-}
-
-interface Entry {
-  known: Known
-  usedLedger: number
-}
-
 /** Reads states from the ledger into the cache. */
-const makeReadings = Effect.fnUntraced(function* (entries: LruCache<string, Entry>, contract: string) {
+const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: string) {
   const rpc = yield* LedgerRpc
   const reading = new Map<string, Deferred.Deferred<Known, LedgerUnavailable>>()
-
-  const store = (known: Known, usedLedger: number): Known => {
-    const before = entries.peek(known.channelId)
-    if (before === undefined) entries.set(known.channelId, { known, usedLedger })
-    else if (before.known.ledger <= known.ledger) before.known = known
-    return entries.peek(known.channelId)?.known ?? known
-  }
 
   const readSome = Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
     const { latestLedger, values } = yield* rpc.contractData(channelIds.map((id) => channelKey(contract, id)))
@@ -64,7 +39,7 @@ const makeReadings = Effect.fnUntraced(function* (entries: LruCache<string, Entr
           operation: "getLedgerEntries",
           message: "an entry that is no channel of the batch contract"
         })
-      found.push(store({ channelId, ledger: latestLedger, state, readMillis }, latestLedger))
+      found.push(cache.store({ channelId, ledger: latestLedger, state, readMillis }))
     }
     return found
   })
@@ -96,7 +71,7 @@ const makeReadings = Effect.fnUntraced(function* (entries: LruCache<string, Entr
 export class ChannelStates extends Context.Service<
   ChannelStates,
   {
-    /** The state of a channel, at most `staleLedgersMax` ledgers old. */
+    /** The state of a channel as of the newest ledger or the one before. */
     readonly read: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
     /** The same, read now unless that was done within the last half second: before a refusal. */
     readonly doubt: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
@@ -114,34 +89,42 @@ export class ChannelStates extends Context.Service<
       const rpc = yield* LedgerRpc
       const clock = yield* LedgerClock
       const contract = (yield* Network).keys(batchKeys).batch_contract ?? ""
-      const entries = new LruCache<string, Entry>({ name: "batch-channel-states", capacity: statesMax })
-      const { fresh, readOne } = yield* makeReadings(entries, contract)
+      const cache = makeStateCache(contract)
+      const { fresh, readOne } = yield* makeReadings(cache, contract)
+      let usedLedger = -Infinity
 
       const read = Effect.fnUntraced(function* (channelId: string) {
         yield* clock.attend
         yield* clock.caughtUp
         const { sequence } = yield* clock.now
-        const entry = entries.get(channelId, ({ known }) => known.ledger >= sequence - staleLedgersMax)
-        if (entry === undefined) return yield* readOne(channelId)
-        entry.usedLedger = sequence
-        return entry.known
+        usedLedger = sequence
+        return cache.current(channelId, sequence) ?? (yield* readOne(channelId))
       })
 
-      const refresh = Effect.gen(function* () {
+      const watchEvents = Effect.gen(function* () {
         const { sequence } = yield* clock.now
-        // A channel that is not there is read when it is named, and not with each ledger: names are free.
-        const isDue = ({ known, usedLedger }: Entry) =>
-          known.state !== undefined && usedLedger >= sequence - usedLedgers && known.ledger < sequence
-        yield* fresh([...entries.entries()].flatMap(([id, entry]) => (isDue(entry) ? [id] : [])))
+        const usedSince = sequence - usedLedgers
+        if (usedLedger < usedSince) return
+        const from = cache.askFrom(sequence)
+        const isSeen =
+          from !== undefined &&
+          (yield* Effect.match(rpc.contractEvents(contract, from), {
+            onFailure: () => false,
+            onSuccess: ({ events, latestLedger }) => {
+              cache.apply(events, latestLedger)
+              return true
+            }
+          }))
+        yield* fresh(cache.due(isSeen ? sequence - staleLedgersMax : sequence, usedSince))
       })
-      const watch = yield* reconciler({ id: "batch-channels", every: "30 seconds", turn: refresh })
+      const watch = yield* reconciler({ id: "batch-channels", every: "30 seconds", turn: watchEvents })
       yield* clock.subscribe(watch.wake)
 
       return ChannelStates.of({
         read,
         fresh,
         doubt: Effect.fnUntraced(function* (channelId: string) {
-          const known = entries.peek(channelId)?.known
+          const known = cache.last(channelId)
           const at = yield* monotonicMillis
           return known !== undefined && at - known.readMillis < doubtMillis ? known : yield* readOne(channelId)
         }),
@@ -150,7 +133,7 @@ export class ChannelStates extends Context.Service<
           const { values } = yield* rpc.contractData([key])
           return receiverStateOf(values.get(key))
         }),
-        known: () => [...entries.entries()].map(([, { known }]) => known)
+        known: cache.all
       })
     })
   )

@@ -276,3 +276,15 @@ export const batchEventOf = (contract: string, event: ContractEvent): BatchEvent
   const { data, topics } = event.body.v0
   return readers.get(symbolOf(topics[0]) ?? "")?.(topics, data)
 }
+
+/** The channels whose entries a call with this event has changed. */
+export const channelsOfEvent = (event: BatchEvent): ReadonlyArray<string> => {
+  switch (event._tag) {
+    case "Claimed":
+      return event.channels.map(({ channelId }) => channelId)
+    case "Settled":
+      return []
+    default:
+      return [event.channelId]
+  }
+}

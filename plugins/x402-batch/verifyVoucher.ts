@@ -11,9 +11,10 @@ import { isRefusal, type Refusal } from "../../kernel/payment/Refusal.ts"
 import type { Covered, Stage } from "../../kernel/payment/Scheme.ts"
 import type { ChannelState } from "./batchCodec.ts"
 import type { VoucherPayload } from "./BatchWire.ts"
-import type { ChannelStates, Known } from "./ChannelStates.ts"
+import type { ChannelStates } from "./ChannelStates.ts"
 import { acceptedRefusal, channelError, voucherError } from "./checks.ts"
 import { type CheckError, refuse } from "./refusals.ts"
+import type { Known } from "./StateCache.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
 /** A channel's state as in the official packages' `channelState`. */

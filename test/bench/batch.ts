@@ -1,100 +1,180 @@
-// What `batch-settlement` costs this process: CPU time of verifying a voucher from its JSON to the answer, beside one
-// signature alone; the same by HTTP with a client in this process, as a rate; and what deposits and claims of 1, 10 and
-// 40 channels cost on the embedded ledger, in stroops of the resource fee. Prints figures; its bar is 0.35 ms of a
-// voucher.
-import { NodeServices } from "@effect/platform-node"
-import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect } from "effect"
+// `npm run bench -- batch`: what `batch-settlement` costs. A voucher's verification over HTTP, by the processor time of
+// the facilitator alone, with a bare server's and a signature's beside it, and the RPC calls and statements that it
+// makes; a paid call with a seller on this machine; the ledger transactions of a thousand calls of forty buyers, and
+// the same work by `exact`; what calls of the contract cost. Ledger, database, clients and seller are processes of
+// their own. Bars are on processor time and counts, so that load on the machine does not decide. BENCH_PROFILE names a
+// folder for a CPU profile of the facilitator; VOUCHERS is how many are sent in a round.
+import { cpus, loadavg } from "node:os"
 import process from "node:process"
-import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
-import { anonymous } from "../../kernel/http/Principal.ts"
-import { Facilitator } from "../../kernel/payment/Facilitator.ts"
-import { decodePayment } from "../../kernel/payment/wire/Wire.ts"
-import { voucherDigest } from "../../plugins/x402-batch/batchCodec.ts"
-import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
-import { engineCrypto } from "../support/engineCrypto.ts"
-import { startBatch } from "../plugins/x402-batch/world.ts"
+import type { BatchChannel } from "../support/batchBuyer.ts"
+import { type CallFigures, paidCalls } from "./batch/calls.ts"
+import { contractCosts } from "./batch/costs.ts"
+import { countVouchers, type VoucherCounts } from "./batch/counted.ts"
+import { type BatchWorld, openChannels, settled, startBatchWorld } from "./batch/world.ts"
+import type { Case } from "./payments/figures.ts"
+import { signatureMillis } from "./payments/floor.ts"
+import { measureRound, type Round, together } from "./payments/measure.ts"
+import type { Subject } from "./payments/world.ts"
+import { atLeast, atMost, type Bar, barLine } from "./rig/bars.ts"
+import { Progress } from "./rig/Progress.ts"
 
-const channelsMax = 40
+const buyersCount = 40
+const calls = 1_000
 const vouchers = Number(process.env["VOUCHERS"] ?? 4_000)
+const warmRounds = 2
+const rounds = 5
+const clients = 32
+const deposit = 10_000_000n
+/** Payments by `exact`, each a transaction: a sample of a thousand. */
+const exactPayments = 100
+
 const cpuMillisMax = 0.35
-const clients = 8
+const perSecondMin = 2_000
+const callMillisMax = 10
+const transactionsMax = 45
+/** What an idle facilitator does is taken off by its mean, so a count may miss by this much a voucher. */
+const countSlack = 0.05
 
-const cpuMillis = (): number => {
-  const { system, user } = process.cpuUsage()
-  return (system + user) / 1_000
+interface Figures {
+  readonly verify: Case
+  readonly floor: Case
+  readonly exact: Case
+  readonly counted: VoucherCounts
+  /** Paid calls whose vouchers the facilitator verifies, and those that the seller verifies itself. */
+  readonly asked: CallFigures
+  readonly known: CallFigures
+  /** Milliseconds of claims of as many channels, and what each cost. */
+  readonly claims: ReadonlyArray<readonly [channels: number, millis: number]>
 }
 
-/** CPU milliseconds of one of many runs. */
-const cpuOf = <E, R>(count: number, run: (index: number) => Effect.Effect<unknown, E, R>) =>
-  Effect.gen(function* () {
-    const from = cpuMillis()
-    for (let index = 0; index < count; index++) yield* run(index)
-    return (cpuMillis() - from) / count
+/** Vouchers of all channels in turns, each above the last one of its channel. */
+const bodiesOf = ({ batch }: BatchWorld, channels: ReadonlyArray<BatchChannel>): ReadonlyArray<string> =>
+  Array.from({ length: vouchers }, (_, at) => {
+    const channel = channels[at % channels.length]!
+    return JSON.stringify(batch.body(channel, batch.pay(channel, BigInt(100 + at)), 10n))
   })
 
-const signatureMillis = (contract: Parameters<typeof voucherDigest>[0]) => {
-  const key = Keypair.random()
-  const digest = voucherDigest(contract, "00".repeat(32), 1n)
-  const signature = Uint8Array.from(key.sign(digest))
-  const [publicKey, from] = [Uint8Array.from(key.rawPublicKey()), cpuMillis()]
-  for (let index = 0; index < vouchers; index++) verifyEd25519(engineCrypto, publicKey, digest, signature)
-  return (cpuMillis() - from) / vouchers
+/** Rounds of the facilitator and of a server that answers alone, in turns. */
+const verifies = async (world: BatchWorld, subject: Subject, step: (what: string) => void) => {
+  const floor = await world.startFloor()
+  const measured: readonly [Array<Round>, Array<Round>] = [[], []]
+  for (let round = 0; round < warmRounds + rounds; round++) {
+    step(round < warmRounds ? "warming" : `vouchers: round ${round - warmRounds + 1} of ${rounds}`)
+    for (const [at, one] of [subject, floor].entries()) {
+      const order = { pool: "vouchers", path: "/verify", from: 0, count: vouchers, load: { clients } } as const
+      const figures = await measureRound(world, one, order)
+      if (round >= warmRounds) measured[at]!.push(figures)
+    }
+  }
+  await floor.stop()
+  return {
+    verify: together("voucher", subject.name, measured[0]),
+    floor: together("answering alone", floor.name, measured[1])
+  }
 }
 
-const run = Effect.gen(function* () {
-  const facilitator = yield* startBatch({ database: "pglite", channels: 20, set: ["limits.verify_per_second=0"] })
-  const { batch, services } = facilitator
-  const seller = yield* facilitator.seller
-  const channels = yield* Effect.forEach(
-    Array.from({ length: channelsMax }),
-    () => facilitator.open(seller, 10_000_000n),
-    { concurrency: 10 }
-  )
-  const bodies = Array.from({ length: vouchers }, (_, index) => {
-    const channel = channels[index % channelsMax]!
-    return JSON.stringify(batch.body(channel, batch.pay(channel, BigInt(100 + index)), 10n))
-  })
-  const service = Context.getUnsafe(services, Facilitator as never) as Facilitator["Service"]
-  const words = Context.getUnsafe(services, WireVocabulary as never) as WireVocabulary["Service"]
-  const verify = (index: number) =>
-    Effect.suspend(() => {
-      const payment = decodePayment(JSON.parse(bodies[index % vouchers]!), {
-        principal: { owner: anonymous, source: "ip:127.0.0.1", keyed: false },
-        words,
-        crypto: engineCrypto
-      })
-      if (!("requirements" in payment)) return Effect.die(new Error("a body of ours is no payment"))
-      return Effect.flatMap(service.verify(payment), (answer) =>
-        answer._tag === "Valid" ? Effect.void : Effect.die(new Error(answer.message))
-      )
-    })
-  yield* cpuOf(500, verify)
-  const one = yield* cpuOf(vouchers, verify)
-  const alone = signatureMillis(batch.at)
-  console.log(`a voucher's verification: ${one.toFixed(3)} ms of CPU; its signature alone ${alone.toFixed(3)} ms`)
-
-  const [from, cpuFrom] = [performance.now(), cpuMillis()]
-  yield* Effect.forEach(bodies, (body) => facilitator.verify(body), { concurrency: clients, discard: true })
-  const seconds = (performance.now() - from) / 1_000
-  const byHttp = (cpuMillis() - cpuFrom) / vouchers
-  console.log(
-    `by HTTP, its client in this process: ${(vouchers / seconds).toFixed(0)} a second, ${byHttp.toFixed(3)} ms of CPU`
-  )
-
+const claimsOf = async ({ batch }: BatchWorld, subject: Subject, channels: ReadonlyArray<BatchChannel>) => {
+  const taken: Array<readonly [number, number]> = []
   for (const [at, count] of [1, 10, 40].entries()) {
     const total = BigInt(10 * (at + 1))
     const claims = channels.slice(0, count).map((channel) => ({ channel, max: total, total }))
-    const { json, text } = yield* facilitator.settle(batch.body(channels[0]!, batch.claim(claims), 0n))
-    if (json.success !== true) return yield* Effect.die(new Error(text))
+    const from = performance.now()
+    await settled(subject, batch.body(channels[0]!, batch.claim(claims), 0n))
+    taken.push([count, performance.now() - from])
   }
-  const fees = yield* facilitator.sql<{ kind: string; stroops: bigint }>`
-    select split_part(authorization_key, ':', 1) as kind, resource_fee_stroops as stroops from kernel_settlements
-    where state = 'settled' order by recorded_at`
-  const claimed = fees.filter(({ kind }) => kind === "claim").map(({ stroops }) => stroops)
-  console.log(`resource fee: a deposit ${fees[0]!.stroops} stroops; claims of 1, 10 and 40 ${claimed.join(", ")}`)
-  return one <= cpuMillisMax
-})
+  return taken
+}
 
-export const bench = (): Promise<boolean> =>
-  run.pipe(Effect.scoped, Effect.provide(NodeServices.layer), Effect.runPromise)
+const byExact = async (world: BatchWorld, subject: Subject): Promise<Case> => {
+  const payers = world.buyers.map((buyer) => buyer.secret())
+  const { ledgerUrl, seller } = world
+  await world.clients.sign({
+    pool: "exact",
+    kind: "plain",
+    count: exactPayments,
+    ledgerUrl,
+    payers,
+    payTo: seller.publicKey()
+  })
+  const order = { pool: "exact", path: "/settle", from: 0, count: exactPayments, load: { clients: 40 } } as const
+  return together("exact", subject.name, [await measureRound(world, subject, order)])
+}
+
+const measureAll = async (world: BatchWorld, step: (what: string) => void): Promise<Figures> => {
+  step("starting the facilitator")
+  const subject = await world.startOurs()
+  step(`opening ${buyersCount} channels`)
+  const channels = await openChannels(world, subject, deposit)
+  await world.clients.fill({ pool: "vouchers", bodies: bodiesOf(world, channels) })
+  const { floor, verify } = await verifies(world, subject, step)
+  step("paid calls, verified by the facilitator")
+  const asked = await paidCalls(world, subject, calls, "0a".repeat(32), 0)
+  step("paid calls, verified by the seller")
+  const known = await paidCalls(world, subject, calls, "0b".repeat(32), 60_000)
+  step("claims")
+  const claims = await claimsOf(world, subject, channels)
+  step("the same by exact")
+  const exact = await byExact(world, subject)
+  await subject.stop()
+  step("calls and statements")
+  const counted = await countVouchers(world, channels, vouchers)
+  return { verify, floor, exact, counted, asked, known, claims }
+}
+
+const short = (value: number | null): string => (value === null ? "unknown" : value.toFixed(3))
+const cpuOf = ({ cpu }: Case): number => cpu.facilitator ?? Number.NaN
+
+const caseLine = (name: string, one: Case): string =>
+  `  ${name.padEnd(34)} ${short(one.cpu.facilitator)} ms of CPU   ${one.rate.toFixed(0)} a second, ` +
+  `p50 ${one.millis.p50.toFixed(1)} ms   ${Object.entries(one.outcomes)
+    .map(([what, count]) => `${count} ${what}`)
+    .join(", ")}`
+
+const callLine = (name: string, { calls, p50, p99, transactions }: CallFigures): string =>
+  `  ${name.padEnd(34)} p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms   ` +
+  `${calls} calls of ${buyersCount} buyers: ${transactions} transactions`
+
+const lines = ({ asked, claims, counted, exact, floor, known, verify }: Figures): ReadonlyArray<string> => [
+  caseLine("a voucher's verification", verify),
+  caseLine("a bare server, same bodies", floor),
+  `  ${"one signature".padEnd(34)} ${short(signatureMillis())} ms of CPU`,
+  `  ${"a voucher's calls".padEnd(34)} ${counted.rpcCalls.toFixed(3)} RPC, ${counted.statements.toFixed(3)} statements ` +
+    `(${counted.vouchers} vouchers, ${counted.ledgers} ledgers)`,
+  callLine("paid call, facilitator verifies", asked),
+  callLine("paid call, seller verifies", known),
+  caseLine("a payment by exact, settled", exact),
+  `  ${"the same work by exact".padEnd(34)} ${exact.outcomes["200 settled"] ?? 0} transactions for ${exact.answers} calls`,
+  `  ${"claims, until final".padEnd(34)} ${claims.map(([count, millis]) => `${count}: ${millis.toFixed(0)} ms`).join(", ")}`,
+  ...contractCosts().map(
+    ([name, { feeStroops, instructions }]) => `  ${name.padEnd(34)} ${instructions} instructions, ${feeStroops} stroops`
+  )
+]
+
+const barsOf = ({ asked, counted, known, verify }: Figures): ReadonlyArray<Bar> => [
+  atLeast("vouchers found valid", (verify.outcomes["200 valid"] ?? 0) / verify.answers, 1),
+  atMost("voucher: CPU ms", cpuOf(verify), cpuMillisMax),
+  atLeast("voucher: a second of one core", 1_000 / cpuOf(verify), perSecondMin),
+  atMost("voucher: RPC calls", counted.rpcCalls, countSlack),
+  atMost("voucher: SQL statements", counted.statements, countSlack),
+  atMost("paid call: p50 ms", Math.max(asked.p50, known.p50), callMillisMax),
+  atMost(`transactions of ${calls} calls`, Math.max(asked.transactions, known.transactions), transactionsMax)
+]
+
+export const bench = async (): Promise<boolean> => {
+  const progress = new Progress("batch", 8 + warmRounds + rounds)
+  progress.step("starting ledger and database")
+  const world = await startBatchWorld(buyersCount, process.env["BENCH_PROFILE"])
+  try {
+    const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, load ${loadavg()[0]!.toFixed(1)}`
+    progress.say(`batch: on ${machine}; ${world.database}; Node ${process.version}`)
+    const figures = await measureAll(world, (what) => progress.step(what))
+    progress.end()
+    for (const line of lines(figures)) console.log(line)
+    const bars = barsOf(figures)
+    console.log(`batch: ${bars.map(barLine).join("; ")}`)
+    return bars.every(({ holds }) => holds)
+  } finally {
+    progress.end()
+    await world.stop()
+  }
+}

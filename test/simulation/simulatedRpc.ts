@@ -213,6 +213,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
   return LedgerRpc.of({
     // The simulated schemes keep nothing in contracts.
     contractData: () => asked("getLedgerEntries", ({ latestLedger }) => ({ latestLedger, values: new Map() })),
+    contractEvents: () => asked("getEvents", ({ latestLedger }) => ({ latestLedger, events: [] })),
     latestLedger: latestLedger(),
     latestLedgers: Effect.suspend(() => {
       const each = world.isBalanced ? [latestLedger()] : world.nodes.map((node) => latestLedger(() => node))

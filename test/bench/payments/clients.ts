@@ -272,7 +272,13 @@ const send = async (order: SendOrder): Promise<SendFigures> => {
 
 const carryOut = async (order: Order): Promise<Reply> => {
   try {
-    return order.order === "sign" ? { signed: await sign(order) } : { figures: await send(order) }
+    if (order.order === "send") return { figures: await send(order) }
+    if (order.order === "sign") return { signed: await sign(order) }
+    pools.set(
+      order.pool,
+      order.bodies.map((body) => Buffer.from(body))
+    )
+    return { signed: order.bodies.length }
   } catch (error) {
     return { error: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }

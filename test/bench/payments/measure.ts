@@ -33,7 +33,7 @@ const known = (value: number): number | null => (Number.isFinite(value) ? value 
 
 /** Sends and reads the clocks of every process around it. */
 export const measureRound = async (
-  world: World,
+  world: Pick<World, "clients" | "databasePid" | "ledgerPid">,
   subject: Subject,
   order: Omit<SendOrder, "order" | "port">,
   waitMillis = afterMillis
@@ -50,7 +50,7 @@ export const measureRound = async (
 }
 
 /** What all rounds took, for one answer. */
-const perAnswer = (rounds: ReadonlyArray<Round>, of: (cpu: Cpu) => number | null): number | null => {
+export const perAnswer = (rounds: ReadonlyArray<Round>, of: (cpu: Cpu) => number | null): number | null => {
   const millis = rounds.reduce((sum, { answers, cpu }) => sum + (of(cpu) ?? Number.NaN) * answers, 0)
   return known(millis / rounds.reduce((sum, { answers }) => sum + answers, 0))
 }

@@ -18,6 +18,13 @@ export interface SignOrder {
   readonly payTo: string
 }
 
+/** Bodies that were made elsewhere, into a pool. */
+export interface FillOrder {
+  readonly order: "fill"
+  readonly pool: string
+  readonly bodies: ReadonlyArray<string>
+}
+
 export interface SendOrder {
   readonly order: "send"
   readonly pool: string
@@ -50,5 +57,5 @@ export interface SendFigures {
   readonly clientCpu: number
 }
 
-export type Order = SignOrder | SendOrder
+export type Order = SignOrder | FillOrder | SendOrder
 export type Reply = { readonly figures: SendFigures } | { readonly signed: number } | { readonly error: string }

@@ -1,11 +1,13 @@
 // Starts the process of the clients and hands it one order after another.
 import { type ChildProcess, fork } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import type { Order, Reply, SendFigures, SendOrder, SignOrder } from "./orders.ts"
+import type { FillOrder, Order, Reply, SendFigures, SendOrder, SignOrder } from "./orders.ts"
 
 export interface Clients {
   /** Signs payments into a pool, in place of what it held. */
   readonly sign: (order: Omit<SignOrder, "order">) => Promise<void>
+  /** Takes bodies into a pool, in place of what it held. */
+  readonly fill: (order: Omit<FillOrder, "order">) => Promise<void>
   readonly send: (order: Omit<SendOrder, "order">) => Promise<SendFigures>
   readonly stop: () => void
 }
@@ -29,6 +31,9 @@ export const startClients = (): Clients => {
   return {
     sign: async (order) => {
       await ask({ order: "sign", ...order })
+    },
+    fill: async (order) => {
+      await ask({ order: "fill", ...order })
     },
     send: async (order) => {
       const reply = await ask({ order: "send", ...order })

@@ -64,7 +64,8 @@ export interface WorldOptions {
   readonly say: (line: string) => void
 }
 
-interface Base {
+/** What the facilitators of a world share. */
+export interface Base {
   readonly folder: string
   readonly ledgerUrl: string
   readonly admin: BenchDatabase
@@ -85,7 +86,7 @@ const startLedger = async (folder: string, running: Base["running"]): Promise<Se
 }
 
 /** A facilitator of ours, ready when its channels are. */
-const startOurs = async (base: Base, deno: boolean, options: OursOptions): Promise<Subject> => {
+export const startOurs = async (base: Base, deno: boolean, options: OursOptions): Promise<Subject> => {
   const { channels, name } = options
   const port = await freePort()
   const fresh = () => createDatabase(base.admin, base.serverUrl, `bench_${name.replaceAll(/\W/g, "_")}`)
@@ -142,7 +143,7 @@ const startPeer = async (base: Base, secrets: ReadonlyArray<string>, feeSecret: 
   return { ...service, name: "class", port }
 }
 
-const startFloor = async (base: Base): Promise<Subject> => {
+export const startFloor = async (base: Base): Promise<Subject> => {
   const port = await freePort()
   const program = join(root, "test", "bench", "payments", "floor.ts")
   const service = startService(process.execPath, [program, String(port)], {
