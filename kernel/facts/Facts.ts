@@ -61,6 +61,8 @@ export interface ConsumerSpec<E, R> {
   readonly consumer: string
   /** Maximum facts of one batch. Default 200. */
   readonly batchMax?: number
+  /** How long publications are collected into one turn; absent: the first one is read immediately. */
+  readonly gather?: Duration.Input
   /** Where a consumer without a cursor begins: at the beginning, the default, or at the end. */
   readonly from?: "beginning" | "end"
   /** Runs inside the transaction that moves the cursor. A failure rolls both back; the next turn tries again. */
@@ -321,10 +323,12 @@ export class Facts extends Context.Service<
       )
 
       const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
-        const { consumer } = spec
-        const started = yield* reconciler({ id: `facts-${consumer}`, ...paced(consumerTurn(sql, spec), bell) }).pipe(
-          Effect.provideService(Supervisor, supervisor)
-        )
+        const { consumer, gather } = spec
+        const started = yield* reconciler({
+          id: `facts-${consumer}`,
+          ...paced(consumerTurn(sql, spec), bell),
+          ...(gather === undefined ? {} : { gather })
+        }).pipe(Effect.provideService(Supervisor, supervisor))
         yield* whenPublished(started.wake)
         yield* whileScoped(
           () => consumers.add(consumer),

@@ -25,8 +25,8 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 4_096
-/** Reads, and challenges, of one caller for each second. */
-const readsPerSecond = 20
+/** Reads, and challenges, of one caller for each second; a seller reads what it sold in a day in minutes. */
+const readsPerSecond = 50
 const challengesPerSecond = 5
 /** Outcomes of one transaction that are answered; there are rarely two. */
 const outcomesMax = 20

@@ -5,7 +5,8 @@
 // payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's bear no identifier:
 // with one every success can be read again, without one a retry of the owner is answered success once and then
 // `already_settled` with the hash; success once more where a failover lost that it was answered.
-// `--payments N --kills N --failovers N --seed S`, the first three at least.
+// Both sign receipts: each payment's verifies offline, each outcome has one leaf, and the audit compares the log too
+// (`receipts.ts`); `--no-receipts` runs without. `--payments N --kills N --failovers N --seed S`, the first three at least.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -27,6 +28,7 @@ import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
 import { makeUptoPayment } from "../support/uptoBuyer.ts"
 import { type BadProxy, startBadProxy } from "./badProxy.ts"
 import { Observer } from "./observers.ts"
+import { checkReceipts, keepLog, LogWatcher, receiptSettings } from "./receipts.ts"
 import { startServers } from "./servers.ts"
 
 const { values } = parseArgs({
@@ -36,9 +38,12 @@ const { values } = parseArgs({
     restarts: { type: "string", default: "2" },
     failovers: { type: "string", default: "2" },
     seed: { type: "string", default: "1" },
-    clients: { type: "string", default: "32" }
-  }
+    clients: { type: "string", default: "32" },
+    receipts: { type: "boolean", default: true }
+  },
+  allowNegative: true
 })
+const withReceipts = values.receipts
 const [paymentsMax, killsMin, restarts, clients] = [values.payments, values.kills, values.restarts, values.clients].map(
   Number
 ) as [number, number, number, number]
@@ -78,6 +83,7 @@ const authorization = `Bearer ${shopKey}`
 const environment = {
   DATABASE_URL: postgres.url,
   SPONSOR_SECRET: sponsor.secret(),
+  RECEIPTS_SECRET: Keypair.random().secret(),
   FACILITATOR_API_KEYS: `shop:${shopKey}`
 }
 
@@ -92,7 +98,8 @@ interface Slot {
 
 const settingsOf = (rpcUrl: string, rpcTimeoutMillis = 1_500) => [
   "--set",
-  "plugins=[x402-exact,x402-upto]",
+  `plugins=[x402-exact,x402-upto${withReceipts ? ",receipts" : ""}]`,
+  ...(withReceipts ? receiptSettings : []),
   "--set",
   `networks.ledger:testnet.upto_contract=${contract}`,
   "--set",
@@ -158,6 +165,8 @@ interface Asked {
 interface Paid extends Asked {
   readonly body: unknown
   readonly transaction: string
+  /** As it was answered; undefined where a retry was answered with the hash alone. */
+  readonly receipt: string | undefined
   /** When its caller was answered, by `performance.now`. */
   readonly answeredAt: number
 }
@@ -213,7 +222,10 @@ const pay = async (number: number): Promise<void> => {
     )
     if (success !== undefined) {
       settled.set(seller, (settled.get(seller) ?? 0n) + amount)
-      paidOnes.push({ scheme, kind, body, transaction: success.transaction, answeredAt: performance.now() })
+      const receipt = success.extensions?.["tollkeeper-receipt"]?.info.receipt
+      const { transaction } = success
+      if (withReceipts && success.success === true && receipt === undefined) count("answered without a receipt")
+      paidOnes.push({ scheme, kind, body, transaction, receipt, answeredAt: performance.now() })
       count("settled")
       return count(
         `settled ${scheme} ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`
@@ -240,6 +252,8 @@ const lossSlackMillis = 3_000
 const mayBeLost = ({ answeredAt }: Paid): boolean =>
   losses.some(({ from, to }) => answeredAt > from - lossSlackMillis && answeredAt < to + lossSlackMillis)
 
+/** The published log as it was downloaded before the newest failover. */
+let logCopy: string | undefined
 const failOver = async (): Promise<void> => {
   let lostFrom = performance.now()
   await postgres.failOver(async (from) => {
@@ -247,6 +261,9 @@ const failOver = async (): Promise<void> => {
     const before = paidOnes.length
     await pause(random.int(1_500, 3_000))
     for (let n = before; n < paidOnes.length; n++) count("answered settled, and lost by a failover")
+    // What was published by now; nothing after it is compared.
+    if (withReceipts)
+      logCopy = await keepLog(random.pick(slots).url, join(folder, `log-${failovers}`)).catch(() => logCopy)
   })
   losses.push({ from: lostFrom, to: performance.now() })
   failovers += 1
@@ -296,6 +313,13 @@ const observing = observers.map((observer) =>
     )
   )
 )
+const watcher = new LogWatcher()
+const watching = withReceipts
+  ? watcher.follow(
+      () => random.pick(slots).url,
+      () => !isObserved
+    )
+  : Promise.resolve()
 const storm = accidents()
 const progress = setInterval(
   () =>
@@ -321,12 +345,15 @@ for (const slot of slots)
   await until(`${slot.name} is ready`, isReady(slot), 30_000).catch(() => count("a replica that did not come back"))
 interface Report {
   readonly open: number
-  readonly mismatches: ReadonlyArray<{ readonly rule: string }>
+  readonly mismatches: ReadonlyArray<Readonly<Record<"rule" | "subject" | "detail", string>>>
 }
+/** Ledger, database and log; and the log as it was published. */
+const logFlags = (): ReadonlyArray<string> =>
+  withReceipts ? ["--log", ...(logCopy === undefined ? [] : ["--log-copy", logCopy])] : []
 const audit = async (): Promise<Report> => {
   const program = startProgram(
     process.execPath,
-    ["runtime/cli.ts", "audit", ...settingsOf(ledgerUrl, 20_000), "--json"],
+    ["runtime/cli.ts", "audit", ...settingsOf(ledgerUrl, 20_000), "--json", ...logFlags()],
     {
       cwd: root,
       env: environment
@@ -378,6 +405,18 @@ const [harmless, mismatches] = [
   report.mismatches.filter((mismatch) => !isHarmless(mismatch))
 ]
 for (const { rule } of harmless) count(`harmless after a failover: ${rule}`)
+for (const { detail, rule, subject } of harmless)
+  if (rule === "published since") console.log(`  LOG ${subject}: ${detail}`)
+const receiptsFrom = performance.now()
+const receiptFaults = withReceipts
+  ? await checkReceipts(
+      paidOnes.map((paid) => ({ ...paid, mayBeLost: mayBeLost(paid) })),
+      watcher,
+      { urlOf: () => random.pick(slots).url, authorization, databaseUrl: postgres.url, count }
+    )
+  : []
+const receiptSeconds = (performance.now() - receiptsFrom) / 1_000
+if (withReceipts) counts.set("log watcher: checkpoints read", watcher.reads)
 const transactions = paidOnes.map(({ transaction }) => transaction)
 let missed: ReadonlyArray<string> = []
 for (let tries = 0; tries < 30; tries++) {
@@ -389,7 +428,7 @@ for (let tries = 0; tries < 30; tries++) {
   await pause(1_000)
 }
 isObserved = false
-await Promise.all(observing)
+await Promise.all([...observing, watching])
 for (const { counts: seen } of observers)
   for (const [what, times] of Object.entries(seen))
     counts.set(`observers: ${what}`, times + (counts.get(`observers: ${what}`) ?? 0))
@@ -403,6 +442,7 @@ for (const { name, proxy } of slots)
   for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
 for (const mismatch of mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
 for (const violation of missed.slice(0, 20)) console.log(`  MISSED ${violation}`)
+for (const fault of receiptFaults.slice(0, 20)) console.log(`  RECEIPT ${fault}`)
 if (paid.join() !== expected.join())
   failure = `recipients were paid ${paid.join()}, callers were answered ${expected.join()}`
 if (unreadable > 0) failure = `${unreadable} payments could not be read again: ${[...unread].slice(0, 5).join("; ")}`
@@ -410,6 +450,7 @@ if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
 if (report.open > 0) failure = `${report.open} settlements are still open`
 if (mismatches.length > 0) failure = `${mismatches.length} mismatches`
 if (missed.length > 0) failure = `${missed.length} facts that an event stream missed`
+if (receiptFaults.length > 0) failure = `${receiptFaults.length} faults of receipts or log`
 if (failovers < failoversMin) failure = `only ${failovers} failovers`
 if (kills < killsMin) failure = `only ${kills} kills`
 if (databaseRestarts < Math.min(restarts, 1)) failure = "the database was never restarted"
@@ -426,6 +467,7 @@ console.log(
   `${ended} payments over two replicas in ${seconds.toFixed(0)} s, ${kills} kills, ` +
     `${databaseRestarts} restarts and ${failovers} failovers of PostgreSQL: ${counts.get("settled") ?? 0} settled, ` +
     `${mismatches.length} mismatches, ${unreadable} not read again, ${missed.length} facts missed by ` +
-    `${observers.length} observers`
+    `${observers.length} observers` +
+    (withReceipts ? `; receipts: ${receiptFaults.length} faults, verified in ${receiptSeconds.toFixed(1)} s` : "")
 )
 process.exit(failure === undefined ? 0 : 1)

@@ -25,6 +25,8 @@ export interface FacilitatorOptions {
   readonly database?: DatabaseKind | Layer.Layer<DatabaseSource>
   /** Settings over those of the local profile, each `path=value`. */
   readonly set?: ReadonlyArray<string>
+  /** What it keeps beside the database; default a new one, gone with the Scope. */
+  readonly stateFolder?: string
   /** Secrets and variables that the profile's settings name. */
   readonly environment?: Readonly<Record<string, string>>
   /** The RPC of a ledger that runs already; absent starts one in the process. */
@@ -100,7 +102,7 @@ const lasting = <A extends Omit<PaymentOptions, "rpc">>(payment: A, { closeMilli
 export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effect<Facilitator, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
-    const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-" })
+    const stateFolder = options.stateFolder ?? (yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-" }))
     const ledgerUrl = options.ledgerUrl ?? `http://127.0.0.1:${yield* Effect.promise(freePort)}`
     const profile = yield* loadProfile(
       "local",

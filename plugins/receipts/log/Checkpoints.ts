@@ -91,10 +91,10 @@ const makeSigning = Effect.gen(function* () {
 
   /** One turn: a checkpoint of the current size, unless there is one. */
   const sign = Effect.gen(function* () {
-    const [due] = yield* sql<{ due: boolean }>`select not exists (select 1 from receipts_checkpoints c
-        where c.epoch = e.epoch and c.size = e.size) as due
+    const [now] = yield* sql<{ due: boolean; epoch: number }>`select not exists (select 1 from receipts_checkpoints c
+        where c.epoch = e.epoch and c.size = e.size) as due, epoch
       from receipts_epochs e order by epoch desc limit 1`
-    if (due?.due !== true) return
+    if (now === undefined || (!now.due && !epochs.hasToSay(now.epoch))) return
     const key = yield* keyNow
     if (key?.sign === undefined) return
     const { epoch, size } = yield* inTransaction(epochs.lock)

@@ -1,11 +1,12 @@
 // The epochs of the log: one unbroken life each. Every change of the log is made under one lock, and begins a new epoch
-// where the current one would go back: the database is another, or on another timeline, or it has fewer leaves, or
-// others, than a checkpoint that this process signed or found in its state folder. The first entry of a new epoch names
-// the last checkpoint known of the one before; nothing is added to that any more.
-import { Clock, Context, Effect, FileSystem, Layer, Path } from "effect"
+// where the current one would go back: the database is another, or on another timeline, or an embedded one in another
+// folder; or it has fewer leaves, or others, than a checkpoint that this process signed or found in its state folder. The first entry of a new epoch names
+// the last checkpoint known of the one before; nothing is added to that any more. A replica that had signed more of it
+// than the one that began the epoch adds that as a later entry.
+import { Clock, Context, Effect, FileSystem, Layer, Path, Result } from "effect"
 import { Base64, Base64Url, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
-import { inTransaction } from "../../../kernel/database/Database.ts"
+import { Database, inTransaction } from "../../../kernel/database/Database.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Config, didOf } from "../Config.ts"
@@ -27,7 +28,7 @@ export interface Mark extends Epoch {
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 /** SQL: what serves the database, across restarts of the same server. */
-const server = "split_part(kernel_server_identity(), ' ', 1) || ' ' || split_part(kernel_server_identity(), ' ', 3)"
+const server = "receipts_server()"
 
 /** Name of an epoch's log, and the prefix of its URLs. */
 export const originOf = (host: string, epoch: number): string => (epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`)
@@ -57,9 +58,12 @@ const makeMark = Effect.gen(function* () {
     set: (next: Mark) =>
       Effect.suspend(() => {
         mark = next
-        return Effect.catch(files.writeFileString(file, `${JSON.stringify(next)}\n`), (error) =>
-          Effect.logWarning(`${file} cannot be written`, error)
+        // In one step: a process that ends while it writes leaves the former mark.
+        const written = Effect.andThen(
+          files.writeFileString(`${file}.new`, `${JSON.stringify(next)}\n`),
+          files.rename(`${file}.new`, file)
         )
+        return Effect.catch(written, (error) => Effect.logWarning(`${file} cannot be written`, error))
       })
   }
 })
@@ -129,11 +133,50 @@ const makeBegin = Effect.fnUntraced(function* (markOf: MarkOf) {
   return begin
 })
 
+/** Says of an epoch what only this replica has published of the one before it; in the caller's transaction. */
+const makeAmend = Effect.fnUntraced(function* (markOf: MarkOf) {
+  const sql = yield* SqlClient.SqlClient
+  const tree = yield* Tree
+  const name = (yield* Config).host ?? ""
+  /** The mark that was compared with what is said. */
+  let compared: Mark | undefined
+
+  const hasToSay = (epoch: number): boolean => {
+    const known = markOf()
+    return known !== undefined && known.epoch < epoch && known !== compared
+  }
+
+  const amend = Effect.fnUntraced(function* ({ epoch, size }: Epoch) {
+    const known = markOf()
+    if (known === undefined || !hasToSay(epoch)) return { epoch, size }
+    const root = Result.getOrThrow(Hex.decode(known.root))
+    const amended = yield* sql`update receipts_epochs set previous_size = ${known.size}, previous_root = ${root},
+      statement = null where epoch = ${known.epoch + 1} and previous_size < ${known.size} returning epoch`
+    if (amended.length > 0) {
+      const [of, former] = [known.epoch + 1, originOf(name, known.epoch)]
+      const entry: EpochEntry = {
+        epoch: of,
+        origin: originOf(name, of),
+        previous: { origin: former, size: known.size, root: Base64.encode(root) },
+        reason: "a replica had published more of the epoch before",
+        at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
+      }
+      yield* tree.append(epoch, size, [publicLeaf(entryKinds.epoch, entry)])
+      yield* Effect.logWarning(`the log of receipts names a later checkpoint of ${former}: ${known.size} leaves`)
+    }
+    yield* sql.afterCommit(Effect.sync(() => void (compared = known)))
+    return { epoch, size: size + amended.length }
+  })
+  return { hasToSay, amend }
+})
+
 export class Epochs extends Context.Service<
   Epochs,
   {
     /** In the caller's transaction: the current epoch, under the log's lock. */
     readonly lock: Sql<Epoch>
+    /** Whether `lock` may have to say what only this replica has published of an epoch before this one. */
+    readonly hasToSay: (epoch: number) => boolean
     /** In the caller's transaction: adds leaves to the current epoch. */
     readonly append: (leaves: ReadonlyArray<NewLeaf>) => Sql<void>
     readonly appendKeys: (entries: ReadonlyArray<KeyEntry>) => Sql<void>
@@ -147,16 +190,26 @@ export class Epochs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const tree = yield* Tree
       const { host } = yield* Config
+      const isEmbedded = (yield* Database).kind === "embedded"
       const mark = yield* makeMark
       const begin = yield* makeBegin(mark.get)
+      const { amend, hasToSay } = yield* makeAmend(mark.get)
       /** The server whose leaves up to the mark are those that were published; they only grow there. */
       let checkedAt: string | undefined
+
+      /** An embedded database and the mark are in one folder: what was signed is known there, unless it was restored. */
+      const isCopied = Effect.fnUntraced(function* (epoch: number) {
+        if (!isEmbedded) return false
+        return (yield* sql`select 1 from receipts_checkpoints where epoch = ${epoch} limit 1`).length > 0
+      })
 
       /** Why nothing may be added to this epoch; undefined when it continues what is known of it. */
       const wentBack = Effect.fnUntraced(function* ({ epoch, identity, isSame, size }: EpochRow) {
         if (!isSame) return "the database is served anew, from a copy or another timeline"
         const known = mark.get()
-        if (known === undefined || known.epoch < epoch) return undefined
+        if (known === undefined)
+          return (yield* isCopied(epoch)) ? "the embedded database was put into another folder" : undefined
+        if (known.epoch < epoch) return undefined
         if (known.epoch > epoch || known.size > Number(size)) return "the database lost entries that were published"
         if (checkedAt === identity) return undefined
         yield* tree.forget
@@ -174,7 +227,7 @@ export class Epochs extends Context.Service<
             kernel_server_identity() as identity
           from receipts_epochs order by epoch desc limit 1`
         const reason = yield* wentBack(row!)
-        return reason === undefined ? { epoch: row!.epoch, size: Number(row!.size) } : yield* begin(row!, reason)
+        return yield* reason === undefined ? amend({ epoch: row!.epoch, size: Number(row!.size) }) : begin(row!, reason)
       })
 
       const append = Effect.fnUntraced(function* (leaves: ReadonlyArray<NewLeaf>) {
@@ -187,6 +240,7 @@ export class Epochs extends Context.Service<
 
       return Epochs.of({
         lock,
+        hasToSay,
         append,
         appendKeys: (entries) => append(entries.map((entry) => publicLeaf(entryKinds.key, entry))),
         setMark: (next) =>

@@ -1,7 +1,7 @@
 // Puts every outcome into the log, from the journal of facts, in the transaction that moves the cursor: one leaf for
 // each fact that ends a settlement, also after a crash and with several replicas. The receipt of a settled payment is
 // stored in the same transaction, and its hash is in the leaf.
-import { Effect, Option } from "effect"
+import { Duration, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { encodeNetwork } from "../../../kernel/Dialect.ts"
 import { type Fact, Facts } from "../../../kernel/facts/Facts.ts"
@@ -19,6 +19,8 @@ import type { NewLeaf } from "./Tree.ts"
 
 /** Facts in one transaction. */
 const batchMax = 200
+/** How long outcomes are collected into one transaction: those of a ledger end together, and a proof has 5 s. */
+const gather = Duration.seconds(1)
 const saltBytes = 32
 
 const text = new TextEncoder()
@@ -101,6 +103,7 @@ export const sequenceOutcomes = Effect.gen(function* () {
   yield* facts.consume({
     consumer: "receipts",
     batchMax,
+    gather,
     handle: Effect.fnUntraced(function* (batch) {
       const endings = batch.flatMap((fact) => endingOf(fact) ?? [])
       if (endings.length === 0) return

@@ -3,7 +3,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import type { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, FileSystem, Layer } from "effect"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { describe } from "vitest"
@@ -68,6 +68,7 @@ describe.each(databaseKinds)("receipts on %s", (kind) => {
         const start = startFacilitator({
           ledgerUrl: ledger.ledgerUrl,
           database,
+          stateFolder: yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped(),
           environment,
           set: ["plugins=[x402-exact,receipts]", "receipts.host=pay.example:8443"]
         })
