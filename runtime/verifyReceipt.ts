@@ -13,6 +13,7 @@ import {
   outcomeOf,
   readKept
 } from "../examples/receipts/check.mjs"
+import { cosignedAt } from "../examples/receipts/cosign.mjs"
 import { openTiles, readText } from "../examples/receipts/tiles.mjs"
 import { checkConsistency, checkInclusion, openCheckpoint } from "../examples/receipts/verify.mjs"
 import { contractEventsIn, readEvent } from "../kernel/stellar/TransferEvents.ts"
@@ -28,6 +29,8 @@ export interface VerifyOptions {
   readonly ledger?: string | undefined
   /** Address of the facilitator, whose log is below it. */
   readonly log?: string | undefined
+  /** Verifier keys of witnesses, NAME+HASH+KEY, each of which must have cosigned the log. */
+  readonly witnesses?: ReadonlyArray<string> | undefined
   /** Claims that the receipt must have. */
   readonly expected: Readonly<Record<string, string>>
 }
@@ -89,18 +92,37 @@ const askLedger = async (url: string, claims: Claims): Promise<string> => {
 }
 
 /** Reads the log as it is now: the receipt's leaf is still in it, and it continues the checkpoint of the proof. */
-const askLog = async (log: string, { outcomes }: Kept, did: any): Promise<string> => {
+const askLog = async (
+  log: string,
+  { outcomes }: Kept,
+  did: any
+): Promise<{ readonly check: string; readonly note: string }> => {
   const { proof } = outcomes.find((one: any) => one.proof)
   const place = `${facilitatorAt(log)}/log/${proof.epoch}`
-  const [then, now] = [
-    await openCheckpoint(proof.checkpoint, did),
-    await openCheckpoint(await readText(place, "checkpoint"), did)
-  ]
+  const note: string = await readText(place, "checkpoint")
+  const [then, now] = [await openCheckpoint(proof.checkpoint, did), await openCheckpoint(note, did)]
   const tiles = openTiles(place, now.size)
   if ((await tiles.root(0, now.size)) !== now.root) throw new Error("the log's tiles are not its checkpoint's")
   await checkConsistency(then, now, await tiles.consistency(then.size))
   await checkInclusion(now, proof.index, proof.leafHash, await tiles.inclusion(proof.index))
-  return `leaf ${proof.index} is in the log of ${now.size}, which continues the one of ${then.size}`
+  const check = `leaf ${proof.index} is in the log of ${now.size}, which continues the one of ${then.size}`
+  return { check, note }
+}
+
+/**
+ * Each witness cosigned the proof's checkpoint, or the log's by now, which was shown to continue it: so it is in the one
+ * story that the witness has seen.
+ */
+const askWitness = async (key: string, notes: ReadonlyArray<string>): Promise<string> => {
+  const [name] = key.split("+")
+  if (notes.length === 0) throw new Error(`there is no proof that the witness ${name} could have cosigned`)
+  for (const note of notes) {
+    const seconds = await cosignedAt(note, key)
+    if (seconds === undefined) continue
+    const [, size] = note.split("\n")
+    return `the witness ${name} cosigned the log of ${size} at ${new Date(seconds * 1_000).toISOString()}`
+  }
+  throw new Error(`the witness ${name} did not cosign the log's checkpoint`)
 }
 
 /** The kept receipt with its opened leaf; from the facilitator, where the file has none and it gives it. */
@@ -135,7 +157,7 @@ const checkAttestation = async (kept: Kept, claims: Claims, did: any): Promise<s
 
 /** Checks a kept receipt; rejects with the first check that fails. */
 export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyReport> => {
-  const { expected, ledger, log } = options
+  const { expected, ledger, log, witnesses = [] } = options
   const read = readKept(await readFile(options.file, "utf8"))
   const delivery =
     read.delivery === undefined || options.sellerDid === undefined
@@ -165,7 +187,13 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
     )
   const checks = [`${key.id} signed it`]
   if (isProven) checks.push("its leaf is in the log of a signed checkpoint")
-  if (log !== undefined) checks.push(await askLog(log, kept, did))
+  const notes: Array<string> = kept.outcomes.flatMap(({ proof }: any) => (isProven && proof ? [proof.checkpoint] : []))
+  if (log !== undefined) {
+    const asked = await askLog(log, kept, did)
+    checks.push(asked.check)
+    notes.push(asked.note)
+  }
+  for (const key of witnesses) checks.push(await askWitness(key, notes))
   if (ledger !== undefined) checks.push(await askLedger(ledger, claims))
   if (kept.attestation) checks.push(await checkAttestation(kept, claims, did))
   if (delivery !== undefined) checks.push("the seller signed its receipt")

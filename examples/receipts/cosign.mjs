@@ -1,8 +1,9 @@
 // Has a witness cosign a log's newest checkpoint (C2SP tlog-witness): it asks which size the witness has signed, sends
-// the proof that the checkpoint continues it, and prints the note with the witness's line. Anyone may ask.
+// the proof that the checkpoint continues it, and prints the note with the witness's line. Anyone may ask. The same file
+// checks such a line by the witness's key.
 //   node cosign.mjs LOG did.json WITNESS    LOG is a folder, or a URL such as HOST/log
 import { openTiles, readText } from "./tiles.mjs"
-import { bytesOf, openCheckpoint } from "./verify.mjs"
+import { bytesOf, hexOf, openCheckpoint, sha256 } from "./verify.mjs"
 
 const base64 = (hex) => btoa(String.fromCharCode(...hex.match(/../g).map((byte) => Number.parseInt(byte, 16))))
 
@@ -22,6 +23,31 @@ export const cosign = async (log, did, witness) => {
   if (status !== 200) throw new Error(`the witness refused: ${status} ${text.trim()}`)
   if (bytesOf(text.trim().split(" ")[2]).length !== 76) throw new Error("the witness answered no cosignature")
   return note + text
+}
+
+/** A witness's verifier key, NAME+HASH+KEY (C2SP signed-note), of the type that cosigns; undefined when it is none. */
+const readWitnessKey = async (text) => {
+  const [, name, hash, key] = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
+  const typed = bytesOf(key ?? "")
+  const isWhole = typed.length === 33 && typed[0] === 4 && (await sha256(`${name}\n`, typed)).startsWith(hash)
+  return isWhole ? { name, hash, publicKey: typed.subarray(1) } : undefined
+}
+
+/** When a witness cosigned a checkpoint, as seconds since 1970; undefined when its line is not there or not its own. */
+export const cosignedAt = async (note, witnessKey) => {
+  const witness = await readWitnessKey(witnessKey)
+  if (witness === undefined) throw new Error(`${witnessKey} is no witness's key: NAME+HASH+KEY of type 4`)
+  const end = note.indexOf("\n\n") + 1
+  const publicKey = await crypto.subtle.importKey("raw", witness.publicKey, "Ed25519", false, ["verify"])
+  for (const line of note.slice(end + 1).split("\n")) {
+    if (!line.startsWith(`— ${witness.name} `)) continue
+    const bytes = bytesOf(line.split(" ")[2])
+    if (bytes.length !== 76 || hexOf(bytes.subarray(0, 4)) !== witness.hash) continue
+    const time = new DataView(bytes.buffer, 4, 8).getBigUint64(0)
+    const signed = new TextEncoder().encode(`cosignature/v1\ntime ${time}\n${note.slice(0, end)}`)
+    if (await crypto.subtle.verify("Ed25519", publicKey, bytes.subarray(12), signed)) return Number(time)
+  }
+  return undefined
 }
 
 if (globalThis.process?.argv[1]?.endsWith("cosign.mjs")) {

@@ -32,6 +32,10 @@ const verify = Command.make(
       Flag.optional
     ),
     sellerDid: optional("seller-did", "The seller's did.json, a file or URL, for its offer-receipt"),
+    witness: Flag.String("witness").pipe(
+      Flag.withDescription("A witness's verifier key, NAME+HASH+KEY, that must have cosigned the log; may be repeated"),
+      Flag.atLeast(0)
+    ),
     expect: Flag.String("expect").pipe(
       Flag.withDescription(
         "A claim that the receipt must have: resource=URL, amount=10000; default none, may be repeated"
@@ -40,7 +44,7 @@ const verify = Command.make(
     ),
     json: jsonFlag
   },
-  Effect.fn(function* ({ did, expect, file, json, ledger, log, sellerDid }) {
+  Effect.fn(function* ({ did, expect, file, json, ledger, log, sellerDid, witness }) {
     const { verifyReceipt } = yield* Effect.promise(() => import("../verifyReceipt.ts"))
     const report = yield* Effect.tryPromise({
       try: () =>
@@ -50,6 +54,7 @@ const verify = Command.make(
           sellerDid: Option.getOrUndefined(sellerDid),
           ledger: Option.getOrUndefined(ledger),
           log: Option.getOrUndefined(log),
+          witnesses: witness,
           expected: expectedIn(expect)
         }),
       catch: (cause) =>

@@ -13,6 +13,7 @@ const inFile =
 const verify = inFile("examples/receipts/verify.mjs", "test/examples/receipts/verify.test.ts")
 const witness = inFile("examples/receipts/witness.mjs", "test/examples/receipts/stories.test.ts")
 const stories = inFile("examples/receipts/two-stories.mjs", "test/examples/receipts/stories.test.ts")
+const cosign = inFile("examples/receipts/cosign.mjs", "test/runtime/verifyReceipt.test.ts")
 const check = inFile("examples/receipts/check.mjs", "test/runtime/verifyReceipt.test.ts")
 const command = inFile("runtime/verifyReceipt.ts", "test/runtime/verifyReceipt.test.ts")
 
@@ -65,5 +66,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     "a log that forked since is accepted",
     "await checkConsistency(then, now, await tiles.consistency(then.size))",
     ""
-  )
+  ),
+  command("a witness that did not cosign is passed over", "if (seconds === undefined) continue", ""),
+  command("a witness without a proof is passed over", "if (notes.length === 0)", "if (false)"),
+  cosign(
+    "any cosignature counts",
+    'await crypto.subtle.verify("Ed25519", publicKey, bytes.subarray(12), signed)',
+    "true"
+  ),
+  cosign("any text is a witness's key", "return isWhole ? ", "return true ? ")
 ]

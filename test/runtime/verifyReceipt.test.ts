@@ -6,7 +6,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { cosignedAt } from "../../examples/receipts/cosign.mjs"
 import { openReceipt } from "../../examples/receipts/verify.mjs"
+import { openWitness } from "../../examples/receipts/witness.mjs"
 import { attestationDigest, attestationSigner } from "../../runtime/attestationSigner.ts"
 import { verifyReceipt, type VerifyOptions } from "../../runtime/verifyReceipt.ts"
 import {
@@ -202,4 +204,42 @@ describe("the log by now", () => {
     await writeLog(join(folder, "shorter/log/1"), log, entries.slice(0, 299))
     await expect(verifyKept(await answer(), { log: join(folder, "shorter") })).rejects.toThrow()
   })
+
+  it("is the one that a witness has seen, by its line on the proof's checkpoint or on one that continues it", async () => {
+    const document = didDocument(methodOf(key), methodOf(log))
+    const witness = await openWitness(document, join(folder, "witness.json"), "witness.example")
+    const [kept, bare] = [await answer(), await answer()]
+    const [{ proof }] = kept.outcomes as [{ proof: { checkpoint: string } }]
+    const line: string = await witness.add(`old 0\n\n${proof.checkpoint}`)
+    proof.checkpoint += line
+    const { checks } = await verifyKept(kept, { witnesses: [witness.key] })
+    expect(checks.at(-1)).toMatch(/^the witness witness\.example cosigned the log of 300 at 20/)
+
+    await expect(verifyKept(bare, { witnesses: [witness.key] })).rejects.toThrow("did not cosign")
+    const note = await writeLog(join(folder, "cosigned/log/1"), log, entries)
+    const more = await openWitness(document, join(folder, "more.json"), "witness.example")
+    await writeFile(join(folder, "cosigned/log/1/checkpoint"), note + (await more.add(`old 0\n\n${note}`)))
+    const later = await verifyKept(bare, { witnesses: [more.key], log: join(folder, "cosigned") })
+    expect(later.checks.at(-1)).toContain("cosigned the log of 600")
+    // Of the same name and another key; of another checkpoint; at another time; nothing to cosign; no key.
+    await expect(verifyKept(kept, { witnesses: [more.key] })).rejects.toThrow("did not cosign")
+    const [{ proof: moved }] = bare.outcomes as [{ proof: { checkpoint: string } }]
+    const other = checkpointOf(log, 299, rootOf(levelsOf(entries.slice(0, 299)), 299))
+    moved.checkpoint += await (
+      await openWitness(document, join(folder, "witness.json"), "witness.example")
+    )
+      .add(`old 300\n\n${proof.checkpoint}`)
+      .then((again: string) => again.replace(/ (\S+)\n$/, (_, text) => ` ${atAnotherTime(text)}\n`))
+    await expect(verifyKept(bare, { witnesses: [witness.key] })).rejects.toThrow("did not cosign")
+    expect(await cosignedAt(other + line, witness.key)).toBeUndefined()
+    await expect(verifyKept(receiptOf(key, 2), { witnesses: [witness.key] })).rejects.toThrow("there is no proof")
+    await expect(verifyKept(kept, { witnesses: ["witness.example"] })).rejects.toThrow("is no witness's key")
+  })
 })
+
+/** A cosignature whose time was changed. */
+const atAnotherTime = (text: string): string => {
+  const bytes = Buffer.from(text, "base64")
+  bytes[11]! ^= 1
+  return bytes.toString("base64")
+}
