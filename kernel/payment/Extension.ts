@@ -1,7 +1,7 @@
 // Response extensions: observers that a plugin adds to the payment's answer. They run after the decision, are bounded
 // in time (50 ms by default; after that the header says `processing`), and can neither fail nor alter it. Their answers
 // go into the `EXTENSION-RESPONSES` header under the key that was sent (rules 4, S254–S257). A hook of a success adds
-// to the body's `extensions` (`settledExtensions.ts`), bounded alike.
+// to the `extensions` of its body and its event (`settledExtensions.ts`), bounded alike.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { Payment } from "./Payment.ts"
@@ -55,14 +55,15 @@ export interface RefusedPayment {
   readonly payment: Option.Option<Payment>
 }
 
-/** A success that is about to be answered. */
+/** A success that is about to be answered, or sent as an event. */
 export interface SettledAnswer {
-  readonly payment: Payment
+  /** Absent for an event, which is made from the record alone. */
+  readonly payment?: Payment
   /** The recorded outcome; it has ended as `settled`. */
   readonly record: SettlementRecord
 }
 
-/** Adds a member to `extensions` in the body of a success; see `settledExtensions.ts` for its bounds. */
+/** Adds a member to `extensions` in a success's body and event; see `settledExtensions.ts` for its bounds. */
 export interface SettledHook {
   /** Key on the wire; never one that sellers write themselves, such as `offer-receipt`. */
   readonly key: string

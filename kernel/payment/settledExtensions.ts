@@ -1,10 +1,13 @@
 // Runs the hooks that add to `extensions` in the body of a success, after the outcome is recorded and the answer
 // decided. Each has 25 ms, and all together a bounded size, since the body travels in a header of the seller's; what
 // fails, is late, too large or no JSON is left out, and the answer is given without it. A hook that was late is not
-// asked again for a second: a slow one costs one answer its time, and not each.
+// asked again for a second: a slow one costs one answer its time, and not each. An event of the outcome (stream,
+// webhook) has the same members; no caller waits for it, so its hooks have no deadline.
 import { Effect, Option } from "effect"
+import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { withDeadline } from "../effect/withDeadline.ts"
+import { endedType } from "../settlement/store/facts.ts"
 import { Extensions, type SettledAnswer, type SettledHook } from "./Extension.ts"
 
 /** How long a success waits for one hook. */
@@ -28,6 +31,30 @@ const writtenBy = (hook: SettledHook, answer: SettledAnswer): Effect.Effect<Opti
       Effect.as(Effect.logError(`the hook ${hook.key} of a settled answer failed`, cause), Option.none<string>())
     )
   )
+
+/** Adds what fits; the length by now. */
+const addMember = (members: Members, length: number, { key }: SettledHook, written: string): number => {
+  const longer = length + key.length + 4 + written.length
+  if (longer > extensionsLengthMax) return length
+  members[key] = JSON.parse(written)
+  return longer
+}
+
+/** What an event of this record has beside it: its `extensions`, or nothing. Never fails; waits for its hooks. */
+export const eventExtensions = Effect.fnUntraced(function* (
+  { settledHooks }: Extensions["Service"],
+  type: string,
+  record: SettlementRecord
+) {
+  if (type !== endedType("settled") || record.state !== "settled") return {}
+  const members: Members = {}
+  let length = 2
+  for (const hook of settledHooks()) {
+    const written = yield* writtenBy(hook, { record })
+    if (Option.isSome(written)) length = addMember(members, length, hook, written.value)
+  }
+  return Object.keys(members).length === 0 ? {} : { extensions: members }
+})
 
 /** The members of `extensions` for a success; undefined when there are none. Never fails. */
 export const makeSettledExtensions = Effect.gen(function* () {
@@ -53,10 +80,7 @@ export const makeSettledExtensions = Effect.gen(function* () {
         onTimeout: late(hook)
       })
       if (Option.isNone(written)) continue
-      const longer = length + hook.key.length + 4 + written.value.length
-      if (longer > extensionsLengthMax) continue
-      length = longer
-      members[hook.key] = JSON.parse(written.value)
+      length = addMember(members, length, hook, written.value)
     }
     return members
   })

@@ -47,18 +47,19 @@ const asOf = (type: string, record: SettlementRecord): SettlementRecord => {
   }
 }
 
-/** The body of an event's message, the same whenever it is made. */
+/** The body of an event's message, the same whenever it is made; `added`: further members of its data. */
 export const encodeBody = (
   { at, type }: { readonly type: string; readonly at: Date },
   record: SettlementRecord,
-  dialect: Dialect
+  dialect: Dialect,
+  added: Readonly<Record<string, unknown>> = {}
 ): string => {
   // At its record the caller still waits.
   const nowMillis = Math.min(at.getTime(), record.recordedAt.getTime())
   return JSON.stringify({
     type,
     timestamp: at.toISOString(),
-    data: encodeSettlementState(asOf(type, record), dialect, nowMillis)
+    data: { ...encodeSettlementState(asOf(type, record), dialect, nowMillis), ...added }
   })
 }
 

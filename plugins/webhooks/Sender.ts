@@ -11,6 +11,8 @@ import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { safeFetch } from "../../kernel/http/safeFetch.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Outbound } from "../../kernel/platform/Outbound.ts"
+import { Extensions } from "../../kernel/payment/Extension.ts"
+import { eventExtensions } from "../../kernel/payment/settledExtensions.ts"
 import { Settlements } from "../../kernel/settlement/store/Settlements.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
@@ -121,6 +123,7 @@ const makeAttempt = Effect.gen(function* () {
   const store = yield* Deliveries
   const settlements = yield* Settlements
   const signing = yield* SigningSecrets
+  const extensions = yield* Extensions
   const crypto = yield* Crypto
   const outbound = yield* Outbound
   const ledger = yield* LedgerClock
@@ -142,7 +145,8 @@ const makeAttempt = Effect.gen(function* () {
     if (delivery.body !== null) return delivery.body
     const [record] = yield* settlements.byIds([delivery.settlement])
     if (record === undefined) return undefined
-    const body = encodeBody({ type: delivery.type, at: delivery.toldAt }, record, dialect)
+    const added = yield* eventExtensions(extensions, delivery.type, record)
+    const body = encodeBody({ type: delivery.type, at: delivery.toldAt }, record, dialect, added)
     yield* store.fix(delivery, body)
     return body
   })

@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { reconciler } from "../../kernel/actor/Actor.ts"
-import { configContract, settlementContract } from "../../kernel/drivers.ts"
+import { configContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { Health, healthContract } from "../../kernel/health/Health.ts"
@@ -53,7 +53,8 @@ export const plugin = define({
     databaseContract,
     factsContract,
     ledgerContract,
-    settlementContract
+    settlementContract,
+    paymentContract
   ],
   migrations: "folder",
   settings: declared,

@@ -7,6 +7,8 @@ import { type Fact, Facts } from "../../kernel/facts/Facts.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { type SettlementRecord, Settlements } from "../../kernel/settlement/store/Settlements.ts"
 import { readSettlementFact } from "../../kernel/settlement/store/facts.ts"
+import { Extensions } from "../../kernel/payment/Extension.ts"
+import { eventExtensions } from "../../kernel/payment/settledExtensions.ts"
 import { Config } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { encodeBody } from "./MessageWire.ts"
@@ -22,21 +24,26 @@ export const queueEvents = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const settlements = yield* Settlements
+  const extensions = yield* Extensions
   const [dialect] = (yield* WireVocabulary).dialects
 
-  const owedFor = (fact: Fact, record: SettlementRecord | undefined) =>
-    Option.isNone(readSettlementFact(fact)) || fact.principal === null
-      ? []
-      : receivers
-          .filter(({ principal }) => principal === undefined || principal === fact.principal)
-          .map(({ name }) => ({
-            receiver: name,
-            position: fact.position,
-            type: fact.type,
-            settlement: fact.subject,
-            at: fact.at,
-            body: record === undefined ? null : encodeBody(fact, record, dialect)
-          }))
+  const owedFor = Effect.fnUntraced(function* (fact: Fact, record: SettlementRecord | undefined) {
+    if (Option.isNone(readSettlementFact(fact)) || fact.principal === null) return []
+    const those = receivers.filter(({ principal }) => principal === undefined || principal === fact.principal)
+    if (those.length === 0) return []
+    const body =
+      record === undefined
+        ? null
+        : encodeBody(fact, record, dialect, yield* eventExtensions(extensions, fact.type, record))
+    return those.map(({ name }) => ({
+      receiver: name,
+      position: fact.position,
+      type: fact.type,
+      settlement: fact.subject,
+      at: fact.at,
+      body
+    }))
+  })
 
   yield* facts.consume({
     consumer: "webhooks",
@@ -45,7 +52,7 @@ export const queueEvents = Effect.gen(function* () {
       const ids = batch.filter((fact) => Option.isSome(readSettlementFact(fact))).map(({ subject }) => subject)
       const records = yield* settlements.byIds([...new Set(ids)])
       const recordOf = new Map(records.map((record) => [record.id, record]))
-      const owed = batch.flatMap((fact) => owedFor(fact, recordOf.get(fact.subject)))
+      const owed = (yield* Effect.forEach(batch, (fact) => owedFor(fact, recordOf.get(fact.subject)))).flat()
       if (owed.length === 0) return
       yield* deliveries.owe(owed)
       yield* sql.afterCommit(sender.wake)

@@ -9,6 +9,8 @@ import { WireVocabulary } from "../../config/WireVocabulary.ts"
 import { encodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
 import { ListenAt } from "../../http/ListenAt.ts"
 import { type SettlementEvent, SettlementEvents, type Whose } from "../../settlement/operators/SettlementEvents.ts"
+import { Extensions } from "../Extension.ts"
+import { eventExtensions } from "../settledExtensions.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 
 /** Batch size of events. */
@@ -84,14 +86,20 @@ export class EventStreams extends Context.Service<
     Effect.gen(function* () {
       const events = yield* SettlementEvents
       const limits = yield* Events
+      const extensions = yield* Extensions
       const [dialect] = (yield* WireVocabulary).dialects
       const { closing } = yield* ListenAt
       const rooms = new Rooms(limits)
 
-      const encode = (dataOf: Follower["dataOf"], event: SettlementEvent, now: number): Uint8Array => {
-        const data = JSON.stringify(dataOf?.(event) ?? encodeSettlementState(event.settlement, dialect, now))
-        return encoder.encode(`id: ${encodeCursor(event)}\nevent: ${event.type}\ndata: ${data}\n\n`)
-      }
+      const own = ({ settlement, type }: SettlementEvent, now: number) =>
+        Effect.map(eventExtensions(extensions, type, settlement), (added) => ({
+          ...encodeSettlementState(settlement, dialect, now),
+          ...added
+        }))
+      const encode = (dataOf: Follower["dataOf"], event: SettlementEvent, now: number): Effect.Effect<Uint8Array> =>
+        Effect.map(dataOf === undefined ? own(event, now) : Effect.succeed(dataOf(event)), (data) =>
+          encoder.encode(`id: ${encodeCursor(event)}\nevent: ${event.type}\ndata: ${JSON.stringify(data)}\n\n`)
+        )
 
       const begin = Effect.fnUntraced(function* (whose: Whose, cursor: JournalCursor | undefined) {
         if (cursor === undefined) {
@@ -113,7 +121,7 @@ export class EventStreams extends Context.Service<
       ) {
         const page = yield* events.after(whose, cursor, pageMax)
         const now = yield* Clock.currentTimeMillis
-        const chunks = page.events.map((event) => encode(dataOf, event, now))
+        const chunks = yield* Effect.forEach(page.events, (event) => encode(dataOf, event, now))
         if (page.rewoundTo !== undefined) chunks.unshift(rewound(page.rewoundTo, cursor))
         if (chunks.length > 0 || !page.isEnd) return { chunks, next: page.next }
         const isWoken = Option.isSome(yield* Effect.timeoutOption(woken, limits.heartbeatMillis))

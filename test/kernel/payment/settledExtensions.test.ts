@@ -3,7 +3,12 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Extensions, type SettledAnswer, type SettledHook } from "../../../kernel/payment/Extension.ts"
-import { extensionsLengthMax, hookMillisMax, makeSettledExtensions } from "../../../kernel/payment/settledExtensions.ts"
+import {
+  eventExtensions,
+  extensionsLengthMax,
+  hookMillisMax,
+  makeSettledExtensions
+} from "../../../kernel/payment/settledExtensions.ts"
 
 const answer = {} as SettledAnswer
 const giving = (key: string, value: unknown): SettledHook => ({ key, add: () => Effect.succeedSome(value) })
@@ -79,4 +84,19 @@ it.effect("refuses a second hook under one key", () =>
   Effect.map(Effect.flip(withHooks([giving("a", 1), giving("a", 2)], (run) => run(answer))), (error) =>
     expect(error).toMatchObject({ _tag: "ExtensionRefused", key: "a" })
   )
+)
+
+it.effect("an event of a success has the same members; of anything else, or where a hook dies, none", () =>
+  Effect.gen(function* () {
+    const extensions = yield* Extensions
+    yield* extensions.onSettledAnswer(giving("a", { info: 1 }))
+    yield* extensions.onSettledAnswer({ key: "dies", add: () => Effect.die("broken") })
+    const [settled, open] = [{ state: "settled" }, { state: "submitted" }] as ReadonlyArray<SettledAnswer["record"]>
+    expect(yield* eventExtensions(extensions, "settlement.settled", settled!)).toEqual({
+      extensions: { a: { info: 1 } }
+    })
+    // What was read later than the event says nothing of it.
+    expect(yield* eventExtensions(extensions, "settlement.recorded", settled!)).toEqual({})
+    expect(yield* eventExtensions(extensions, "settlement.settled", open!)).toEqual({})
+  }).pipe(Effect.scoped, Effect.provide(Extensions.layer))
 )
