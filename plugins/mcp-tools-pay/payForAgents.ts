@@ -7,6 +7,7 @@ import { RunningBudget } from "./budget/RunningBudget.ts"
 import { StoreDatabase } from "./budget/StoreDatabase.ts"
 import { startHolds } from "./budget/reconcileHolds.ts"
 import { callTool } from "./call/callResource.ts"
+import { receiptsTool } from "./call/listReceipts.ts"
 import { explainTool } from "./call/explainPayment.ts"
 import { fetchTool } from "./call/fetchResource.ts"
 import { PayingPolicy } from "./call/chooseTerms.ts"
@@ -29,6 +30,7 @@ export const layer = Layer.effectDiscard(
     const { register } = yield* Tools
     yield* register(yield* callTool)
     yield* register(yield* explainTool)
+    yield* register(yield* receiptsTool)
     if (http.isEnabled) yield* register(yield* fetchTool)
   })
 ).pipe(

@@ -46,6 +46,8 @@ export interface Reservation {
   readonly authorization: Authorization | undefined
   /** Hash of the transaction, when a seller named one that fits. */
   readonly transaction: string | undefined
+  /** The facilitator's signed receipt, a compact JWS, where the seller passed one on. */
+  readonly receipt?: string | undefined
 }
 
 /** Atomic units of one asset. */
@@ -86,7 +88,7 @@ export const minuteMillis = 60_000
 /** How much is left for a new reservation like this one: the least of all ceilings; below 0 when it is one too many. */
 export const remaining = (
   all: Iterable<Reservation>,
-  asked: Omit<Reservation, "id" | "invocation" | "amount" | "state" | "authorization" | "transaction">,
+  asked: Omit<Reservation, "id" | "invocation" | "amount" | "state" | "authorization" | "transaction" | "receipt">,
   { paymentsPerMinute, perDay, perGrade, perOrigin, perRecipient, perSession }: Ceilings
 ): bigint => {
   let [day, session, recipient, origin, grade, lately] = [0n, 0n, 0n, 0n, 0n, 0]

@@ -20,7 +20,9 @@ const Stored = Schema.Struct({
   authorization: Schema.NullOr(
     Schema.Struct({ payer: Schema.String, nonce: Schema.BigIntFromString, expirationLedger: Schema.Int })
   ),
-  transaction: Schema.NullOr(Schema.String)
+  transaction: Schema.NullOr(Schema.String),
+  // Absent in files of earlier versions.
+  receipt: Schema.optionalKey(Schema.String)
 })
 
 const Table = Schema.fromJsonString(Schema.Array(Stored))

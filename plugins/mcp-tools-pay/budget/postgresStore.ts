@@ -6,7 +6,7 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { BudgetStore, BudgetUnavailable, contentsMax, type Kept, type Reserved } from "./BudgetStore.ts"
+import { BudgetStore, BudgetUnavailable, contentsMax, type Kept, receiptsMax, type Reserved } from "./BudgetStore.ts"
 import {
   type Ceilings,
   type Grade,
@@ -37,10 +37,11 @@ interface Row {
   readonly nonce: string | null
   readonly expiration_ledger: bigint | null
   readonly transaction: string | null
+  readonly receipt: string | null
 }
 
 const columns = `id, day::text as day, agent, session, invocation, network, asset, pay_to, origin, grade,
-  amount::text as amount, state, payer, nonce::text as nonce, expiration_ledger, transaction,
+  amount::text as amount, state, payer, nonce::text as nonce, expiration_ledger, transaction, receipt,
   (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age`
 
 /** Relative to this process's clock: now minus the creation time is the age by the database's clock. */
@@ -62,7 +63,8 @@ const decode = (row: Row, now: number): Reservation => ({
     row.payer === null || row.nonce === null || row.expiration_ledger === null
       ? undefined
       : { payer: row.payer, nonce: BigInt(row.nonce), expirationLedger: Number(row.expiration_ledger) },
-  transaction: row.transaction ?? undefined
+  transaction: row.transaction ?? undefined,
+  receipt: row.receipt ?? undefined
 })
 
 const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
@@ -208,7 +210,7 @@ export const postgresStore = Effect.gen(function* () {
 
   return BudgetStore.of({
     reserve: (one, ceilings, made) => guarded(inTransaction(reserveIn(sql, one, ceilings, made))),
-    move: (id, { authorization, state, transaction }) =>
+    move: (id, { authorization, receipt, state, transaction }) =>
       guarded(
         Effect.map(
           sql<{ id: string }>`update mcp_tools_reservations set state = ${state},
@@ -216,6 +218,7 @@ export const postgresStore = Effect.gen(function* () {
           nonce = coalesce(${authorization?.nonce.toString() ?? null}::numeric, nonce),
           expiration_ledger = coalesce(${authorization?.expirationLedger ?? null}::int8, expiration_ledger),
           transaction = coalesce(${transaction ?? null}::text, transaction),
+          receipt = coalesce(${receipt ?? null}::text, receipt),
           payment = case when ${state}::text = 'settled' or (${state}::text = 'released' and content is null)
             then null else payment end,
           content = case when ${state}::text = 'settled' then null else content end
@@ -229,6 +232,15 @@ export const postgresStore = Effect.gen(function* () {
     ofInvocation: (invocation) => guarded(knownOf(sql, invocation)),
     keep: (id, kept) => guarded(keep(sql, id, kept)),
     kept: (id) => guarded(keptOf(sql, id)),
+    receipts: (agent, transaction) =>
+      guarded(
+        readReservations(
+          sql,
+          sql`agent = ${agent} and receipt is not null
+            and (${transaction ?? null}::text is null or transaction = ${transaction ?? null}::text)
+            order by created_at desc limit ${receiptsMax}`
+        )
+      ),
     forget: (id) =>
       guarded(
         Effect.asVoid(

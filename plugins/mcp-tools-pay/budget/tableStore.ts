@@ -4,7 +4,7 @@
 // machine's clock may be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
-import { BudgetStore, BudgetUnavailable, contentsMax } from "./BudgetStore.ts"
+import { BudgetStore, BudgetUnavailable, contentsMax, receiptsMax } from "./BudgetStore.ts"
 import { type KeptPayments, keptInFiles, keptInMemory } from "./keptPayments.ts"
 import { isOpen, mayTransition, releasedSince, remaining, type Reservation, undelivered } from "./Reservation.ts"
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
@@ -48,7 +48,7 @@ const makeTable = (
         yield* put(reservation)
         return "kept"
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
-    move: (id, { authorization, state, transaction }) =>
+    move: (id, { authorization, receipt, state, transaction }) =>
       Effect.gen(function* () {
         const one = table.get(id)
         if (one === undefined || !mayTransition(one.state, state)) return false
@@ -56,7 +56,8 @@ const makeTable = (
           ...one,
           state,
           authorization: authorization ?? one.authorization,
-          transaction: transaction ?? one.transaction
+          transaction: transaction ?? one.transaction,
+          ...(receipt === undefined ? {} : { receipt })
         })
         return true
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
@@ -76,6 +77,14 @@ const makeTable = (
         return true
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     kept: payments.get,
+    receipts: (agent, transaction) =>
+      Effect.sync(() =>
+        [...table.values()]
+          .filter((one) => one.agent === agent && one.receipt !== undefined)
+          .filter((one) => transaction === undefined || one.transaction === transaction)
+          .sort((a, b) => b.createdAtMillis - a.createdAtMillis)
+          .slice(0, receiptsMax)
+      ),
     forget: payments.drop,
     isShared: false
   })

@@ -42,7 +42,8 @@ const Content = Schema.fromJsonString(
     version: Schema.Literal(1),
     content: Fields,
     misfits: Schema.Array(text),
-    named: Schema.NullOr(text)
+    named: Schema.NullOr(text),
+    receipt: Schema.optionalKey(text)
   })
 )
 
@@ -83,6 +84,8 @@ export interface KeptContent {
   readonly misfits: ReadonlyArray<string>
   /** The transaction that the seller named. */
   readonly named: string | null
+  /** The facilitator's receipt, which the seller passed on. */
+  readonly receipt?: string
 }
 
 export const encodeKeptContent = (kept: KeptContent): string => JSON.stringify({ version: 1, ...kept })

@@ -27,6 +27,11 @@ export const FetchResult = Schema.Struct({
   receipt: Receipt
 })
 
+/** Each: transaction, network, asset, payTo, amount, and `receipt`, the compact JWS. */
+export const ReceiptsResult = Schema.Struct({
+  receipts: Schema.Array(Schema.Record(Schema.String, Schema.String)).annotate({ description: "JWS of each." })
+})
+
 export const Explained = Schema.Struct({
   scheme: Schema.String,
   network: Schema.String,

@@ -97,7 +97,8 @@ export const keepContent = Effect.fnUntraced(function* ({ identifier }: OpenPaym
 export const keptOf = (open: OpenPayment, { content, settlement }: PaidAnswer): KeptContent => ({
   content,
   misfits: misfits(settlement, open, settlement?.transaction),
-  named: settlement?.transaction ?? null
+  named: settlement?.transaction ?? null,
+  ...(settlement?.receipt === undefined ? {} : { receipt: settlement.receipt })
 })
 
 /** The kept content; undefined when there is none. */

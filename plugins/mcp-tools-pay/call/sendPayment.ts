@@ -49,7 +49,9 @@ const deliver = Effect.fnUntraced(function* (
 ) {
   const store = yield* BudgetStore
   const transaction = proven.transaction === undefined ? {} : { transaction: proven.transaction }
-  const moved = (state: "spent" | "settled") => Effect.ignore(store.move(open.identifier, { state, ...transaction }))
+  const receipt = kept.receipt === undefined ? {} : { receipt: kept.receipt }
+  const moved = (state: "spent" | "settled") =>
+    Effect.ignore(store.move(open.identifier, { state, ...transaction, ...receipt }))
   // What cannot be kept, the seller is asked for again.
   yield* keepContent(open, kept)
   if (isAwaited()) afterAnswer(open.invocation.key, moved("settled"))

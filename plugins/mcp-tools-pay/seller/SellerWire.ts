@@ -250,6 +250,8 @@ export interface SettlementClaim {
   readonly payer: string | undefined
   readonly amount: string | undefined
   readonly reason: string | undefined
+  /** The facilitator's receipt in its extensions: a compact JWS. It is kept, and not believed. */
+  readonly receipt: string | undefined
   /** Members that are not as the transports write them, by name. */
   readonly unreadable: ReadonlyArray<string>
 }
@@ -265,6 +267,19 @@ const hashIn = (value: unknown): string | undefined =>
   typeof value === "string" ? /^(?:0x)?([0-9a-fA-F]{64})$/.exec(value.trim())?.[1]?.toLowerCase() : undefined
 
 const textIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+
+/** Characters of a receipt that is kept. */
+const receiptLengthMax = 3_000
+
+/** `extensions["tollkeeper-receipt"].info.receipt`, where it has the form of one. */
+const receiptIn = (extensions: unknown): string | undefined => {
+  const extension = isFields(extensions) ? extensions["tollkeeper-receipt"] : undefined
+  const info = isFields(extension) ? extension["info"] : undefined
+  const receipt = isFields(info) ? info["receipt"] : undefined
+  return typeof receipt === "string" && receipt.length <= receiptLengthMax && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(receipt)
+    ? receipt
+    : undefined
+}
 
 /** What a seller says of a settlement, as far as it can be read; undefined when it says nothing. */
 export const asSettlement = (value: unknown): SettlementClaim | undefined => {
@@ -286,6 +301,7 @@ export const asSettlement = (value: unknown): SettlementClaim | undefined => {
     payer: textIn(payer),
     amount: typeof amount === "number" ? String(amount) : textIn(amount),
     reason: readReason(errorReason),
+    receipt: receiptIn(value["extensions"]),
     unreadable: Object.keys(readable).filter((member) => !readable[member])
   }
 }

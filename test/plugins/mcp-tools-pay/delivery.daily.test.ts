@@ -4,7 +4,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
 import { eventually } from "../../support/eventually.ts"
-import { connectHttp, type Json } from "../mcp-tools/support.ts"
+import { call, connectHttp, type Json } from "../mcp-tools/support.ts"
 import { encode, httpAmount, type HttpReply } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorld.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
@@ -61,6 +61,27 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * BigInt(receipts.length))
       }).pipe(Effect.scoped),
     240_000
+  )
+
+  it.effect("a facilitator's receipt that a seller passes on is kept for the agent, where it has the form of one", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      const client = yield* paying([enabled])
+      const listed = (transaction: string) =>
+        Effect.map(call(client, "x402_receipts", { transaction }), ({ body }) => body["receipts"])
+      for (const receipt of ["not a receipt", "aGVhZGVy.cGF5bG9hZA.c2lnbmF0dXJl"]) {
+        const extensions = { "tollkeeper-receipt": { info: { format: "jws", receipt } } }
+        seller.behaviour = { paid: (reply, settled) => withReceipt(reply, encode({ ...settled, extensions })) }
+        const { body } = yield* fetched(client, ref)
+        const { asset, network, payTo, transaction } = body["receipt"]
+        if (receipt.includes(" ")) expect(yield* listed(transaction)).toEqual([])
+        else {
+          const found = yield* eventually(listed(transaction), ({ length }) => length === 1)
+          expect(found).toEqual([{ transaction, network, asset, payTo, amount: String(httpAmount), receipt }])
+        }
+      }
+    }).pipe(Effect.scoped)
   )
 
   it.effect("a seller's error for a settled payment is not delivered as content [S104, S232]", () =>

@@ -150,7 +150,8 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
           "x402_search_resources",
           "x402_get_resource",
           "x402_call_resource",
-          "x402_explain_payment"
+          "x402_explain_payment",
+          "x402_receipts"
         ])
         const { body } = yield* pay(client, ref, args())
         yield* Effect.promise(() => client.close())

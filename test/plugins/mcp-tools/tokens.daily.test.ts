@@ -50,7 +50,7 @@ describe("the tools", () => {
     Effect.gen(function* () {
       const { body } = yield* askRaw(yield* paying, "tools/list", {}, { headers })
       const { tools } = body["result"]
-      expect(tools).toHaveLength(5)
+      expect(tools).toHaveLength(6)
       for (const { description, inputSchema, name, outputSchema } of tools) {
         expect([name, description.length > 20]).toEqual([name, true])
         for (const [member, schema] of Object.entries<Json>(inputSchema.properties))

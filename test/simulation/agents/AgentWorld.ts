@@ -166,6 +166,7 @@ export class AgentWorld {
       keep: (id, kept) => reached(kept.content === undefined ? "keep payment" : "keep content", store.keep(id, kept)),
       kept: (id) => reached("kept", store.kept(id)),
       forget: (id) => reached("forget", store.forget(id)),
+      receipts: (...asked) => reached("receipts", store.receipts(...asked)),
       isShared: true
     }
   }

@@ -1,0 +1,43 @@
+// `x402_receipts`: the facilitators' signed receipts of this agent's own payments, from the budget's store, as sellers
+// passed them on. They are kept and not believed: `tollkeeper receipts verify` and the published scripts check them.
+import { Effect, Schema } from "effect"
+import { type Caller, defineTool, spelled } from "../../mcp-tools/contract.ts"
+import { BudgetStore } from "../budget/BudgetStore.ts"
+import { ReceiptsResult } from "./ReceiptWire.ts"
+import { storeUnavailable } from "./sendPayment.ts"
+
+const Input = Schema.Struct({
+  transaction: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({ description: "Only of this one." })
+  )
+})
+
+const list = Effect.fn("Tools.receipts")(function* ({ transaction }: typeof Input.Type, { principal }: Caller) {
+  const store = yield* BudgetStore
+  const spell = yield* spelled
+  const found = yield* Effect.mapError(store.receipts(principal, transaction), () => storeUnavailable)
+  return {
+    receipts: found.map(({ amount, asset, network, payTo, receipt = "", transaction = "" }) => ({
+      transaction,
+      network: spell(network),
+      asset,
+      payTo,
+      amount: amount.toString(),
+      receipt
+    }))
+  }
+})
+
+export const receiptsTool = Effect.gen(function* () {
+  const parts = yield* Effect.context<BudgetStore | Effect.Services<typeof spelled>>()
+  return defineTool({
+    name: "x402_receipts",
+    title: "Receipts of payments",
+    description: "The newest payments' receipts, signed by facilitators, for a person to keep.",
+    annotations: { readOnlyHint: true },
+    pays: false,
+    input: Input,
+    output: ReceiptsResult,
+    run: (input, caller) => Effect.provideContext(list(input, caller), parts)
+  })
+})
