@@ -133,8 +133,8 @@ export interface Scheme {
     payment: Payment
   ) => Effect.Effect<{ readonly payer?: string | undefined; readonly extra?: AnswerExtra | undefined }>
   /**
-   * What a payer has to sign for these terms, laid out and checked offline as `verify` checks it, signatures aside. No
-   * RPC. Absent: the scheme has no fixed layout to offer, and `POST /prepare` refuses it.
+   * What a payer has to sign for these terms, laid out and checked as `verify` checks it, signatures aside. No
+   * simulation. Absent: the scheme has no fixed layout to offer, and `POST /prepare` refuses it.
    */
   readonly unsigned?: (payment: Payment, order: UnsignedOrder) => Effect.Effect<Unsigned | Refusal, LedgerUnavailable>
   /** Reads a successful transaction of ours: did the promised movement happen? Pure. */

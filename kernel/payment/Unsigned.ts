@@ -18,6 +18,15 @@ export interface UnsignedOrder {
   readonly closedAtSeconds: number
   /** 32 random bytes, for a scheme that needs an id. */
   readonly salt: Uint8Array
+  /** What the payer chooses beside the terms, by name, as sent: the scheme decodes what it knows. */
+  readonly choices: Readonly<Record<string, unknown>>
+}
+
+/** Other bytes that the payload carries an ed25519 signature of: the key signs sha256 of them. */
+export interface SignedBeside {
+  /** G… */
+  readonly signer: string
+  readonly preimage: Uint8Array
 }
 
 export interface Unsigned {
@@ -27,6 +36,10 @@ export interface Unsigned {
   readonly entry: AuthEntry
   /** What a client needs beside its terms and the entry's nonce and expiry to build the same bytes, by name. */
   readonly chosen: Readonly<Record<string, string | number | boolean>>
+  /** The payload around the envelope, with empty signatures; absent: the envelope is all of it. */
+  readonly payload?: (transaction: string) => Readonly<Record<string, unknown>>
+  /** What the payload has signed beside the authorization, by name. */
+  readonly beside?: Readonly<Record<string, SignedBeside>>
 }
 
 /** Placeholder of a source account: the facilitator replaces it with a leased channel. */

@@ -23,7 +23,7 @@ import { decodeTerms } from "../../kernel/payment/wire/decodeTerms.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { Config } from "./Config.ts"
-import { preparePayment } from "./preparePayment.ts"
+import { type Choices, preparePayment } from "./preparePayment.ts"
 import { described } from "./PrepareWire.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -75,11 +75,14 @@ const makeAnswer = Effect.gen(function* () {
       if (!isPlainAddress(payer)) return fault(400, "invalid_request", "payer: G… or C… is required")
       if (!isPlainAddress(requirements.payTo))
         return fault(400, "invalid_request", "paymentRequirements.payTo: G… or C… is required")
+      const { choices = {} } = sent
+      if (typeof choices !== "object" || choices === null || Array.isArray(choices))
+        return fault(400, "invalid_request", "choices: an object is required where it is sent")
       yield* clock.attend
       yield* clock.caughtUp
       const given =
         checkEnvelope(payment, context) ??
-        (yield* preparePayment(payment, payer, encodeNetwork(requirements.network, dialect)))
+        (yield* preparePayment(payment, payer, choices as Choices, encodeNetwork(requirements.network, dialect)))
       return isRefusal(given) ? fault(422, encodeReason(given.reason, dialect), given.message) : json(given)
     },
     Effect.catchTag("LedgerUnavailable", ({ message }) =>

@@ -6,7 +6,10 @@ import { anything, ErrorBody, text, time, units, whole } from "../../kernel/http
 export const PrepareRequest = Schema.Struct({
   x402Version: Schema.Literal(2),
   paymentRequirements: anything("One option of a seller's `accepts`."),
-  payer: text("Account (G…) or contract (C…) that will sign.")
+  payer: text("Account (G…) or contract (C…) that will sign."),
+  choices: Schema.optionalKey(
+    anything("What the payer chooses. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`.")
+  )
 }).annotate({ identifier: "PrepareRequest" })
 
 export const PrepareAnswer = Schema.Struct({
@@ -34,8 +37,19 @@ export const PrepareAnswer = Schema.Struct({
           })
         ).annotate({ description: "Third argument, in order: the calls that are authorized." })
       })
-    ).annotate({ description: "For a payer that is a contract." })
+    ).annotate({ description: "For a payer that is a contract." }),
+    beside: Schema.optionalKey(
+      Schema.Record(
+        Schema.String,
+        Schema.Struct({
+          signer: text("The ed25519 key that signs, as G…."),
+          preimage: text("Base64 of the bytes that are hashed."),
+          hash: text("sha256 of them, hex: what the key signs.")
+        })
+      ).annotate({ description: "What the payload has signed beside it, by name: of a batch deposit its `voucher`." })
+    )
   }),
+  payload: anything("What to send as `paymentPayload.payload`, its signatures empty."),
   expires: Schema.Struct({
     ledger: whole("Last ledger of the signature."),
     latestLedger: whole("The newest ledger known here."),

@@ -53,7 +53,9 @@ const simulationIssue = (simulated: SimulationAnswer): string | undefined => {
   }
 }
 
-const makeOrder = Effect.fnUntraced(function* (payer: string, maxTimeoutSeconds: number) {
+export type Choices = UnsignedOrder["choices"]
+
+const makeOrder = Effect.fnUntraced(function* (payer: string, choices: Choices, maxTimeoutSeconds: number) {
   const crypto = yield* Crypto
   const time = yield* (yield* LedgerClock).now
   const random = crypto.randomBytes(8)
@@ -63,7 +65,8 @@ const makeOrder = Effect.fnUntraced(function* (payer: string, maxTimeoutSeconds:
     expiresLedger: time.sequence + Math.ceil(maxTimeoutSeconds / secondsPerLedger),
     latestLedger: time.sequence,
     closedAtSeconds: time.closedAtSeconds,
-    salt: crypto.randomBytes(32)
+    salt: crypto.randomBytes(32),
+    choices
   }
   const ledgers = order.expiresLedger - time.sequence
   const at = new Date((time.closedAtSeconds + ledgers * time.secondsPerLedger) * 1_000).toISOString()
@@ -79,10 +82,15 @@ const bytesToSign = (unsigned: Unsigned, payer: string, crypto: Crypto["Service"
     signaturePayload: hash,
     contexts: contextsOf(unsigned.entry.rootInvocation)
   }
+  const beside = Object.entries(unsigned.beside ?? {}).map(([name, { preimage: bytes, signer }]) => [
+    name,
+    { signer, preimage: Base64.encode(bytes), hash: Hex.encode(crypto.sha256(bytes)) }
+  ])
   return {
     preimage: Base64.encode(preimage),
     hash,
-    ...(accountKeyOf(payer) === undefined ? { checkAuth } : {})
+    ...(accountKeyOf(payer) === undefined ? { checkAuth } : {}),
+    ...(beside.length === 0 ? {} : { beside: Object.fromEntries(beside) as NonNullable<Answer["toSign"]["beside"]> })
   }
 }
 
@@ -90,6 +98,7 @@ const bytesToSign = (unsigned: Unsigned, payer: string, crypto: Crypto["Service"
 export const preparePayment = Effect.fn("prepare.preparePayment")(function* (
   payment: Payment,
   payer: string,
+  choices: Choices,
   network: string
 ) {
   const { requirements } = payment
@@ -97,7 +106,7 @@ export const preparePayment = Effect.fn("prepare.preparePayment")(function* (
     Option.fromUndefinedOr(unsigned)
   )
   if (Option.isNone(found)) return refusal("unsupported_scheme", "payments of this scheme are not laid out here")
-  const { at, order } = yield* makeOrder(payer, requirements.maxTimeoutSeconds)
+  const { at, order } = yield* makeOrder(payer, choices, requirements.maxTimeoutSeconds)
   const unsigned = yield* found.value(payment, order)
   if (isRefusal(unsigned)) return unsigned
   const settings = yield* Network
@@ -105,17 +114,19 @@ export const preparePayment = Effect.fn("prepare.preparePayment")(function* (
   const issue = simulationIssue(simulated)
   if (issue !== undefined || simulated._tag !== "Simulated") return wouldFail(issue ?? "", payer)
   const { asked } = yield* (yield* LedgerClock).fees
+  const transaction = unsignedEnvelope(unsigned.invoked, [unsigned.entry])
   const answer: Answer = {
     x402Version: 2,
     scheme: requirements.scheme,
     network,
     networkPassphrase: settings.passphrase,
     payer,
-    transaction: unsignedEnvelope(unsigned.invoked, [unsigned.entry]),
+    transaction,
     authorizationEntry: Base64.encode(encodeEntry(unsigned.entry)),
     nonce: order.nonce.toString(),
     chosen: unsigned.chosen,
     toSign: bytesToSign(unsigned, payer, yield* Crypto, settings.passphrase),
+    payload: unsigned.payload?.(transaction) ?? { transaction },
     expires: { ledger: order.expiresLedger, latestLedger: order.latestLedger, at },
     fees: {
       sponsored: true,

@@ -25,6 +25,7 @@ import { KnownChannels } from "./KnownChannels.ts"
 import { refusals, refuse } from "./refusals.ts"
 import { readExecuted } from "./simulationChecks.ts"
 import { channelsOf } from "./stateChecks.ts"
+import { layOutDeposit } from "./unsignedDeposit.ts"
 import { scheme, type State, verifyCall } from "./verifyCall.ts"
 import { channelStateExtra, makeVerifyVoucher } from "./verifyVoucher.ts"
 import { makeVouchers, type Vouchers } from "./Vouchers.ts"
@@ -133,6 +134,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
         ...(isSigned ? { authorizationExpiresLedger } : {})
       }
     }),
+    unsigned: (payment, order) => Effect.provideContext(layOutDeposit(context, payment, order), services),
     isUntimed: ({ payload }) => untimed.has(payload["type"]),
     answerSettled: (payment) => {
       const payload = Result.getSuccess(payloadOf(payment))

@@ -137,7 +137,8 @@ const voucherAt = (value: unknown): Voucher => {
   }
 }
 
-const callAt = (value: unknown, path: string): SentCall => {
+/** Throws for another form: a caller outside this file has built it itself. */
+export const callAt = (value: unknown, path: string): SentCall => {
   const { transaction } = fieldsAt(value, path)
   if (typeof transaction !== "string") throw new Wrong(`payload.${path}.transaction is not a string`)
   const read = readEnvelope(transaction)

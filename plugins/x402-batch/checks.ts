@@ -149,9 +149,8 @@ const signatureHolds = ({ at, crypto, signer }: CallSubject, entry: AuthEntry): 
   )
 }
 
-/** The first failure of a call that a depositor or payer authorized. */
-export const callError = (subject: CallSubject): CheckError => {
-  const { at, expected, isOurs, sent, signer, time } = subject
+/** What is wrong with the form of a call and of the authorization in it, its signature and life aside. */
+const formError = ({ at, expected, isOurs, sent, signer }: CallSubject): CheckError => {
   const { call, source } = sent
   if (call === undefined) return ["deposit_authorization", "the transaction is not exactly one contract call"]
   const operationSource = call.operation.sourceAccount
@@ -173,16 +172,38 @@ export const callError = (subject: CallSubject): CheckError => {
     return ["deposit_authorization", "the authorization is for another call"]
   if (!hasBelow(entry, expected))
     return ["deposit_authorization", "below the call is other than the transfer of the deposit to the contract"]
-  if ([...addressesIn(entry)].some(isOurs))
-    return ["facilitator_is_party", "an account of the facilitator appears in the authorization"]
-  if (isVoid(credentials.signature)) return ["receive_authorization_signature", "the authorization is not signed"]
-  const expired = checkExpiry(credentials.signatureExpirationLedger, time.sequence)
-  if (expired !== undefined) return expired
-  const latest = latestExpiry(time, subject.maxTimeoutSeconds, subject.expiryToleranceLedgers)
-  if (credentials.signatureExpirationLedger > latest)
-    return [
-      "payload_authorization_valid_after",
-      `the authorization ends at ledger ${credentials.signatureExpirationLedger}, beyond ledger ${latest}`
-    ]
+  return [...addressesIn(entry)].some(isOurs)
+    ? ["facilitator_is_party", "an account of the facilitator appears in the authorization"]
+    : undefined
+}
+
+const lifeError = ({ expiryToleranceLedgers, maxTimeoutSeconds, time }: CallSubject, expiresLedger: number) => {
+  const latest = latestExpiry(time, maxTimeoutSeconds, expiryToleranceLedgers)
+  const late: CheckError =
+    expiresLedger > latest
+      ? [
+          "payload_authorization_valid_after",
+          `the authorization ends at ledger ${expiresLedger}, beyond ledger ${latest}`
+        ]
+      : undefined
+  return checkExpiry(expiresLedger, time.sequence) ?? late
+}
+
+/** The first failure of a call that a depositor or payer is to authorize, before it is signed. */
+export const unsignedCallError = (subject: CallSubject): CheckError => {
+  const form = formError(subject)
+  if (form !== undefined) return form
+  return lifeError(subject, credentialsOf(subject.sent.call!.auth[0]!)!.signatureExpirationLedger)
+}
+
+/** The first failure of a call that a depositor or payer authorized. */
+export const callError = (subject: CallSubject): CheckError => {
+  const form = formError(subject)
+  if (form !== undefined) return form
+  const entry = subject.sent.call!.auth[0]!
+  const { signature, signatureExpirationLedger } = credentialsOf(entry)!
+  if (isVoid(signature)) return ["receive_authorization_signature", "the authorization is not signed"]
+  const error = lifeError(subject, signatureExpirationLedger)
+  if (error !== undefined) return error
   return signatureHolds(subject, entry) ? undefined : ["receive_authorization_signature", "a signature does not verify"]
 }
