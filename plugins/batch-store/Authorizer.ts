@@ -12,6 +12,7 @@ import {
   type ChannelConfig,
   claimDigest,
   claimedTotals,
+  type DelegateSign,
   networkIdOf,
   refundDigest
 } from "../x402-batch/contract.ts"
@@ -36,12 +37,14 @@ export class Authorizer extends Context.Service<
     readonly signed: (principal: string, payload: Payload) => Effect.Effect<Payload | undefined>
     /** The signature of a refund, hex; undefined when it cannot be signed. */
     readonly refund: (principal: string, channelId: string, amount: bigint, nonce: bigint) => string | undefined
+    /** The signature of a digest, hex, where `authorizer` is the seller's own; undefined for any other. */
+    readonly asDelegate: DelegateSign
   }
 >()("tollkeeper/batch-store/Authorizer") {
   static readonly layer = Layer.effect(
     Authorizer,
     Effect.gen(function* () {
-      const { authorizerSecret } = yield* Config
+      const { allowKeyless, authorizerSecret } = yield* Config
       const crypto = yield* Crypto
       const network = yield* Network
       const schemes = yield* Schemes
@@ -86,13 +89,19 @@ export class Authorizer extends Context.Service<
           )
         )
 
+      const of = (principal: string): string | undefined => {
+        const seed = seedOf(principal)
+        return seed === undefined
+          ? undefined
+          : StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
+      }
+
       return Authorizer.of({
-        of: (principal) => {
-          const seed = seedOf(principal)
-          return seed === undefined
-            ? undefined
-            : StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
-        },
+        of,
+        asDelegate: (principal, authorizer, digest) =>
+          (allowKeyless || principal.startsWith("key:")) && of(principal) === authorizer
+            ? sign(principal, () => digest)
+            : undefined,
         signed: (principal, payload) =>
           Effect.sync(() => {
             if (payload["type"] === "settle") return payload

@@ -10,7 +10,7 @@ import { httpContract, networkContract, paymentContract, settlementContract } fr
 import { healthContract } from "../../kernel/health/Health.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
-import { batchChannelsContract } from "../x402-batch/contract.ts"
+import { batchChannelsContract, Delegates } from "../x402-batch/contract.ts"
 import { Authorizer } from "./Authorizer.ts"
 import { addChannelRoutes } from "./channelRoutes.ts"
 import { startClaimer } from "./claimer.ts"
@@ -25,6 +25,7 @@ const started = Layer.effectDiscard(
   Effect.gen(function* () {
     const { keepMillis } = yield* Config
     const channels = yield* StoredChannels
+    ;(yield* Delegates).signBy((yield* Authorizer).asDelegate)
     yield* addChannelRoutes
     yield* addOperatorRoutes
     yield* startClaimer

@@ -20,6 +20,7 @@ import { decodePayload, type LedgerPayload } from "./BatchWire.ts"
 import { ChannelStates } from "./ChannelStates.ts"
 import { checkExpiry } from "./checks.ts"
 import { batchKeys } from "./Config.ts"
+import { Delegates } from "./Delegates.ts"
 import { authorizationOf, nonceOf, useIn } from "./ledgerCalls.ts"
 import { KnownChannels } from "./KnownChannels.ts"
 import { refusals, refuse } from "./refusals.ts"
@@ -84,7 +85,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const vouchers = makeVouchers(at, yield* Crypto)
   const { authorization, note, noteSettle, payloadOf } = makeReading(at, vouchers)
   const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
-  const context = { at, vouchers, keyOf }
+  const context = { at, vouchers, keyOf, sign: (yield* Delegates).sign }
   const states = yield* ChannelStates
   ;(yield* KnownChannels).readBy(() =>
     states.known().flatMap(({ channelId, state }) => {
@@ -153,15 +154,16 @@ export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const network = yield* Network
     const { batch_contract: contract = "" } = network.keys(batchKeys)
+    const shared = Layer.merge(KnownChannels.layer, Delegates.layer)
     if (contract === "")
       return Layer.merge(
-        KnownChannels.layer,
+        shared,
         Layer.effectDiscard(Effect.logInfo("batch-settlement is not offered: no contract is configured"))
       )
     const register = Effect.gen(function* () {
       const at = { networkId: networkIdOf(yield* Crypto, network.passphrase), address: contract }
       yield* (yield* Schemes).register(yield* makeScheme(at))
     })
-    return Layer.provideMerge(Layer.provide(Layer.effectDiscard(register), ChannelStates.layer), KnownChannels.layer)
+    return Layer.provideMerge(Layer.provide(Layer.effectDiscard(register), ChannelStates.layer), shared)
   })
 )

@@ -3,6 +3,7 @@
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { contract } from "../../kernel/contract/Contract.ts"
+import { Delegates } from "./Delegates.ts"
 import { KnownChannels } from "./KnownChannels.ts"
 import { batchWasmBase64, batchWasmHash } from "./contract/batchWasm.ts"
 
@@ -11,8 +12,9 @@ export { type KnownChannel, KnownChannels } from "./KnownChannels.ts"
 export type { BatchEvent, ReceiverState, RefundCall } from "./batchCalls.ts"
 export { channelIdOf, claimDigest, claimedTotals, networkIdOf, refundDigest, voucherDigest } from "./batchCodec.ts"
 export { channelKey, channelStateOf, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
-/** The channels in use, for what lists them. */
-export const batchChannelsContract = contract("x402-batch", KnownChannels)
+export { Delegates, type DelegateSign } from "./Delegates.ts"
+/** The channels in use, for what lists them, and what signs for sellers without a key of their own. */
+export const batchChannelsContract = contract("x402-batch", KnownChannels, Delegates)
 
 /** sha256 of the module, hex: the name of its code on every ledger. */
 export { batchWasmHash }

@@ -21,6 +21,7 @@ import type { BatchContract } from "./batchCodec.ts"
 import type { LedgerPayload } from "./BatchWire.ts"
 import { ChannelStates } from "./ChannelStates.ts"
 import { acceptedRefusal, callError } from "./checks.ts"
+import { type DelegateSign, withDelegate } from "./Delegates.ts"
 import { callOfPayload, expectedCall, partiesOf, settleKey, signerOf, stretchLedgers } from "./ledgerCalls.ts"
 import { type Offline, payloadError } from "./payloadChecks.ts"
 import { type CheckError, refuse } from "./refusals.ts"
@@ -40,6 +41,8 @@ export interface State {
 export interface CallContext {
   readonly at: BatchContract
   readonly vouchers: Vouchers
+  /** Signs for the callers whose authorizers' keys are held here. */
+  readonly sign: DelegateSign
   /** The identity of a payment's authorization, known before the ledger was asked; none for a settle. */
   readonly keyOf: (payment: Payment) => string | undefined
 }
@@ -157,7 +160,7 @@ const readLedger = Effect.fnUntraced(function* (context: CallContext, payload: L
 export const verifyCall = Effect.fnUntraced(function* (
   context: CallContext,
   payment: Payment,
-  payload: LedgerPayload,
+  sent: LedgerPayload,
   stage: Stage
 ): Effect.fn.Return<
   Verified | Refusal,
@@ -165,6 +168,7 @@ export const verifyCall = Effect.fnUntraced(function* (
   ChannelStates | Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer
 > {
   const { at } = context
+  const payload = withDelegate(sent, at, payment.principal.owner, context.sign)
   const refused =
     (yield* offlineRefusal(context, payment, payload, stage)) ?? (yield* sentRefusal(context, payment, payload))
   if (refused !== undefined) return refused

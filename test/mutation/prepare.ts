@@ -8,17 +8,23 @@ const catcher = [
   "test/vitest.config.ts",
   "test/plugins/prepare/prepare.daily.test.ts"
 ]
+const batchCatcher = [...catcher.slice(0, -1), "test/plugins/prepare/batch.daily.test.ts"]
 const inFile =
   (file: string) =>
   (name: string, from: string, to: string): Mutation => ({ name, changes: [{ file, from, to }], catcher })
 const client = inFile("examples/prepared.mjs")
 const routes = inFile("plugins/prepare/PrepareRoutes.ts")
 const layout = inFile("plugins/x402-exact/ExactScheme.ts")
+const batch = (name: string, from: string, to: string, file = "examples/preparedBatch.mjs"): Mutation => ({
+  name,
+  changes: [{ file, from, to }],
+  catcher: batchCatcher
+})
 
 export const mutations: ReadonlyArray<Mutation> = [
   client(
     "a client signs whatever it is given",
-    'if (given.toSign?.hash !== hash.toString("hex") || given.transaction !== envelope(value.void))',
+    "if (!isSame || given.transaction !== envelope(value.void))",
     "if (false)"
   ),
   client("a client signs for any life", "|| ledger > newest + longest)", ")"),
@@ -33,5 +39,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     "what would be refused is laid out",
     "return error === undefined ? laidOut : refusal(error[0], error[1], Option.some(order.payer))",
     "return laidOut"
+  ),
+  batch(
+    "a batch voucher is signed whatever the facilitator says of it",
+    " && given.toSign?.beside?.voucher?.hash === beside",
+    "",
+    "examples/prepared.mjs"
+  ),
+  batch("a buyer deposits into any contract", "if (!contracts.includes(extra?.batchContract))", "if (false)"),
+  batch("a buyer waits for any delay", " || withdrawDelay > withdrawDelayMax)", ")"),
+  batch("a buyer deposits any amount", "if (least > depositMax)", "if (false)"),
+  batch(
+    "a seller's total is taken without proof",
+    'if (!verify(null, voucherHash(BigInt(max)), key, Buffer.from(signature, "hex"))) return false',
+    ""
   )
 ]

@@ -7,34 +7,24 @@ where `rpc_url` names a ledger RPC.
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import re
 import time
-import urllib.error
-import urllib.request
-from dataclasses import dataclass
-from typing import Any, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from .layout import ACCOUNT, SEED, Choices, SignatureRefused, Terms, account_signature, layout, strkey, strkey_text
+from .batch import Batch, Channel, Deposit
+from .layout import ACCOUNT, SEED, Choices, Layout, SignatureRefused, Terms, account_signature, layout, sealed
+from .layout import strkey, strkey_text
+from .wire import ask, decode, encode, plain, terms_of
 
 TESTNET = "Test SDF Network ; September 2015"
 SECONDS_PER_LEDGER = 5
 LEDGERS_APART = 3
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        return json.loads(self.body)
+BATCH = "batch-settlement"
 
 
 @dataclass(frozen=True)
@@ -45,30 +35,8 @@ class Paid:
     body: bytes
     receipt: Mapping[str, Any] | None
     payment: str | None
-
-
-def ask(url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 60) -> Answer:
-    data = None if body is None else json.dumps(body).encode()
-    sent = {**({} if data is None else {"content-type": "application/json"}), **(headers or {})}
-    request = urllib.request.Request(url, data=data, headers=sent)
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            return Answer(response.status, _lower(response.headers), response.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return Answer(error.code, _lower(error.headers), error.read())
-
-
-def _lower(headers: Any) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def encode(value: Any) -> str:
-    return base64.b64encode(json.dumps(value, separators=(",", ":")).encode()).decode()
-
-
-def decode(header: str) -> Any:
-    return json.loads(base64.b64decode(header))
+    required: Mapping[str, Any] | None = None
+    """What a 402 to the payment asks for."""
 
 
 @dataclass
@@ -85,6 +53,8 @@ class Buyer:
     """Assets to pay in; None: any."""
     upto_contracts: tuple[str, ...] = ()
     """Settlement contracts that this buyer knows; `upto` is refused for any other."""
+    batch: Batch = field(default_factory=Batch)
+    """Channels of `batch-settlement`; refused where it names no contract."""
     rpc_url: str | None = None
     """A ledger RPC, asked for its newest ledger alone."""
     api_key: str | None = None
@@ -106,6 +76,8 @@ class Buyer:
             raise SignatureRefused("the asset is not one that this buyer pays in")
         if terms["scheme"] == "upto" and terms.get("extra", {}).get("uptoContract") not in self.upto_contracts:
             raise SignatureRefused("the settlement contract is not one that this buyer knows")
+        if terms["scheme"] == BATCH:
+            self.batch.check_terms(terms)
 
     def _choices(self, terms: Terms, given: Mapping[str, Any]) -> Choices:
         newest, apart = given["expires"]["latestLedger"], 0
@@ -127,38 +99,78 @@ class Buyer:
             raise SignatureRefused("the facilitator gives no settlement id")
         return choices
 
-    def sign(self, terms: Terms) -> dict[str, str]:
+    def sign(self, terms: Terms) -> dict[str, Any]:
         """The signed payload of one payment. Raises `SignatureRefused` before anything is signed."""
         self.check_terms(terms)
+        if terms["scheme"] != BATCH:
+            built = lambda chosen: layout(terms, self.account, chosen, self.passphrase)  # noqa: E731
+            return {"transaction": self._sign_call(terms, {}, built)}
+        return self.batch.payload(
+            terms, self._channel(terms), self._key, self.max_amount, lambda asked: self._sign_deposit(terms, asked)
+        )
+
+    def _channel(self, terms: Terms) -> Channel:
+        return self.batch.channel(terms, self.account, self.passphrase)
+
+    def _sign_deposit(self, terms: Terms, asked: Deposit) -> str:
+        def built(chosen: Choices) -> Layout:
+            return sealed(asked.called, asked.authorized, self.account, chosen, self.passphrase)
+
+        return self._sign_call(terms, {"choices": asked.choices}, built, asked.voucher_hash)
+
+    def _sign_call(
+        self, terms: Terms, more: Mapping[str, Any], build: Callable[[Choices], Layout], beside: bytes | None = None
+    ) -> str:
+        """Asks /prepare, compares, and signs: the envelope with the signature in it."""
         headers = {} if self.api_key is None else {"authorization": f"Bearer {self.api_key}"}
-        body = {"x402Version": 2, "paymentRequirements": terms, "payer": self.account}
+        body = {"x402Version": 2, "paymentRequirements": terms, "payer": self.account, **more}
         named = (terms.get("extra") or {}).get("prepareUrl", "http://127.0.0.1:4022/prepare")
         answer = ask(named if self.facilitator is None else f"{self.facilitator}/prepare", body, headers)
         if answer.status != 200:
             raise RuntimeError(f"/prepare answers {answer.status}: {answer.body.decode()}")
         given = answer.json()
         try:
-            built = layout(terms, self.account, self._choices(terms, given), self.passphrase)
+            built = build(self._choices(terms, given))
             same = given["toSign"]["hash"] == built.hash.hex() and given["transaction"] == built.envelope()
+            same = same and (beside is None or given["toSign"]["beside"]["voucher"]["hash"] == beside.hex())
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise SignatureRefused("the facilitator's answer is incomplete") from error
         if not same:
             raise SignatureRefused("the facilitator asks for another signature than the terms do")
-        return {"transaction": built.envelope(account_signature(self._public, self._key.sign(built.hash)))}
+        return built.envelope(account_signature(self._public, self._key.sign(built.hash)))
+
+    def _pays(self, terms: Terms) -> bool:
+        try:
+            self.check_terms(terms)
+        except SignatureRefused:
+            return False
+        return True
 
     def pay(self, url: str, attempts: int = 20) -> Paid:
         """Gets `url` and pays on a 402. A pending payment is sent again, never signed again."""
         unpaid = ask(url)
         if unpaid.status != 402:
             return Paid(unpaid.status, unpaid.body, None, None)
-        header = unpaid.headers.get("payment-required")
-        required = unpaid.json() if header is None else decode(header)
-        accepted = next((one for one in required["accepts"] if one["network"] == self.network), None)
-        if accepted is None:
+        required = terms_of(unpaid)
+        offered = [plain(one) for one in required["accepts"] if one["network"] == self.network]
+        if not offered:
             raise SignatureRefused(f"{url} takes nothing on {self.network}")
-        payment = {"x402Version": 2, "payload": self.sign(accepted), "accepted": accepted}
-        payment |= {name: required[name] for name in ("resource", "extensions") if name in required}
-        return self.send(url, encode(payment), attempts)
+        accepted = next(filter(self._pays, offered), offered[0])
+        for corrected in (False, True):
+            payload = self.sign(accepted)
+            payment = {"x402Version": 2, "payload": payload, "accepted": accepted}
+            payment |= {name: required[name] for name in ("resource", "extensions") if name in required}
+            paid = self.send(url, encode(payment), attempts)
+            if accepted["scheme"] != BATCH:
+                return paid
+            channel = self._channel(accepted)
+            if paid.receipt is not None and paid.receipt.get("success") is True:
+                self.batch.note_charged(channel, payload, paid.receipt)
+                return paid
+            # The seller's total is another: once more, when it shows a voucher of ours.
+            if corrected or not self.batch.note_corrected(channel, paid.required or {}, self._key):
+                return paid
+        raise AssertionError("the second turn returns")
 
     def send(self, url: str, payment: str, attempts: int = 20) -> Paid:
         """Sends a signed payment, also one whose answer was lost."""
@@ -169,5 +181,6 @@ class Buyer:
             receipt = None if header is None else decode(header)
             reason = "" if receipt is None else receipt.get("errorReason") or ""
             if attempts <= 0 or not re.search("settlement_pending|status_unknown", reason):
-                return Paid(answer.status, answer.body, receipt, payment)
+                required = terms_of(answer) if answer.status == 402 else None
+                return Paid(answer.status, answer.body, receipt, payment, required)
             time.sleep(1)

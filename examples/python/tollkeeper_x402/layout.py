@@ -86,6 +86,18 @@ def val_u32(number: int) -> bytes:
     return u32(3) + u32(number)
 
 
+def val_u64(number: int) -> bytes:
+    return u32(5) + i64(number)
+
+
+def val_symbol(text: str) -> bytes:
+    return u32(15) + opaque(text.encode())
+
+
+def val_vec(values: Sequence[bytes]) -> bytes:
+    return u32(16) + u32(1) + items(values)
+
+
 def val_bytes(data: bytes) -> bytes:
     return u32(13) + opaque(data)
 
@@ -96,12 +108,12 @@ def account_signature(key: bytes, signature: bytes) -> bytes:
     return u32(16) + u32(1) + u32(1) + u32(17) + u32(1) + u32(2) + fields
 
 
-def _call(contract: str, name: str, args: Sequence[bytes]) -> bytes:
+def call(contract: str, name: str, args: Sequence[bytes]) -> bytes:
     return address(contract) + opaque(name.encode()) + items(args)
 
 
-def _invocation(call: bytes, below: Sequence[bytes] = ()) -> bytes:
-    return u32(0) + call + items(below)
+def invocation(called: bytes, below: Sequence[bytes] = ()) -> bytes:
+    return u32(0) + called + items(below)
 
 
 @dataclass(frozen=True)
@@ -116,8 +128,8 @@ class Choices:
 
 def _exact(terms: Terms, payer: str) -> tuple[bytes, bytes]:
     args = [val_address(payer), val_address(terms["payTo"]), val_i128(int(terms["amount"]))]
-    call = _call(terms["asset"], "transfer", args)
-    return call, _invocation(call)
+    called = call(terms["asset"], "transfer", args)
+    return called, invocation(called)
 
 
 def _upto(terms: Terms, payer: str, chosen: Choices) -> tuple[bytes, bytes]:
@@ -128,10 +140,10 @@ def _upto(terms: Terms, payer: str, chosen: Choices) -> tuple[bytes, bytes]:
 
     def approve(most: int) -> bytes:
         given = [val_address(payer), val_address(contract), val_i128(most), val_u32(chosen.expires)]
-        return _invocation(_call(terms["asset"], "approve", given))
+        return invocation(call(terms["asset"], "approve", given))
 
-    authorized = _invocation(_call(contract, "settle", args), [approve(amount), approve(0)])
-    return _call(contract, "settle", [*args, val_i128(amount)]), authorized
+    authorized = invocation(call(contract, "settle", args), [approve(amount), approve(0)])
+    return call(contract, "settle", [*args, val_i128(amount)]), authorized
 
 
 @dataclass(frozen=True)
@@ -155,8 +167,13 @@ def layout(terms: Terms, payer: str, chosen: Choices, passphrase: str) -> Layout
     if terms["scheme"] not in ("exact", "upto"):
         raise SignatureRefused(f"{terms['scheme']} is no scheme of this buyer")
     exact = terms["scheme"] == "exact"
-    call, authorized = _exact(terms, payer) if exact else _upto(terms, payer, chosen)
+    called, authorized = _exact(terms, payer) if exact else _upto(terms, payer, chosen)
+    return sealed(called, authorized, payer, chosen, passphrase)
+
+
+def sealed(called: bytes, authorized: bytes, payer: str, chosen: Choices, passphrase: str) -> Layout:
+    """A call and what is authorized of it, as the hash to sign and the envelope."""
     life = i64(chosen.nonce), u32(chosen.expires)
     network = hashlib.sha256(passphrase.encode()).digest()
     preimage = u32(9) + network + life[0] + life[1] + authorized
-    return Layout(hashlib.sha256(preimage).digest(), call, address(payer) + life[0] + life[1], authorized)
+    return Layout(hashlib.sha256(preimage).digest(), called, address(payer) + life[0] + life[1], authorized)

@@ -1,0 +1,91 @@
+// @ts-check
+// The bytes that a buyer signs, written word by word: addresses, values and invocations as XDR, keys and hashes. Node
+// and Deno alone. `prepared.mjs` and `preparedBatch.mjs` build payments of them; the layout is `plugins/prepare/README.md`.
+import { createHash, createPrivateKey, createPublicKey } from "node:crypto"
+
+/** What was asked to be signed is not what the terms say; nothing was signed. */
+export class SignatureRefused extends Error {}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+
+/** Version byte and 32 bytes of an address or a seed. @param {string} text */
+export const strkey = (text) => {
+  let bits = 0n
+  for (const letter of text) {
+    const value = alphabet.indexOf(letter)
+    if (value < 0) throw new SignatureRefused("an address is not base32")
+    bits = (bits << 5n) | BigInt(value)
+  }
+  const bytes = Buffer.from(bits.toString(16).padStart(70, "0"), "hex")
+  if (text.length !== 56 || bytes.length !== 35) throw new SignatureRefused("an address has another length")
+  let crc = 0
+  for (const byte of bytes.subarray(0, 33)) {
+    crc ^= byte << 8
+    for (let bit = 0; bit < 8; bit++) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff
+  }
+  if (bytes.readUInt16LE(33) !== crc) throw new SignatureRefused("an address has a wrong checksum")
+  return { version: bytes[0] ?? 0, key: bytes.subarray(1, 33) }
+}
+
+/** @param {number} value */
+export const u32 = (value) => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+/** @param {bigint} value */
+export const i64 = (value) => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(BigInt.asUintN(64, value))
+  return bytes
+}
+/** @param {...Uint8Array} parts */
+export const join = (...parts) => Buffer.concat(parts)
+/** @param {Uint8Array} bytes */
+export const opaque = (bytes) => join(u32(bytes.length), bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4))
+/** @param {ReadonlyArray<Uint8Array>} items */
+export const list = (items) => join(u32(items.length), ...items)
+/** @param {string} text */
+export const address = (text) => {
+  const { key, version } = strkey(text)
+  if (version === 6 << 3) return join(u32(0), u32(0), key)
+  if (version === 2 << 3) return join(u32(1), key)
+  throw new SignatureRefused("an address is neither an account nor a contract")
+}
+export const value = {
+  address: (/** @type {string} */ text) => join(u32(18), address(text)),
+  u64: (/** @type {bigint} */ number) => join(u32(5), i64(number)),
+  i128: (/** @type {bigint} */ amount) => join(u32(10), i64(amount >> 64n), i64(amount)),
+  u32: (/** @type {number} */ number) => join(u32(3), u32(number)),
+  bytes: (/** @type {Uint8Array} */ bytes) => join(u32(13), opaque(bytes)),
+  symbol: (/** @type {string} */ text) => join(u32(15), opaque(Buffer.from(text))),
+  vec: (/** @type {ReadonlyArray<Uint8Array>} */ items) => join(u32(16), u32(1), list(items)),
+  void: u32(1)
+}
+/** @param {string} contract @param {string} name @param {ReadonlyArray<Uint8Array>} args */
+export const call = (contract, name, args) => join(address(contract), opaque(Buffer.from(name)), list(args))
+/** @param {Uint8Array} called @param {ReadonlyArray<Uint8Array>} [below] */
+export const invocation = (called, below = []) => join(u32(0), called, list(below))
+
+export const sha256 = (/** @type {string | Uint8Array} */ bytes) => createHash("sha256").update(bytes).digest()
+
+/** PKCS #8 of an ed25519 seed. @param {string} secret */
+export const privateKeyOf = (secret) => {
+  const der = join(Buffer.from("302e020100300506032b657004220420", "hex"), strkey(secret).key)
+  return createPrivateKey({ key: der, format: "der", type: "pkcs8" })
+}
+
+/** The account of a seed, G…; its raw key beside it. @param {string} secret */
+export const accountOf = (secret) => {
+  const key = createPublicKey(privateKeyOf(secret)).export({ format: "der", type: "spki" }).subarray(-32)
+  const versioned = join(Buffer.from([6 << 3]), key)
+  let crc = 0
+  for (const byte of versioned) {
+    crc ^= byte << 8
+    for (let bit = 0; bit < 8; bit++) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff
+  }
+  let bits = BigInt(`0x${join(versioned, Buffer.from([crc & 0xff, crc >> 8])).toString("hex")}`)
+  let text = ""
+  for (let at = 0; at < 56; at++, bits >>= 5n) text = alphabet[Number(bits & 31n)] + text
+  return { account: text, key }
+}

@@ -1,0 +1,174 @@
+"""Paying by `batch-settlement`: one deposit, compared like every payment, then one voucher a request.
+
+A channel is that of the seller's terms; the buyer bounds the deposit and the delay after which it gets its money back
+without the seller. A seller's total is taken only with a voucher that this buyer's own key signed for at least as much.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from .layout import (
+    SignatureRefused,
+    Terms,
+    call,
+    invocation,
+    strkey,
+    val_address,
+    val_bytes,
+    val_i128,
+    val_symbol,
+    val_u64,
+    val_vec,
+)
+
+DIGITS = re.compile("0|[1-9][0-9]{0,38}")
+DELAY_MIN = 900
+
+
+@dataclass
+class Known:
+    """What a buyer knows of a channel, atomic units: charged in all, and deposited."""
+
+    charged: int = 0
+    balance: int = 0
+
+
+@dataclass(frozen=True)
+class Deposit:
+    """What /prepare is asked for, and the bytes that its answer must equal."""
+
+    choices: dict[str, str]
+    called: bytes
+    authorized: bytes
+    voucher_hash: bytes
+
+
+@dataclass
+class Batch:
+    contracts: tuple[str, ...] = ()
+    """Contracts that this buyer deposits into; without any, the scheme is refused."""
+    deposit_times: int = 100
+    """Prices that a deposit is for."""
+    deposit_max: int | None = None
+    """The most for one deposit, atomic units; None: so many times the buyer's `max_amount`."""
+    withdraw_delay_max: int = 86_400
+    """Seconds until a buyer has its money back without the seller, at most."""
+    salt: str = "00" * 32
+    channels: dict[str, Known] = field(default_factory=dict)
+    """Channels by their ids; a subclass of dict may keep them."""
+
+    def check_terms(self, terms: Terms) -> None:
+        extra = terms.get("extra") or {}
+        if extra.get("batchContract") not in self.contracts:
+            raise SignatureRefused("the batch contract is not one that this buyer knows")
+        delay = extra.get("withdrawDelay")
+        if not isinstance(delay, int) or not DELAY_MIN <= delay <= self.withdraw_delay_max:
+            raise SignatureRefused("the channel's withdraw delay is longer than this buyer waits")
+        strkey(extra.get("receiverAuthorizer", ""))
+
+    def channel(self, terms: Terms, account: str, passphrase: str) -> "Channel":
+        extra = terms["extra"]
+        config = {
+            "payer": account,
+            "payerAuthorizer": account,
+            "receiver": terms["payTo"],
+            "receiverAuthorizer": extra["receiverAuthorizer"],
+            "token": terms["asset"],
+            "withdrawDelay": extra["withdrawDelay"],
+            "salt": self.salt,
+        }
+        return Channel(config, extra["batchContract"], hashlib.sha256(passphrase.encode()).digest())
+
+    def deposit(self, terms: Terms, channel: "Channel", missing: int, max_amount: int) -> Deposit:
+        most = max_amount * self.deposit_times if self.deposit_max is None else self.deposit_max
+        announced = str(terms["extra"].get("minDeposit", "0"))
+        least = max(missing, int(announced) if DIGITS.fullmatch(announced) else 0)
+        if least > most:
+            raise SignatureRefused(f"a deposit of {least} is above this buyer's limit")
+        amount = max(least, min(int(terms["amount"]) * self.deposit_times, most))
+        known = self.channels.get(channel.id.hex(), Known())
+        payer, value = val_address(channel.config["payer"]), val_i128(amount)
+        called = call(channel.contract, "deposit", [payer, channel.vector, value])
+        below = invocation(call(terms["asset"], "transfer", [payer, val_address(channel.contract), value]))
+        choices = {"amount": str(amount), "charged": str(known.charged)}
+        choices |= {"payerAuthorizer": channel.config["payerAuthorizer"], "salt": self.salt}
+        voucher_hash = channel.voucher_hash(known.charged + int(terms["amount"]))
+        return Deposit(choices, called, invocation(called, [below]), voucher_hash)
+
+    def payload(
+        self, terms: Terms, channel: "Channel", key: Ed25519PrivateKey, max_amount: int, sign: Callable[[Deposit], str]
+    ) -> dict[str, Any]:
+        """A voucher where the deposit is enough, else a deposit with its voucher; `sign` compares before it signs."""
+        known = self.channels.get(channel.id.hex(), Known())
+        most = known.charged + int(terms["amount"])
+        if most <= known.balance:
+            return {"type": "voucher", "channelConfig": channel.config, "voucher": channel.voucher(key, most)}
+        asked = self.deposit(terms, channel, most - known.balance, max_amount)
+        deposit = {"amount": asked.choices["amount"], "authorization": {"transaction": sign(asked)}}
+        voucher = channel.voucher(key, most)
+        return {"type": "deposit", "channelConfig": channel.config, "voucher": voucher, "deposit": deposit}
+
+    def note_charged(self, channel: "Channel", payload: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
+        """Keeps what a paid request charged: never above what was signed, never below what was charged before."""
+        before = self.channels.get(channel.id.hex(), Known())
+        signed = int(payload["voucher"]["maxClaimableAmount"])
+        state = (receipt.get("extra") or {}).get("channelState") or {}
+        said, balance = str(state.get("chargedCumulativeAmount", "")), str(state.get("balance", ""))
+        charged = min(int(said), signed) if DIGITS.fullmatch(said) else signed
+        held = before.balance + int(payload.get("deposit", {}).get("amount", "0"))
+        refunded = payload["type"] == "refund" and DIGITS.fullmatch(balance)
+        self.channels[channel.id.hex()] = Known(max(charged, before.charged), int(balance) if refunded else held)
+
+    def note_corrected(self, channel: "Channel", required: Mapping[str, Any], key: Ed25519PrivateKey) -> bool:
+        """Takes the total of a corrective 402, where a voucher of our own key is for at least as much."""
+        for terms in required.get("accepts", []):
+            extra = terms.get("extra") or {}
+            state, proof = extra.get("channelState") or {}, extra.get("voucherState") or {}
+            charged, balance = str(state.get("chargedCumulativeAmount", "")), str(state.get("balance", ""))
+            most = str(proof.get("signedMaxClaimable", ""))
+            if state.get("channelId") != channel.id.hex() or not all(map(DIGITS.fullmatch, (charged, balance, most))):
+                continue
+            try:
+                signature = bytes.fromhex(str(proof.get("signature", "")))
+                key.public_key().verify(signature, channel.voucher_hash(int(most)))
+            except (InvalidSignature, ValueError):
+                continue
+            if int(charged) <= int(most):
+                self.channels[channel.id.hex()] = Known(int(charged), int(balance))
+                return True
+        return False
+
+
+class Channel:
+    """A channel with a seller: its terms, its id, and what is signed of it."""
+
+    def __init__(self, config: dict[str, Any], contract: str, network: bytes) -> None:
+        self.config, self.contract, self._network = config, contract, network
+        self.vector = val_vec([
+            val_address(config["payer"]),
+            val_bytes(strkey(config["payerAuthorizer"])[1]),
+            val_address(config["receiver"]),
+            val_bytes(strkey(config["receiverAuthorizer"])[1]),
+            val_address(config["token"]),
+            val_u64(config["withdrawDelay"]),
+            val_bytes(bytes.fromhex(config["salt"])),
+        ])
+        self.id = self._digest("x402_batch_channel", self.vector)
+
+    def _digest(self, domain: str, *rest: bytes) -> bytes:
+        place = [val_symbol(domain), val_bytes(self._network), val_address(self.contract)]
+        return hashlib.sha256(val_vec([*place, *rest])).digest()
+
+    def voucher_hash(self, most: int) -> bytes:
+        return self._digest("x402_batch_voucher", val_bytes(self.id), val_i128(most))
+
+    def voucher(self, key: Ed25519PrivateKey, most: int) -> dict[str, str]:
+        signature = key.sign(self.voucher_hash(most)).hex()
+        return {"channelId": self.id.hex(), "maxClaimableAmount": str(most), "signature": signature}

@@ -1,0 +1,335 @@
+// A batch deposit by `POST /prepare`, over a whole facilitator and a real seller: the clients without an SDK, in Node and
+// in Python, deposit once, pay by vouchers and get the rest back, to the atom; a wallet deposits; a channel that was
+// lost is taken from the seller by proof alone; each lie of a facilitator is refused before anything is signed.
+import { assert, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Effect } from "effect"
+import { execFile, spawnSync } from "node:child_process"
+import { createServer } from "node:http"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
+import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
+import { pay, refund, signPrepared } from "../../../examples/prepared.mjs"
+import { noteCorrected, refundPayload } from "../../../examples/preparedBatch.mjs"
+import { root } from "../../../runtime/bootstrap.mjs"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { makeSmartWallet } from "../../support/smartWallet.ts"
+
+const start = startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
+const price = 1_000n
+
+const contractOf = (facilitator: Facilitator) =>
+  Effect.map(
+    facilitator.ask("/supported"),
+    ({ json }) => json.kinds.find((one: any) => one.scheme === "batch-settlement").extra.batchContract as string
+  )
+
+const sell = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const receiver = (yield* facilitator.account(0n)).publicKey()
+  const server = new BatchStellarServer({ receiver, authorizer: keyAuthorizer(Keypair.random().secret()) })
+  const seller = yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      startBatchSeller({
+        server,
+        facilitator: facilitator.url,
+        network: "stellar:testnet",
+        asset: testnetUsdc,
+        price
+      })
+    ),
+    (one) => Effect.promise(() => one.close())
+  )
+  const required: any = yield* Effect.promise(() => fetch(`${seller.url}/page`).then((answer) => answer.json()))
+  return { page: `${seller.url}/page`, receiver, server, terms: required.accepts[0] }
+})
+
+const python =
+  ["/usr/bin/python3", "python3"].find(
+    (one) => spawnSync(one, ["-c", "import cryptography, sys; assert sys.version_info >= (3, 10)"]).status === 0
+  ) ?? ""
+if (python === "") console.log("left out: there is no python3 with the package cryptography here")
+
+const buyByPython = (url: string, env: Readonly<Record<string, string>>) =>
+  Effect.promise(() =>
+    promisify(execFile)(python, [join(root, "examples", "python", "buy.py"), url], {
+      env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", ...env }
+    }).then(
+      ({ stdout }) => JSON.parse(stdout) as any,
+      ({ stderr, stdout }) => JSON.parse(stdout === "" ? JSON.stringify({ stderr }) : stdout) as any
+    )
+  )
+
+it.live(
+  "one deposit pays many requests, a lost channel is corrected by proof, and the rest is refunded",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const { page, server } = yield* sell(facilitator)
+      const contract = yield* contractOf(facilitator)
+      const buyer = yield* facilitator.account(500_000n)
+      const channels = new Map<string, { charged: bigint; balance: bigint }>()
+      const options = {
+        secret: buyer.secret(),
+        facilitator: facilitator.url,
+        maxAmount: 10_000n,
+        rpcUrl: facilitator.ledgerUrl,
+        batch: { contracts: [contract], depositTimes: 5, channels }
+      }
+      const buy = Effect.promise(() => pay(page, options))
+      for (const at of [1n, 2n, 3n]) {
+        const { receipt, response } = yield* buy
+        assert.deepStrictEqual([response.status, receipt?.success], [200, true], JSON.stringify(receipt))
+        const [known] = channels.values()
+        assert.deepStrictEqual(known, { charged: at * price, balance: 5n * price })
+      }
+      assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 495_000n)
+      // The record is lost: nothing is signed for a total that no own voucher proves.
+      channels.clear()
+      const again = yield* buy
+      assert.deepStrictEqual([again.response.status, [...channels.values()][0]!.charged], [200, 4n * price])
+      // The deposit is spent with the fifth payment; the sixth tops it up.
+      yield* buy
+      assert.strictEqual((yield* buy).response.status, 200)
+      assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 490_000n)
+      const [charged] = yield* Effect.promise(() => server.channels.list())
+      assert.strictEqual(charged!.chargedCumulativeAmount, "6000")
+      const refunded = yield* Effect.promise(() => refund(page, options))
+      assert.strictEqual(refunded.receipt?.success, true, JSON.stringify(refunded.receipt))
+      assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 494_000n)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
+  "a wallet deposits by what its __check_auth is given, and an account's key signs its vouchers",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const { page } = yield* sell(facilitator)
+      const contract = yield* contractOf(facilitator)
+      const funder = yield* facilitator.account()
+      const wallet = yield* Effect.promise(() => makeSmartWallet(facilitator.ledgerUrl, funder, 50_000n))
+      if (!("sign" in wallet)) throw new Error("no wallet")
+      const options = {
+        secret: Keypair.random().secret(),
+        facilitator: facilitator.url,
+        maxAmount: 10_000n,
+        batch: { contracts: [contract], depositTimes: 5, channels: new Map() },
+        wallet: {
+          contract: wallet.contract,
+          sign: (hash: Uint8Array) => new Uint8Array((wallet.sign(Buffer.from(hash)) as any).toXdr())
+        }
+      }
+      for (const _ of [1, 2]) {
+        const { receipt, response } = yield* Effect.promise(() => pay(page, options))
+        assert.deepStrictEqual([response.status, receipt?.payer], [200, wallet.contract], JSON.stringify(receipt))
+      }
+      const refunded = yield* Effect.promise(() => refund(page, options))
+      assert.deepStrictEqual([refunded.receipt?.success, refunded.receipt?.amount], [true, "3000"])
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it("takes a seller's total by a voucher of its own key alone, and never more than that voucher's", () => {
+  const [payTo, authorizer] = [Keypair.random().publicKey(), Keypair.random().publicKey()]
+  const extra = { receiverAuthorizer: authorizer, withdrawDelay: 900, batchContract: testnetUsdc }
+  const terms = { scheme: "batch-settlement", network: "stellar:testnet", asset: testnetUsdc, amount: "10", payTo }
+  const offered = { ...terms, maxTimeoutSeconds: 60, extra }
+  const channels = new Map<string, { charged: bigint; balance: bigint }>()
+  const options = { secret: Keypair.random().secret(), maxAmount: 10n, batch: { contracts: [testnetUsdc], channels } }
+  const voucherFor = (charged: bigint, secret = options.secret) => {
+    const known = new Map()
+    const own = { ...options, secret, batch: { ...options.batch, channels: known } }
+    known.set(refundPayload(offered, own).voucher.channelId, { charged, balance: 100n })
+    return refundPayload(offered, own).voucher
+  }
+  const { channelId, signature } = voucherFor(40n)
+  const shown = (charged: string, signedMaxClaimable: string, by = signature) => ({
+    accepts: [
+      {
+        ...offered,
+        extra: {
+          ...extra,
+          channelState: { channelId, balance: "100", chargedCumulativeAmount: charged },
+          voucherState: { signedMaxClaimable, signature: by }
+        }
+      }
+    ]
+  })
+  const stranger = voucherFor(40n, Keypair.random().secret()).signature
+  const takes = (required: unknown) => noteCorrected(required, offered, options)
+  assert.deepStrictEqual(
+    [shown("41", "40"), shown("41", "41"), shown("40", "40", stranger), shown("-1", "40"), { accepts: [] }].map(takes),
+    [false, false, false, false, false]
+  )
+  assert.strictEqual(channels.size, 0)
+  assert.isTrue(takes(shown("30", "40")))
+  assert.deepStrictEqual(channels.get(channelId), { charged: 30n, balance: 100n })
+})
+
+/** A facilitator that lies: the answer of the real one to another request, or changed. */
+const startLiar = (honest: (body: unknown) => Promise<any>) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const state = { lie: (body: any): Promise<any> => honest(body) }
+      const server = createServer((request, response) => {
+        let text = ""
+        request.on("data", (chunk) => (text += chunk))
+        request.on("end", async () => {
+          const answer = await state.lie(JSON.parse(text))
+          response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer))
+        })
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return { state, server, url: `http://127.0.0.1:${(server.address() as { port: number }).port}` }
+    }),
+    ({ server }) => Effect.sync(() => server.close())
+  )
+
+it.live(
+  "each lie about a deposit is refused by both clients, and nothing is signed",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const { page, receiver, terms } = yield* sell(facilitator)
+      const other = yield* sell(facilitator)
+      const contract = yield* contractOf(facilitator)
+      const buyer = yield* facilitator.account(5_000_000n)
+      const thief = yield* facilitator.account(0n)
+      const honest = async (body: any) => {
+        const answer = await fetch(`${facilitator.url}/prepare`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(body)
+        })
+        const given: any = await answer.json()
+        if (answer.status !== 200) throw new Error(JSON.stringify(given))
+        return given
+      }
+      const liar = yield* startLiar(honest)
+      const inTerms = (changes: object) => (body: any) =>
+        honest({ ...body, paymentRequirements: { ...body.paymentRequirements, ...changes } })
+      const inExtra = (changes: object) => inTerms({ extra: { ...terms.extra, ...changes } })
+      const inChoices = (changes: object) => (body: any) =>
+        honest({ ...body, choices: { ...body.choices, ...changes } })
+      const exact = { scheme: "exact", amount: "5000", extra: { areFeesSponsored: true } }
+      const lies: Readonly<Record<string, (body: any) => Promise<any>>> = {
+        recipient: inTerms({ payTo: thief.publicKey() }),
+        "another seller's channel": inTerms({ payTo: other.receiver, extra: other.terms.extra }),
+        "price of the first voucher": inTerms({ amount: "1001" }),
+        authorizer: inExtra({ receiverAuthorizer: thief.publicKey() }),
+        delay: inExtra({ withdrawDelay: 86_400 }),
+        deposit: inChoices({ amount: "100001" }),
+        "charged before": inChoices({ charged: "4000" }),
+        "key of the vouchers": inChoices({ payerAuthorizer: thief.publicKey() }),
+        salt: inChoices({ salt: "11".repeat(32) }),
+        "a transfer instead": inTerms(exact),
+        "far expiry": inTerms({ maxTimeoutSeconds: 300 }),
+        "voucher alone": async (body) => {
+          const given = await honest(body)
+          const lied = await honest({ ...body, choices: { ...body.choices, charged: "9000" } })
+          return { ...given, toSign: { ...given.toSign, beside: lied.toSign.beside } }
+        },
+        "no voucher": async (body) => {
+          const given = await honest(body)
+          return { ...given, toSign: { ...given.toSign, beside: undefined } }
+        }
+      }
+      const batch = { contracts: [contract], channels: new Map() }
+      const options = { secret: buyer.secret(), maxAmount: 10_000n, rpcUrl: facilitator.ledgerUrl }
+      const env = {
+        BUYER_SECRET: buyer.secret(),
+        FACILITATOR_URL: liar.url,
+        LEDGER_RPC_URL: facilitator.ledgerUrl,
+        BATCH_CONTRACT: contract,
+        MAX_AMOUNT: "10000"
+      }
+      for (const [name, lie] of Object.entries(lies)) {
+        liar.state.lie = lie
+        const outcome = yield* Effect.promise(() =>
+          signPrepared(terms, { ...options, facilitator: liar.url, batch }).then(
+            () => "signed",
+            (error) => error.constructor.name
+          )
+        )
+        assert.deepStrictEqual([name, outcome], [name, "SignatureRefused"])
+        if (python === "") continue
+        const paid = yield* buyByPython(page, env)
+        assert.isString(paid.refused, `${name}: ${JSON.stringify(paid)}`)
+      }
+      // What the seller's own terms ask for is bounded before anything is asked.
+      const bounds: ReadonlyArray<readonly [object, object]> = [
+        [{ batchContract: testnetUsdc }, {}],
+        [{ withdrawDelay: 2_592_000 }, {}],
+        [{ withdrawDelay: 60 }, {}],
+        [{ minDeposit: "2000000" }, {}],
+        [{}, { contracts: [] }],
+        [{}, { depositMax: 999n }]
+      ]
+      for (const [extra, limits] of bounds) {
+        const asked = { ...terms, extra: { ...terms.extra, ...extra } }
+        const outcome = yield* Effect.promise(() =>
+          signPrepared(asked, { ...options, facilitator: facilitator.url, batch: { ...batch, ...limits } }).then(
+            () => "signed",
+            (error) => error.constructor.name
+          )
+        )
+        assert.deepStrictEqual([extra, limits, outcome], [extra, limits, "SignatureRefused"])
+      }
+      assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 5_000_000n)
+      assert.strictEqual(yield* facilitator.balance(thief.publicKey()), 0n)
+      if (python !== "") {
+        const paid = yield* buyByPython(page, { ...env, FACILITATOR_URL: facilitator.url, TIMES: "3" })
+        assert.deepStrictEqual([paid.status, paid.receipt?.success], [200, true], JSON.stringify(paid))
+        assert.strictEqual(paid.receipt.extra.channelState.chargedCumulativeAmount, "3000")
+        // Its record is gone with its process: the next one is corrected by its own voucher.
+        const next = yield* buyByPython(page, { ...env, FACILITATOR_URL: facilitator.url })
+        assert.strictEqual(next.receipt?.extra?.channelState?.chargedCumulativeAmount, "4000", JSON.stringify(next))
+      }
+      assert.strictEqual(yield* facilitator.balance(receiver), 0n)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
+  "choices of another form, and deposits that would be refused, are answered with their reason",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const { terms } = yield* sell(facilitator)
+      const payer = (yield* facilitator.account(5_000n)).publicKey()
+      const ask = (choices: unknown, changes: object = {}) =>
+        facilitator.ask("/prepare", {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ x402Version: 2, paymentRequirements: { ...terms, ...changes }, payer, choices })
+        })
+      const reason = (word: string) => `invalid_batch_settlement_stellar_${word}`
+      const cases: ReadonlyArray<readonly [unknown, object, number, string]> = [
+        ["all", {}, 400, "invalid_request"],
+        [[], {}, 400, "invalid_request"],
+        [{ amount: 5 }, {}, 422, reason("payload_type")],
+        [{ amount: "0" }, {}, 422, reason("deposit_amount")],
+        [{ amount: "9999999999999999" }, {}, 422, reason("deposit_amount")],
+        [{ charged: "-1" }, {}, 422, reason("payload_type")],
+        [{ salt: "short" }, {}, 422, reason("payload_type")],
+        [{ payerAuthorizer: testnetUsdc }, {}, 422, reason("payload_type")],
+        [{ charged: "1000", amount: "1000" }, {}, 422, reason("cumulative_exceeds_balance")],
+        [{}, { extra: { ...terms.extra, withdrawDelay: 60 } }, 422, reason("withdraw_delay_out_of_range")],
+        [{}, { extra: { ...terms.extra, batchContract: testnetUsdc } }, 422, reason("channel_id_mismatch")],
+        [{ amount: "6000" }, {}, 422, "payment_would_fail"]
+      ]
+      for (const [choices, changes, status, error] of cases) {
+        const answer = yield* ask(choices, changes)
+        assert.deepStrictEqual([choices, answer.status, answer.json.error], [choices, status, error], answer.text)
+      }
+      const { json } = yield* ask({ amount: "5000" })
+      assert.deepStrictEqual(
+        [json.payload.type, json.payload.voucher.signature, json.payload.deposit.authorization.transaction],
+        ["deposit", "", json.transaction]
+      )
+    }).pipe(Effect.scoped),
+  240_000
+)
