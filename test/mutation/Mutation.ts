@@ -43,7 +43,7 @@ export const withChange = (change: Change, text: string): string | undefined => 
 
 /** The names of all lists: every source beside this one that is neither the runner nor a test. */
 export const listNames: ReadonlyArray<string> = readdirSync(fileURLToPath(new URL(".", import.meta.url)))
-  .filter((file) => /^[a-z0-9-]+\.ts$/.test(file) && file !== "run.ts")
+  .filter((file) => /^[a-z][A-Za-z0-9-]*\.ts$/.test(file) && file !== "run.ts")
   .map((file) => file.replace(/\.ts$/, ""))
 
 export const readList = async (name: string): Promise<ReadonlyArray<Mutation>> =>
