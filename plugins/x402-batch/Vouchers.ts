@@ -1,7 +1,7 @@
 // Channel ids and voucher signatures, checked at the price of one hash and one signature: a configuration whose id was
-// computed is cached by that id, so a returning buyer's is compared member by member instead of hashed; and the
-// bytes that a voucher's signature signs are made once, with places for channel and amount. Nothing here reads a
-// ledger.
+// computed is cached by that id, so a returning buyer's is compared member by member instead of hashed; the bytes that a
+// voucher's signature signs are made once, with places for channel and amount; and the settle of a voucher costs no
+// second signature after its verify. Nothing here reads a ledger.
 import { LruCache } from "../../kernel/cache/LruCache.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -33,6 +33,8 @@ const members = [
 interface Proven {
   readonly config: ChannelConfig
   readonly key: Uint8Array
+  /** The last voucher that verified: a settle follows its verify with the same one. */
+  signed: Pick<Voucher, "maxClaimableAmount" | "signature"> | undefined
 }
 
 /** An id on the ledger's wire: its type, its length, 32 bytes. */
@@ -89,14 +91,18 @@ export const makeVouchers = (at: BatchContract, crypto: Crypto["Service"]): Vouc
     isOf: (config, channelId) => {
       if (proven.peek(channelId)?.config === config) return true
       if (channelIdOf(at, config) !== channelId) return false
-      proven.set(channelId, { config, key: authorizerKeyOf(config.payerAuthorizer) })
+      proven.set(channelId, { config, key: authorizerKeyOf(config.payerAuthorizer), signed: undefined })
       return true
     },
     isSigned: (config, { channelId, maxClaimableAmount, signature }) => {
-      const known = proven.peek(channelId)
-      const key = known?.config === config ? known.key : authorizerKeyOf(config.payerAuthorizer)
+      const found = proven.peek(channelId)
+      const known = found?.config === config ? found : undefined
+      if (known?.signed?.signature === signature && known.signed.maxClaimableAmount === maxClaimableAmount) return true
+      const key = known?.key ?? authorizerKeyOf(config.payerAuthorizer)
       const digest = crypto.sha256(preimage(channelId, maxClaimableAmount))
-      return verifyEd25519(crypto, key, digest, bytesOfHex(signature))
+      const isSigned = verifyEd25519(crypto, key, digest, bytesOfHex(signature))
+      if (isSigned && known !== undefined) known.signed = { maxClaimableAmount, signature }
+      return isSigned
     }
   }
 }
