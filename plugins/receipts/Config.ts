@@ -2,6 +2,7 @@
 // profile; `keys/readSecrets.ts` reads them.
 import { Context, Effect, Layer } from "effect"
 import { entry, flag, list, section, text } from "../../kernel/config/Setting.ts"
+import { optionalRemoteSigner, remoteSignerIssue, type RemoteSignerValues } from "../../kernel/config/RemoteSigner.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { readVerifierKey } from "./log/note.ts"
@@ -21,6 +22,8 @@ const receipts = section("receipts", "Signed receipts of settled payments, and t
     default: "RECEIPTS_LOG_SECRET",
     doc: "Environment variable with the seed (S…) that signs checkpoints; unset: derived from the receipts' seed."
   }),
+  signer: optionalRemoteSigner,
+  log_signer: optionalRemoteSigner,
   attestation: flag({
     default: false,
     doc: "Add the draft extension facilitator-attestation, which does not define Stellar's payer yet."
@@ -47,6 +50,9 @@ export interface ConfigValues {
   readonly isDevelopment: boolean
   readonly secretEnv: string
   readonly logSecretEnv: string
+  /** Another machine that signs receipts, or checkpoints; the seeds are then former keys. */
+  readonly signer: RemoteSignerValues | undefined
+  readonly logSigner: RemoteSignerValues | undefined
   /** Undefined: no attestations. */
   readonly attestationSecretEnv: string | undefined
   readonly witnesses: ReadonlyArray<{ readonly url: string; readonly key: string }>
@@ -58,7 +64,8 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
   static readonly layer = Layer.effect(
     Config,
     Effect.gen(function* () {
-      const values = yield* (yield* Settings).section(receipts)
+      const settings = yield* Settings
+      const values = yield* settings.section(receipts)
       const { developmentAutoFund } = yield* Network
       const crypto = yield* Crypto
       for (const { key, url } of values.witnesses)
@@ -67,6 +74,11 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
             path: "receipts.witnesses",
             message: "each has an http(s) url, and a key of the form NAME+hex+base64"
           })
+      for (const signer of [values.signer, values.log_signer]) {
+        const message = signer && remoteSignerIssue(signer)
+        if (message !== undefined)
+          return yield* new SettingsRefused({ path: "receipts.signer, receipts.log_signer", message })
+      }
       const { port } = yield* Server
       if (values.host !== "" && !hostForm.test(values.host))
         return yield* new SettingsRefused({
@@ -79,6 +91,8 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         isDevelopment: developmentAutoFund,
         secretEnv: values.secret_env,
         logSecretEnv: values.log_secret_env,
+        signer: values.signer && { ...values.signer, secret: settings.secret },
+        logSigner: values.log_signer && { ...values.log_signer, secret: settings.secret },
         attestationSecretEnv: values.attestation ? values.attestation_secret_env : undefined,
         witnesses: values.witnesses
       })

@@ -1,7 +1,7 @@
 // The receipts of settled payments. Each is made from the recorded outcome and the key in force then, which gives the
 // same bytes wherever it is made; of an outcome that is not of this moment the stored one is answered first. The log's
 // consumer stores them (`log/sequenceOutcomes.ts`), so an answer to a payment writes nothing.
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { LruCache } from "../../kernel/cache/LruCache.ts"
@@ -12,7 +12,8 @@ import type { SettlementRecord } from "../../kernel/settlement/store/Settlements
 import { attestationSchema, makeAttestation } from "./attestation.ts"
 import { claimsOf, recordedAtOf, signClaims } from "./claims.ts"
 import { Config, didOf } from "./Config.ts"
-import type { Attestation, ReceiptExtension } from "./contract.ts"
+import type { Attestation, ReceiptClaims, ReceiptExtension } from "./contract.ts"
+import type { KeyUnavailable } from "./keys/readSecrets.ts"
 import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
 
 /** Receipts that are kept for the log's consumer and for repeated answers, about 2 KiB each. */
@@ -45,11 +46,13 @@ export class Receipts extends Context.Service<
   Receipts,
   {
     /** Makes the receipt of a settled record; undefined where this process does not hold the key of its time. */
-    readonly make: (record: SettlementRecord) => Receipt | undefined
+    readonly make: (record: SettlementRecord) => Effect.Effect<Receipt | undefined, KeyUnavailable>
     /** The stored receipt of a transaction. */
     readonly stored: (place: Place) => Sql<Option.Option<Receipt>>
     /** The one to answer a success with. */
-    readonly answer: (record: SettlementRecord) => Sql<Option.Option<Receipt>>
+    readonly answer: (
+      record: SettlementRecord
+    ) => Effect.Effect<Option.Option<Receipt>, SqlError.SqlError | KeyUnavailable>
     /**
      * In the caller's transaction: stores receipts where none is stored yet; returns, in their order, what is stored.
      */
@@ -66,23 +69,30 @@ export class Receipts extends Context.Service<
       const did = didOf(host ?? "")
       const kept = new LruCache<string, Receipt>({ name: "receipts", capacity: keptMax })
 
-      const attest = (claims: NonNullable<ReturnType<typeof claimsOf>>, at: number) => {
+      const attest = (claims: ReceiptClaims, at: number) => {
         const key = attestationSecretEnv === undefined ? undefined : keys.inForce("attestation", at)
-        if (key?.sign === undefined) return undefined
-        return canonicalJson(makeAttestation(crypto, claims, { publicKey: key.publicKey, sign: key.sign }))
+        if (key?.sign === undefined) return Effect.undefined
+        const { publicKey, sign } = key
+        return Effect.map(makeAttestation(crypto, claims, { publicKey, sign }), canonicalJson)
       }
 
-      const make = (record: SettlementRecord): Receipt | undefined => {
+      const make = Effect.fnUntraced(function* (record: SettlementRecord) {
         const known = kept.get(record.id)
         if (known !== undefined) return known
         const at = recordedAtOf(record)
         const key = keys.inForce("receipt", at)
         const claims = key?.sign === undefined ? undefined : claimsOf(crypto, did, record)
-        if (claims === undefined) return undefined
-        const receipt = { jws: signClaims(claims, `${did}#${key!.kid}`, key!.sign!), attestation: attest(claims, at) }
-        kept.set(record.id, receipt)
-        return receipt
-      }
+        if (key?.sign === undefined || claims === undefined) return undefined
+        const { sign } = key
+        const signing = Effect.gen(function* () {
+          const jws = yield* signClaims(claims, `${did}#${key.kid}`, sign)
+          const receipt: Receipt = { jws, attestation: yield* attest(claims, at) }
+          kept.set(record.id, receipt)
+          return receipt
+        })
+        // An answer that does not wait for another machine leaves it to sign for the log.
+        return yield* key.isRemote ? Effect.flatMap(Effect.forkDetach(signing), Fiber.join) : signing
+      })
 
       const toReceipt = ({ attestation, jws }: ReceiptRow): Receipt => ({ jws, attestation: attestation ?? undefined })
 
@@ -96,9 +106,11 @@ export class Receipts extends Context.Service<
       const answer = Effect.fnUntraced(function* (record: SettlementRecord) {
         const isKept = kept.peek(record.id) !== undefined
         const isFresh = Math.abs((yield* Clock.currentTimeMillis) - recordedAtOf(record)) < freshMillis
-        if (isKept || isFresh || Option.isNone(record.transaction)) return Option.fromUndefinedOr(make(record))
+        const made = Effect.map(make(record), Option.fromUndefinedOr)
+        if (isKept || isFresh || Option.isNone(record.transaction)) return yield* made
         const place = { network: encodeNetwork(record.network, "stellar"), transaction: record.transaction.value }
-        return Option.orElse(yield* stored(place), () => Option.fromUndefinedOr(make(record)))
+        const found = yield* stored(place)
+        return Option.isSome(found) ? found : yield* made
       })
 
       const store = Effect.fnUntraced(function* (receipts: ReadonlyArray<Place & { readonly receipt: Receipt }>) {

@@ -1,6 +1,7 @@
 // The draft extension `facilitator-attestation`, revision 2: a payload of EIP-712 in the draft's domain, signed
 // with secp256k1. The draft's types are never on the wire. It does not define Stellar's payer yet; here it is the
 // account whose funds moved, as in our own receipt.
+import { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { Attestation, AttestationPayload, ReceiptClaims } from "./contract.ts"
@@ -52,11 +53,17 @@ export const addressOf = ({ keccak256 }: Keccak, publicKey: Uint8Array): string 
   return `0x${[...address].map((digit, at) => (isUpper(at) ? digit.toUpperCase() : digit)).join("")}`
 }
 
-export const makeAttestation = (
+interface AttestationKey<E> {
+  readonly publicKey: Uint8Array
+  /** r‖s‖v over a digest. */
+  readonly sign: (digest: Uint8Array) => Effect.Effect<Uint8Array, E>
+}
+
+export const makeAttestation = <E>(
   crypto: Keccak,
   claims: ReceiptClaims,
-  key: { readonly publicKey: Uint8Array; readonly sign: (digest: Uint8Array) => Uint8Array }
-): Attestation => {
+  key: AttestationKey<E>
+): Effect.Effect<Attestation, E> => {
   const payload: AttestationPayload = {
     version: 1,
     network: claims.network,
@@ -69,7 +76,11 @@ export const makeAttestation = (
     facilitatorFee: "0",
     observedAt: String(claims.closedAt)
   }
-  return { format: "eip712", payload, signature: `0x${Hex.encode(key.sign(attestationDigest(crypto, payload)))}` }
+  return Effect.map(key.sign(attestationDigest(crypto, payload)), (signature) => ({
+    format: "eip712",
+    payload,
+    signature: `0x${Hex.encode(signature)}`
+  }))
 }
 
 /** The extension's `schema`, short: the draft describes the members in words. */

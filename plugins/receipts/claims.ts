@@ -1,6 +1,6 @@
 // A receipt as a function of the recorded outcome and a key: the claims, and the compact JWS over their canonical JSON.
 // The same outcome gives the same bytes on every replica and at any time.
-import { Option } from "effect"
+import { Effect, Option } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import { encodeNetwork } from "../../kernel/Dialect.ts"
 import { canonicalJson } from "../../kernel/payment/wire/canonicalJson.ts"
@@ -57,8 +57,12 @@ export const claimsOf = (crypto: Hashing, issuer: string, record: SettlementReco
 }
 
 /** The compact JWS of claims; `kid` is the whole DID URL. */
-export const signClaims = (claims: ReceiptClaims, kid: string, sign: (message: Uint8Array) => Uint8Array): string => {
+export const signClaims = <E>(
+  claims: ReceiptClaims,
+  kid: string,
+  sign: (message: Uint8Array) => Effect.Effect<Uint8Array, E>
+): Effect.Effect<string, E> => {
   const header: ReceiptHeader = { alg: "EdDSA", kid, typ: "tollkeeper-receipt+jws" }
   const signed = `${Base64Url.encode(canonicalJson(header))}.${Base64Url.encode(canonicalJson(claims))}`
-  return `${signed}.${Base64Url.encode(sign(text.encode(signed)))}`
+  return Effect.map(sign(text.encode(signed)), (signature) => `${signed}.${Base64Url.encode(signature)}`)
 }

@@ -17,7 +17,9 @@ import { factsContract } from "../../kernel/facts/Facts.ts"
 import { Health, healthContract } from "../../kernel/health/Health.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
+import { signerContract } from "../../kernel/signer/Signer.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
+import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { Config, declared } from "./Config.ts"
 import { attestationKey, receiptKey } from "./contract.ts"
 import { described } from "./description.ts"
@@ -30,19 +32,28 @@ import { addLogRoutes } from "./LogRoutes.ts"
 import { addDidRoute, addReceiptRoutes } from "./ReceiptRoutes.ts"
 import { attestationExtension, receiptExtension, Receipts } from "./Receipts.ts"
 
+/** What is not signed in time by another machine is left out; it is signed for the log. */
+const answerOf =
+  ({ answer }: Receipts["Service"]) =>
+  (record: SettlementRecord) =>
+    answer(record).pipe(
+      Effect.catchTag("KeyUnavailable", () => Effect.succeedNone),
+      Effect.orDie
+    )
+
 /** Puts receipts into the answers of settled payments. What fails is left out by the kernel's hook. */
 const addToAnswers = Effect.gen(function* () {
   const extensions = yield* Extensions
-  const receipts = yield* Receipts
+  const answer = answerOf(yield* Receipts)
   const { attestationSecretEnv } = yield* Config
   yield* extensions.onSettledAnswer({
     key: receiptKey,
-    add: ({ record }) => Effect.orDie(Effect.map(receipts.answer(record), Option.map(receiptExtension)))
+    add: ({ record }) => Effect.map(answer(record), Option.map(receiptExtension))
   })
   if (attestationSecretEnv === undefined) return
   yield* extensions.onSettledAnswer({
     key: attestationKey,
-    add: ({ record }) => Effect.orDie(Effect.map(receipts.answer(record), Option.flatMap(attestationExtension)))
+    add: ({ record }) => Effect.map(answer(record), Option.flatMap(attestationExtension))
   })
 })
 
@@ -84,6 +95,7 @@ export const plugin = define({
     databaseContract,
     factsContract,
     accountsContract,
+    signerContract,
     settlementContract,
     paymentContract
   ],

@@ -262,8 +262,8 @@ const failOver = async (): Promise<void> => {
     await pause(random.int(1_500, 3_000))
     for (let n = before; n < paidOnes.length; n++) count("answered settled, and lost by a failover")
     // What was published by now; nothing after it is compared.
-    if (withReceipts)
-      logCopy = await keepLog(random.pick(slots).url, join(folder, `log-${failovers}`)).catch(() => logCopy)
+    const place = join(folder, `log-${failovers}`)
+    for (const { url } of withReceipts ? slots : []) logCopy = await keepLog(url, place).catch(() => logCopy)
   })
   losses.push({ from: lostFrom, to: performance.now() })
   failovers += 1

@@ -10,6 +10,31 @@ const inFile =
     catcher: ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", test]
   })
 
+const environment = { TOLLKEEPER_TEST_DATABASES: "pglite" }
+/** Of the plugin, over a facilitator with the embedded database. */
+const plugin =
+  (file: string, test: string, title: string) =>
+  (name: string, from: string, to: string): Mutation => ({
+    name,
+    changes: [{ file: `plugins/receipts/${file}`, from, to }],
+    catcher: [
+      "node_modules/vitest/vitest.mjs",
+      "run",
+      "--config",
+      "test/vitest.config.ts",
+      `test/plugins/receipts/${test}.daily.test.ts`,
+      "-t",
+      title
+    ],
+    environment
+  })
+
+const amended = plugin("log/Epochs.ts", "log", "adds what it alone had published")
+const restored = plugin("log/Epochs.ts", "crash", "a backup that is restored")
+const goesBack = plugin("log/Epochs.ts", "log", "begins an epoch where it would go back")
+const paid = plugin("log/sequenceOutcomes.ts", "receipts", "an exact payment")
+const rotated = plugin("keys/ReceiptKeys.ts", "keys", "a rotation")
+const held = plugin("keys/readSecrets.ts", "keys", "own key signs no receipts")
 const verify = inFile("examples/receipts/verify.mjs", "test/examples/receipts/verify.test.ts")
 const witness = inFile("examples/receipts/witness.mjs", "test/examples/receipts/stories.test.ts")
 const stories = inFile("examples/receipts/two-stories.mjs", "test/examples/receipts/stories.test.ts")
@@ -74,5 +99,26 @@ export const mutations: ReadonlyArray<Mutation> = [
     'await crypto.subtle.verify("Ed25519", publicKey, bytes.subarray(12), signed)',
     "true"
   ),
-  cosign("any text is a witness's key", "return isWhole ? ", "return true ? ")
+  cosign("any text is a witness's key", "return isWhole ? ", "return true ? "),
+  amended("a replica keeps what it published to itself", "known.epoch < epoch && known !== compared", "false"),
+  amended("a statement is not signed anew", "statement = null where", "statement = statement where"),
+  restored("an embedded database in another folder continues", "if (!isEmbedded) return false", "return false"),
+  goesBack("a shorter log continues", "|| known.size > Number(size)", ""),
+  goesBack(
+    "a new epoch names what the database still has",
+    "(known.epoch === former.epoch && known.size > Number(former.size))",
+    "false"
+  ),
+  paid(
+    "a leaf does not name its receipt",
+    "...(receipt === undefined ? {} : { receipt: hashText(crypto, receipt.jws) })",
+    "...{}"
+  ),
+  rotated("a new key signs at once", "const announcedSeconds = 30", "const announcedSeconds = 0"),
+  rotated(
+    "a former key is not retired",
+    "yield* sql`update receipts_keys set valid_until = ${at} where kid = ${former.kid}`",
+    ""
+  ),
+  held("an account's key signs receipts", "yield* refuseAccounts(keys)", "")
 ]

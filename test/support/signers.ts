@@ -108,8 +108,10 @@ const answers = (pair: Keypair, sign: (bytes: Buffer) => Buffer) => ({
   https: (request: IncomingMessage, body: string): Reply => {
     if (request.headers.authorization !== `Bearer ${secrets.token}`) return [401, {}]
     if (request.method === "GET") return [200, { address: pair.publicKey() }]
-    const { address, hash } = JSON.parse(body)
-    if (address !== pair.publicKey() || !/^[0-9a-f]{64}$/.test(hash)) return [400, {}]
+    const { address, hash, message } = JSON.parse(body)
+    if (address !== pair.publicKey()) return [400, {}]
+    if (message !== undefined) return [200, { signature: sign(Buffer.from(message, "base64")).toString("base64") }]
+    if (!/^[0-9a-f]{64}$/.test(hash)) return [400, {}]
     return [200, { signature: sign(Buffer.from(hash, "hex")).toString("base64") }]
   },
   "vault-transit": (request: IncomingMessage, body: string): Reply => {

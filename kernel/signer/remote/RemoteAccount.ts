@@ -49,6 +49,26 @@ const matching = Effect.fnUntraced(function* ({ address }: RemoteSignerValues, k
   return yield* noSignature(`the external signer holds the key of ${found}, and not of ${address}`)
 })
 
+/**
+ * A remote key for other messages than the ledger's hashes, of up to 4,096 bytes. Requests its public half unless the
+ * settings name the address; a signature that does not verify is none.
+ */
+export const openRemoteKey = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
+  const client = yield* HttpClient.HttpClient
+  const remote = kinds[values.kind](values, crypto)
+  const asked = Effect.flatMap(remote.publicKey, (key) => matching(values, key))
+  const publicKey = StrKey.decodeEd25519PublicKey(values.address ?? (yield* asked))
+  const sign = (message: Uint8Array) =>
+    remote.sign(message).pipe(
+      Effect.filterOrFail(
+        (signature) => verifyEd25519(crypto, publicKey, message, signature),
+        () => noSignature("what the external signer answered is no signature of this by that key")
+      ),
+      Effect.provideService(HttpClient.HttpClient, client)
+    )
+  return { publicKey, sign }
+}, Effect.provide(FetchHttpClient.layer))
+
 /** Requests its address unless the settings name it. */
 export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
   const client = yield* HttpClient.HttpClient

@@ -11,8 +11,8 @@ type Ask<A> = Effect.Effect<A, LedgerUnavailable, HttpClient.HttpClient>
 export interface RemoteKey {
   /** 32 bytes. */
   readonly publicKey: Ask<Uint8Array>
-  /** 64 bytes over exactly these 32. */
-  readonly sign: (hash: Uint8Array) => Ask<Uint8Array>
+  /** 64 bytes over exactly these: the 32 of a hash, or a message of receipts. */
+  readonly sign: (bytes: Uint8Array) => Ask<Uint8Array>
 }
 
 export type MakeRemoteKey = (values: RemoteSignerValues, crypto: Crypto["Service"]) => RemoteKey

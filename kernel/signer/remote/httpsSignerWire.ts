@@ -1,6 +1,6 @@
 // The HTTPS signer of our own protocol: `GET {url}/address` → `{address}`, and `POST {url}/sign` with `{address, hash}`
-// → `{signature}`: the address as G…, the hash as 64 hex digits, the signature in base64. A token, where one is set, is
-// sent as a bearer token.
+// → `{signature}`: the address as G…, the hash as 64 hex digits, the signature in base64. What is no hash (receipts sign
+// messages) is sent as `{address, message}`, in base64. A token, where one is set, is sent as a bearer token.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"
@@ -10,6 +10,8 @@ import type { MakeRemoteKey } from "./RemoteKey.ts"
 
 const Address = Schema.Struct({ address: Schema.String })
 const Signed = Schema.Struct({ signature: Schema.String })
+
+const hashBytes = 32
 
 const headersOf = ({ secret, token_env }: RemoteSignerValues) =>
   Option.match(secret(token_env), {
@@ -32,7 +34,8 @@ export const httpsSigner: MakeRemoteKey = (values) => {
     publicKey: Effect.map(address, (text) => StrKey.decodeEd25519PublicKey(text)),
     sign: Effect.fnUntraced(function* (hash) {
       const own = values.address ?? (yield* address)
-      const body = JSON.stringify({ address: own, hash: Hex.encode(hash) })
+      const signed = hash.length === hashBytes ? { hash: Hex.encode(hash) } : { message: Base64.encode(hash) }
+      const body = JSON.stringify({ address: own, ...signed })
       const { signature } = yield* askSigner(
         { method: "POST", url: at("/sign"), headers: headersOf(values), body },
         Signed

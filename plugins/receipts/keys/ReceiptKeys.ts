@@ -28,6 +28,7 @@ export interface KeyOfHistory {
 /** The history, with the means to sign where this process has them. */
 export interface KeyInForce extends KeyOfHistory {
   readonly sign: SigningKey["sign"] | undefined
+  readonly isRemote: boolean
 }
 
 interface KeyRow {
@@ -98,7 +99,7 @@ export class ReceiptKeys extends Context.Service<
       const held = yield* readKeys()
       const isEnabled = host !== undefined && held.length > 0
       let history: ReadonlyArray<KeyOfHistory> = []
-      const signers = new Map(held.map((key) => [key.kid, key.sign]))
+      const signers = new Map(held.map((key) => [key.kid, key]))
       const read = Effect.map(
         sql<KeyRow>`select kid, purpose, public_key, valid_from, valid_until from receipts_keys
           order by valid_from, kid`,
@@ -121,7 +122,8 @@ export class ReceiptKeys extends Context.Service<
         history: () => history,
         inForce: (use, atMillis) => {
           const key = history.findLast((one) => one.use === use && one.validFrom <= atMillis)
-          return key && { ...key, sign: signers.get(key.kid) }
+          const signer = key && signers.get(key.kid)
+          return key && { ...key, sign: signer?.sign, isRemote: signer?.isRemote === true }
         }
       })
     })

@@ -1,12 +1,15 @@
-// The keys that this process signs with, from their variables or the files behind them; on a development network from a
-// seed that is made once and kept in the state folder. The first of several signs what is new; former ones still sign
+// The keys that this process signs with, from their variables or the files behind them, or on another machine (a KMS, a
+// vault, an HTTPS signer: the current key, before which the seeds are former ones); on a development network from a seed that is made once and kept in the state folder. The first of several signs what is new; former ones still sign
 // what was recorded in their time. A refusal names the variable, never its content.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { openRemoteKey } from "../../../kernel/signer/remote/RemoteAccount.ts"
+import type { RemoteSignerValues } from "../../../kernel/config/RemoteSigner.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
+import { Signer } from "../../../kernel/signer/Signer.ts"
 import { splitSecrets } from "../../../kernel/signer/readSeeds.ts"
 import type { KeyUse } from "../contract.ts"
 import { Config } from "../Config.ts"
@@ -21,8 +24,15 @@ export interface SigningKey {
   /** 32 bytes of ed25519, or 65 of secp256k1. */
   readonly publicKey: Uint8Array
   /** 64 bytes over a message by ed25519; 65 over a digest by secp256k1. */
-  readonly sign: (bytes: Uint8Array) => Uint8Array
+  readonly sign: (bytes: Uint8Array) => Effect.Effect<Uint8Array, KeyUnavailable>
+  /** Whether another machine signs: it takes longer than an answer may wait. */
+  readonly isRemote?: boolean
 }
+
+/** Another machine's key did not sign now; it is asked again. */
+export class KeyUnavailable extends Schema.TaggedError<KeyUnavailable>()("KeyUnavailable", {
+  message: Schema.String
+}) {}
 
 type Seed = Redacted.Redacted<Uint8Array>
 
@@ -35,9 +45,27 @@ const kidOf = (crypto: Crypto["Service"], use: KeyUse, publicKey: Uint8Array): s
 const edKey = (crypto: Crypto["Service"], use: KeyUse, seed: Seed): SigningKey => {
   const publicKey = crypto.ed25519PublicKey(Redacted.value(seed))
   let signer: ((message: Uint8Array) => Uint8Array) | undefined
-  const sign = (message: Uint8Array) => (signer ??= crypto.ed25519Signer(Redacted.value(seed)))(message)
+  const sign = (message: Uint8Array) =>
+    Effect.sync(() => (signer ??= crypto.ed25519Signer(Redacted.value(seed)))(message))
   return { kid: kidOf(crypto, use, publicKey), use, publicKey, sign }
 }
+
+/** A key that another machine holds, as the sponsor's may be. */
+const remoteKey = Effect.fnUntraced(function* (use: KeyUse, values: RemoteSignerValues) {
+  const crypto = yield* Crypto
+  const { publicKey, sign } = yield* Effect.mapError(
+    openRemoteKey(values, crypto),
+    ({ message }) => new KeyRefused({ message: `${message}; see to the signer of ${use}s in the settings of receipts` })
+  )
+  return {
+    kid: kidOf(crypto, use, publicKey),
+    use,
+    publicKey,
+    sign: (message: Uint8Array) =>
+      Effect.mapError(sign(message), ({ message: why }) => new KeyUnavailable({ message: why })),
+    isRemote: true
+  } satisfies SigningKey
+})
 
 const secretOf = (settings: Settings["Service"], variable: string) =>
   Effect.try({
@@ -89,15 +117,24 @@ const attestationKey = Effect.fnUntraced(function* (settings: Settings["Service"
   const secret = Redacted.make(bytes.value)
   if (!secp256k1.utils.isValidSecretKey(bytes.value)) return yield* refused
   const publicKey = secp256k1.getPublicKey(bytes.value, false)
-  const sign = (digest: Uint8Array): Uint8Array => {
-    const signed = secp256k1.sign(digest, Redacted.value(secret), { prehash: false, format: "recovered" })
-    const [recovery] = signed
-    const signature = new Uint8Array(65)
-    signature.set(signed.subarray(1))
-    signature[64] = 27 + recovery!
-    return signature
-  }
+  const sign = (digest: Uint8Array) =>
+    Effect.sync(() => {
+      const signed = secp256k1.sign(digest, Redacted.value(secret), { prehash: false, format: "recovered" })
+      const [recovery] = signed
+      const signature = new Uint8Array(65)
+      signature.set(signed.subarray(1))
+      signature[64] = 27 + recovery!
+      return signature
+    })
   return { kid: kidOf(crypto, "attestation", publicKey), use: "attestation", publicKey, sign } satisfies SigningKey
+})
+
+/** What signs receipts signs no transaction: a leaked one must cost no money. */
+const refuseAccounts = Effect.fnUntraced(function* (keys: ReadonlyArray<SigningKey>) {
+  const { isOurs } = yield* Signer
+  const own = keys.find(({ publicKey }) => isOurs(StrKey.encodeEd25519PublicKey(publicKey)))
+  if (own !== undefined)
+    return yield* new KeyRefused({ message: `the key of ${own.use}s is an account's of the sponsor or a channel` })
 })
 
 /** Every key this process holds, by use, the current one first. Empty: there are no receipts here. */
@@ -106,16 +143,28 @@ export const readKeys = Effect.fn("receipts.readKeys")(function* () {
   const settings = yield* Settings
   const crypto = yield* Crypto
   if (config.host === undefined) return []
+  const { logSigner, signer } = config
   const given = yield* seedsOf(settings, config.secretEnv)
-  const seeds = given.length > 0 || !config.isDevelopment ? given : [yield* developmentSeed]
-  if (seeds.length === 0) return []
+  const isMade = given.length === 0 && signer === undefined && config.isDevelopment
+  const seeds = isMade ? [yield* developmentSeed] : given
+  if (seeds.length === 0 && signer === undefined) return []
   const own = yield* seedsOf(settings, config.logSecretEnv)
   const logSeeds = own.length > 0 ? own : seeds.map((seed) => logSeedOf(crypto, seed))
+  if (logSigner === undefined && own.length === 0 && signer !== undefined)
+    return yield* new KeyRefused({
+      message: `the log's key cannot be derived from one on another machine; set ${config.logSecretEnv} or log_signer`
+    })
+  const remote = [
+    ...(signer === undefined ? [] : [yield* remoteKey("receipt", signer)]),
+    ...(logSigner === undefined ? [] : [yield* remoteKey("log", logSigner)])
+  ]
   const attestation =
     config.attestationSecretEnv === undefined ? [] : [yield* attestationKey(settings, config.attestationSecretEnv)]
-  return [
+  const keys: ReadonlyArray<SigningKey> = [
+    ...remote,
     ...seeds.map((seed) => edKey(crypto, "receipt", seed)),
-    ...logSeeds.map((seed) => edKey(crypto, "log", seed)),
-    ...attestation
+    ...logSeeds.map((seed) => edKey(crypto, "log", seed))
   ]
+  yield* refuseAccounts(keys)
+  return [...keys, ...attestation]
 })

@@ -75,7 +75,8 @@ const makeSigning = Effect.gen(function* () {
       previous_root from receipts_epochs where reason is not null and statement is null`
     for (const row of silent) {
       const signer = { name: originOf(host, row.epoch), publicKey: key.publicKey, sign: key.sign! }
-      yield* sql`update receipts_epochs set statement = ${signNote(crypto, statementText(host, row), signer)}
+      const statement = yield* signNote(crypto, statementText(host, row), signer)
+      yield* sql`update receipts_epochs set statement = ${statement}
         where epoch = ${row.epoch} and statement is null`
     }
   })
@@ -104,7 +105,7 @@ const makeSigning = Effect.gen(function* () {
     yield* epochs.setMark({ epoch, size, root: Hex.encode(root) })
     const name = originOf(host, epoch)
     const signer = { name, publicKey: key.publicKey, sign: key.sign }
-    const note = signNote(crypto, checkpointText(name, size, root), signer)
+    const note = yield* signNote(crypto, checkpointText(name, size, root), signer)
     yield* sql`insert into receipts_checkpoints ${sql.insert({ epoch, size, root, note })} on conflict do nothing`
     yield* signStatements(key)
     yield* sweep

@@ -1,5 +1,5 @@
 // Signed notes and checkpoints (C2SP signed-note, tlog-checkpoint, tlog-cosignature).
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { concat } from "./merkle.ts"
@@ -25,20 +25,22 @@ export const verifierKey = (crypto: Hashing, name: string, publicKey: Uint8Array
 export const checkpointText = (origin: string, size: number, root: Uint8Array): string =>
   `${origin}\n${size}\n${Base64.encode(root)}\n`
 
+interface NoteSigner<E> {
+  readonly name: string
+  readonly publicKey: Uint8Array
+  readonly sign: (message: Uint8Array) => Effect.Effect<Uint8Array, E>
+}
+
 /** A note with one signature; `body` ends with a newline. */
-export const signNote = (
+export const signNote = <E>(
   crypto: Hashing,
   body: string,
-  signer: {
-    readonly name: string
-    readonly publicKey: Uint8Array
-    readonly sign: (message: Uint8Array) => Uint8Array
-  }
-): string => {
-  const { name, publicKey, sign } = signer
-  const signature = concat(keyHashOf(crypto, name, ed25519, publicKey), sign(text.encode(body)))
-  return `${body}\n— ${name} ${Base64.encode(signature)}\n`
-}
+  { name, publicKey, sign }: NoteSigner<E>
+): Effect.Effect<string, E> =>
+  Effect.map(sign(text.encode(body)), (signature) => {
+    const signed = Base64.encode(concat(keyHashOf(crypto, name, ed25519, publicKey), signature))
+    return `${body}\n— ${name} ${signed}\n`
+  })
 
 /** A verifier key in its parts; undefined when it is none. */
 export const readVerifierKey = (crypto: Hashing, written: string) => {

@@ -22,6 +22,8 @@ const batchMax = 200
 /** How long outcomes are collected into one transaction: those of a ledger end together, and a proof has 5 s. */
 const gather = Duration.seconds(1)
 const saltBytes = 32
+/** Receipts that another machine signs at a time. */
+const signingMax = 8
 
 const text = new TextEncoder()
 
@@ -90,12 +92,17 @@ export const sequenceOutcomes = Effect.gen(function* () {
 
   /** The stored receipts of a batch's settled payments, by settlement. */
   const receiptsOf = Effect.fnUntraced(function* (endings: ReadonlyArray<Ending>) {
-    const made = endings.flatMap(({ fact, record }) => {
-      const receipt = fact.state === "settled" && record !== undefined ? receipts.make(record) : undefined
-      if (receipt === undefined || record === undefined) return []
-      const network = encodeNetwork(record.network, "stellar")
-      return [{ id: fact.id, network, transaction: fact.data.transaction, receipt }]
-    })
+    const signed = yield* Effect.forEach(
+      endings,
+      Effect.fnUntraced(function* ({ fact, record }) {
+        const receipt = fact.state === "settled" && record !== undefined ? yield* receipts.make(record) : undefined
+        if (receipt === undefined || record === undefined) return []
+        const network = encodeNetwork(record.network, "stellar")
+        return [{ id: fact.id, network, transaction: fact.data.transaction, receipt }]
+      }),
+      { concurrency: signingMax }
+    )
+    const made = signed.flat()
     const stored = yield* receipts.store(made)
     return new Map(made.map(({ id }, at) => [id, stored[at]]))
   })

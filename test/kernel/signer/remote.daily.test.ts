@@ -6,7 +6,7 @@ import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Exit, Option, Redacted, Schedule } from "effect"
 import { describe } from "vitest"
 import { remoteSignerIssue } from "../../../kernel/config/RemoteSigner.ts"
-import { openRemoteAccount } from "../../../kernel/signer/remote/RemoteAccount.ts"
+import { openRemoteAccount, openRemoteKey } from "../../../kernel/signer/remote/RemoteAccount.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
@@ -29,18 +29,19 @@ const defaults = {
   credentials_env: "GOOGLE_CREDENTIALS"
 }
 
-const open = (kind: SignerKind, url: string, environment: Record<string, string | undefined>, address?: string) =>
-  Effect.flatMap(Crypto, (crypto) =>
-    openRemoteAccount(
-      {
-        ...defaults,
-        ...(settingsOf(kind, url) as { readonly kind: SignerKind }),
-        address,
-        secret: (variable) => Option.map(Option.fromUndefinedOr(environment[variable]), (text) => Redacted.make(text))
-      },
-      crypto
-    )
-  ).pipe(Effect.provide(cryptoLayer))
+type Environment = Record<string, string | undefined>
+
+const valuesOf = (kind: SignerKind, url: string, environment: Environment, address?: string) => ({
+  ...defaults,
+  ...(settingsOf(kind, url) as { readonly kind: SignerKind }),
+  address,
+  secret: (variable: string) => Option.map(Option.fromUndefinedOr(environment[variable]), (text) => Redacted.make(text))
+})
+
+const open = (kind: SignerKind, url: string, environment: Environment, address?: string) =>
+  Effect.flatMap(Crypto, (crypto) => openRemoteAccount(valuesOf(kind, url, environment, address), crypto)).pipe(
+    Effect.provide(cryptoLayer)
+  )
 
 const hash = Uint8Array.from({ length: 32 }, (_, at) => at * 7)
 
@@ -53,6 +54,20 @@ const stranger: Readonly<Record<SignerKind, Record<string, string>>> = {
 }
 
 describe.each(kinds)("an account whose key is held by %s", (kind) => {
+  it.live("a remote key signs messages as well, and another's signature is none", () =>
+    Effect.gen(function* () {
+      const signers = yield* startSigners
+      const { publicKey, sign } = yield* openRemoteKey(valuesOf(kind, signers.url, signerEnvironment), yield* Crypto)
+      expect(Buffer.from(publicKey)).toEqual(Buffer.from(signers.pair.rawPublicKey()))
+      for (const length of [31, 33, 700]) {
+        const message = Uint8Array.from({ length }, (_, at) => at)
+        expect(signers.pair.verify(Buffer.from(message), Buffer.from(yield* sign(message)))).toBe(true)
+      }
+      signers.setFault("wrong")
+      expect((yield* Effect.flip(sign(new Uint8Array(700)))).message).toContain("is no signature of this by that key")
+    }).pipe(Effect.scoped, Effect.provide(cryptoLayer))
+  )
+
   it.live("a remote key signs, and an invalid signature is rejected", () =>
     Effect.gen(function* () {
       const signers = yield* startSigners

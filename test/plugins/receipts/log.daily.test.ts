@@ -2,14 +2,16 @@
 // database loses entries that were published.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect, FileSystem, Layer } from "effect"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { describe } from "vitest"
-import { databaseKinds } from "../../support/databases.ts"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { freePort } from "../../support/freePort.ts"
+import { receiptSecrets } from "./secrets.ts"
 import { startWitness } from "./startWitness.ts"
 import { outcomeLeaf, readCheckpoint, rootOf } from "./checkReceipt.ts"
 
@@ -138,5 +140,58 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect((yield* facilitator.ask("/log/checkpoint")).text).toMatch(/^pay\.example\/log\/2\n/)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     120_000
+  )
+
+  it.live(
+    "a replica adds what it alone had published of an epoch that another one ended",
+    () =>
+      Effect.gen(function* () {
+        const source = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+        const files = yield* FileSystem.FileSystem
+        const [own, others] = [yield* files.makeTempDirectoryScoped(), yield* files.makeTempDirectoryScoped()]
+        const { ledgerUrl } = yield* startFacilitator({ channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
+        const start = (stateFolder: string) =>
+          startFacilitator({
+            ledgerUrl,
+            database: Layer.succeed(DatabaseSource, { open: Effect.succeed(source) }),
+            stateFolder,
+            channels: 1,
+            environment: receiptSecrets,
+            set: ["plugins=[x402-exact,receipts]", "receipts.host=pay.example"]
+          })
+        const first = yield* start(own)
+        yield* publishFailures(first, 1, 10)
+        const { checkpoint } = (yield* proven(first, 10)).json.outcomes[0].proof
+        const [, , root] = checkpoint.split("\n")
+        yield* first.sql`with lost as (delete from receipts_leaves where index >= 8),
+          checkpoints as (delete from receipts_checkpoints where size > 8)
+          update receipts_epochs set size = 8, server = 'another'`
+        yield* first.stop
+        const statementOf = (facilitator: Facilitator, size: number) =>
+          Effect.map(
+            eventually(facilitator.ask("/log/epochs"), ({ json }) =>
+              Boolean(json?.epochs?.[1]?.statement?.includes(`\npay.example/log\n${size}\n`))
+            ),
+            ({ json }) => json.epochs[1].statement as string
+          )
+        const second = yield* start(others)
+        yield* statementOf(second, 8)
+        yield* second.stop
+        const again = yield* start(own)
+        expect(yield* statementOf(again, 12)).toContain(`\npay.example/log\n12\n${root}\n`)
+        const entries = yield* again.sql<{ entry: Uint8Array }>`select entry from receipts_leaves
+          where epoch = 2 and get_byte(entry, 0) = 3 order by index`
+        const said = entries.map(({ entry }) => JSON.parse(Buffer.from(entry).subarray(1).toString()).previous)
+        expect(said).toEqual([
+          { origin: "pay.example/log", size: 8, root: expect.any(String) },
+          { origin: "pay.example/log", size: 12, root }
+        ])
+        // It is said once.
+        yield* publishFailures(again, 101, 101)
+        yield* proven(again, 101)
+        const more = yield* again.sql`select 1 from receipts_leaves where epoch = 2 and get_byte(entry, 0) = 3`
+        expect(more).toHaveLength(2)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
   )
 })

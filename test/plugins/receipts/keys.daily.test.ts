@@ -1,0 +1,179 @@
+// The keys of receipts: rotated while old receipts go on verifying, stolen and bounded by the log, held by another
+// machine that may be away, and never an account's.
+import { NodeServices } from "@effect/platform-node"
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Context, Effect, FileSystem, Layer } from "effect"
+import { createHash } from "node:crypto"
+import { describe } from "vitest"
+import { checkKept } from "../../../examples/receipts/check.mjs"
+import { openReceipt, verify } from "../../../examples/receipts/verify.mjs"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { settingsOf, signerEnvironment, startSigners } from "../../support/signers.ts"
+
+const signing = ["plugins=[x402-exact,receipts]", "receipts.host=pay.example"]
+const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
+const makeFolder = Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped())
+
+const lasting = (kind: DatabaseKind) =>
+  Effect.gen(function* () {
+    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+  })
+
+const kidOf = (pair: Keypair): string =>
+  `did:web:pay.example#receipt-${createHash("sha256").update(pair.rawPublicKey()).digest("hex").slice(0, 16)}`
+
+const didOf = (facilitator: Facilitator) => Effect.map(facilitator.ask("/.well-known/did.json"), ({ json }) => json)
+
+/** A payment's settle answer. */
+const pay = Effect.fnUntraced(function* (facilitator: Facilitator, ledger: Facilitator) {
+  const payTo = (yield* ledger.account()).publicKey()
+  const { body } = yield* facilitator.payment({ payer: yield* ledger.account(), payTo, amount: 1_000n })
+  const { json, text } = yield* facilitator.settle(body)
+  expect(json.success, text).toBe(true)
+  return json
+})
+
+const proven = (facilitator: Facilitator, { transaction }: { readonly transaction: string }) =>
+  Effect.map(
+    eventually(
+      facilitator.ask(`/receipts/${transaction}?proof=1`),
+      ({ json }) => json?.outcomes?.[0]?.proof?.size !== undefined
+    ),
+    ({ json }) => json
+  )
+
+const receiptIn = ({ extensions }: any): string => extensions["tollkeeper-receipt"].info.receipt
+
+/** A receipt as a thief of a key signs it, of a payment that never was. */
+const forge = (pair: Keypair, claims: object): string => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+  const header = part({ alg: "EdDSA", kid: kidOf(pair), typ: "tollkeeper-receipt+jws" })
+  const sorted = Object.fromEntries(Object.entries(claims).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const signed = `${header}.${part(sorted)}`
+  return `${signed}.${Buffer.from(pair.sign(Buffer.from(signed))).toString("base64url")}`
+}
+
+describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
+  it.live(
+    "a rotation: old receipts verify, the new key signs, and a stolen one proves nothing that is not in the log",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* startLedger
+        const [former, current] = [Keypair.random(), Keypair.random()]
+        const shared = {
+          ledgerUrl: ledger.ledgerUrl,
+          database: yield* lasting(kind),
+          stateFolder: yield* makeFolder,
+          set: signing
+        }
+        const sponsor = Keypair.random().secret()
+        const start = (secrets: string) =>
+          startFacilitator({ ...shared, environment: { SPONSOR_SECRET: sponsor, RECEIPTS_SECRET: secrets } })
+        const before = yield* start(former.secret())
+        const old = yield* pay(before, ledger)
+        yield* proven(before, old)
+        yield* before.stop
+
+        const after = yield* start(`${current.secret()},${former.secret()}`)
+        // Announced, and not in force yet: every replica is to know it first.
+        const between = yield* pay(after, ledger)
+        const announced = yield* didOf(after)
+        expect((yield* Effect.promise(() => openReceipt(receiptIn(between), announced))).key.id).toBe(kidOf(former))
+        const methodOf = (did: any, pair: Keypair) => did.verificationMethod.find(({ id }: any) => id === kidOf(pair))
+        expect(methodOf(announced, former)).toMatchObject({ validFrom: 0, validUntil: expect.any(Number) })
+        const { validFrom } = methodOf(announced, current)
+        expect(validFrom).toBe(methodOf(announced, former).validUntil)
+        const isDue = Effect.map(after.sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) => row!.now)
+        yield* eventually(isDue, (now) => now.getTime() > (validFrom + 1) * 1_000)
+
+        const fresh = yield* pay(after, ledger)
+        const did = yield* didOf(after)
+        expect((yield* Effect.promise(() => openReceipt(receiptIn(fresh), did))).key.id).toBe(kidOf(current))
+        for (const paid of [old, between, fresh]) {
+          const answer = yield* proven(after, paid)
+          expect(answer.receipt).toBe(receiptIn(paid))
+          expect((yield* Effect.promise(() => verify(answer, did))).transaction).toBe(paid.transaction)
+        }
+        // The log says when each came and went.
+        const entries = yield* after.sql<{ text: string }>`select convert_from(substr(entry, 2), 'UTF8') as text
+          from receipts_leaves where get_byte(entry, 0) = 2 order by index`
+        const ofReceipts = entries.map(({ text }) => JSON.parse(text)).filter(({ use }) => use === "receipt")
+        expect(ofReceipts.map(({ event, kid }) => [event, kid])).toEqual([
+          ["announced", kidOf(former)],
+          ["announced", kidOf(current)],
+          ["retired", kidOf(former)]
+        ])
+
+        // With the former key: a payment that never was, dated in its time.
+        const { claims } = yield* Effect.promise(() => openReceipt(receiptIn(old), did))
+        const forged = forge(former, { ...claims, transaction: "ab".repeat(32), amount: "999999" })
+        yield* Effect.promise(async () => {
+          expect((await openReceipt(forged, did)).claims.amount).toBe("999999")
+          await expect(checkKept({ receipt: forged, outcomes: [] }, did)).rejects.toThrow("only a proof shows when")
+        })
+        const answer = yield* proven(after, old)
+        const refused = yield* Effect.promise(() => verify({ ...answer, receipt: forged }, did).catch(String))
+        expect(refused).toContain("no proof")
+        // With the key in force, before the theft is known: the log has no leaf of it either.
+        const present = forge(current, { ...claims, transaction: "cd".repeat(32) })
+        const also = yield* Effect.promise(() => verify({ ...answer, receipt: present }, did).catch(String))
+        expect(also).toContain("no proof")
+        expect((yield* after.ask(`/receipts/${"cd".repeat(32)}?proof=1`)).status).toBe(404)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
+  )
+
+  it.live(
+    "a key on another machine signs; while that is away payments settle as ever, and their receipts follow",
+    () =>
+      Effect.gen(function* () {
+        const [ledger, signers] = [yield* startLedger, yield* startSigners]
+        const facilitator = yield* startFacilitator({
+          ledgerUrl: ledger.ledgerUrl,
+          database: kind,
+          environment: {
+            ...signerEnvironment,
+            SPONSOR_SECRET: Keypair.random().secret(),
+            RECEIPTS_LOG_SECRET: Keypair.random().secret()
+          },
+          set: [...signing, `receipts.signer=${JSON.stringify(settingsOf("vault-transit", signers.url))}`]
+        })
+        const first = yield* pay(facilitator, ledger)
+        const did = yield* didOf(facilitator)
+        const signed = yield* proven(facilitator, first)
+        expect((yield* Effect.promise(() => openReceipt(signed.receipt, did))).key.id).toBe(kidOf(signers.pair))
+        expect((yield* Effect.promise(() => verify(signed, did))).transaction).toBe(first.transaction)
+        signers.setFault("silent")
+        const silent = yield* pay(facilitator, ledger)
+        expect(silent.extensions).toBeUndefined()
+        expect((yield* facilitator.ask(`/receipts/${silent.transaction}`)).status).toBe(404)
+        signers.setFault(undefined)
+        const later = yield* proven(facilitator, silent)
+        expect((yield* Effect.promise(() => verify(later, did))).transaction).toBe(silent.transaction)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
+  )
+
+  it.live(
+    "the sponsor's own key signs no receipts",
+    () =>
+      Effect.gen(function* () {
+        const sponsor = Keypair.random().secret()
+        const facilitator = yield* startFacilitator({
+          database: kind,
+          channels: 1,
+          environment: { SPONSOR_SECRET: sponsor, RECEIPTS_SECRET: sponsor },
+          set: ["plugins=[ledger-local,x402-exact,receipts]", "receipts.host=pay.example"]
+        })
+        const { json } = yield* facilitator.ask("/health/ready")
+        expect(JSON.stringify(json)).toContain("receipts")
+        expect((yield* facilitator.ask("/.well-known/did.json")).status).toBe(404)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    120_000
+  )
+})
