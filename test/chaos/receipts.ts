@@ -160,7 +160,7 @@ const faultOf = async (paid: Answered, did: any, options: ReceiptsOptions): Prom
   await openReceipt(receipt, did)
   if (receipt === answer.receipt) return void count("receipts verified offline, as they were answered")
   if (!mayBeLost) return `the receipt of ${transaction} is another one than was answered`
-  count("receipts made once more, since a failover had lost the settlement")
+  return void count("receipts made once more, since a failover had lost the settlement")
 }
 
 /** Everything that is wrong with the receipts and the log. */
