@@ -1535,6 +1535,8 @@ CREATE INDEX kernel_rebuilds_inner_hash ON public.kernel_rebuilds USING btree (i
 
 CREATE INDEX kernel_settlements_age ON public.kernel_settlements USING brin (recorded_at);
 
+CREATE INDEX kernel_settlements_by_identifier ON public.kernel_settlements USING btree (identifier) WHERE (identifier IS NOT NULL);
+
 CREATE UNIQUE INDEX kernel_settlements_ended_by ON public.kernel_settlements USING btree (network, ended_by) WHERE (ended_by IS NOT NULL);
 
 CREATE UNIQUE INDEX kernel_settlements_identifier ON public.kernel_settlements USING btree (principal, pay_to, payer, identifier) WHERE (identifier IS NOT NULL);

@@ -1,8 +1,9 @@
-// What one word leads to: a settlement by its hash or id, an account or contract, a resource by a part of its URL or by
+// What one word leads to: a settlement by its hash, id or payment identifier, an account or contract, a resource by a part of its URL or by
 // its seller's name, an origin, a key. Each kind is a bounded read of an index, in the order of how exact it is. What a
 // payer or recipient is called follows the redaction of every other report.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { findByIdentifier } from "../../../kernel/settlement/operators/findByIdentifier.ts"
 import { CatalogRecords } from "../../catalog/contract.ts"
 import type { Found } from "./ListWire.ts"
 import { Spelling } from "./Spelling.ts"
@@ -34,7 +35,16 @@ interface SettlementFound {
   readonly occurred_at: Date
 }
 
-const stateWords: Readonly<Record<string, string>> = { success: "settled", unknown: "pending", open: "pending" }
+/** Of the reports and of the kernel. */
+const stateWords: Readonly<Record<string, string>> = {
+  success: "settled",
+  unknown: "pending",
+  open: "pending",
+  prepared: "pending",
+  submitted: "pending"
+}
+
+const minuteOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`
 
 const findSettlements = Effect.fnUntraced(function* (words: string) {
   const sql = yield* SqlClient.SqlClient
@@ -53,9 +63,20 @@ const findSettlements = Effect.fnUntraced(function* (words: string) {
     kind: "settlement",
     id: row.transaction_hash,
     title: row.transaction_hash,
-    note: `${stateWords[row.status] ?? row.status}, ${row.occurred_at.toISOString().slice(0, 16).replace("T", " ")} UTC`
+    note: `${stateWords[row.status] ?? row.status}, ${minuteOf(row.occurred_at)}`
   }))
 })
+
+/** By exactly the identifier that the caller sent; the kernel has it, so also before a report knows the settlement. */
+const findIdentified = (words: string) =>
+  Effect.map(findByIdentifier(words, kindMax), (found) =>
+    found.map(({ innerHash, recordedAt, state }): Item => ({
+      kind: "settlement",
+      id: innerHash,
+      title: words,
+      note: `payment identifier, ${stateWords[state] ?? state}, ${minuteOf(recordedAt)}`
+    }))
+  )
 
 const roleWords: Readonly<Record<string, string>> = { buyer: "payer", seller: "recipient" }
 
@@ -120,7 +141,13 @@ const findKeys = Effect.fnUntraced(function* (words: string) {
 })
 
 const find = Effect.fn("Find.find")(function* (words: string) {
-  const found = yield* Effect.all([findSettlements(words), findAccounts(words), findResources(words), findKeys(words)])
+  const found = yield* Effect.all([
+    findSettlements(words),
+    findIdentified(words),
+    findAccounts(words),
+    findResources(words),
+    findKeys(words)
+  ])
   return { items: found.flat() } satisfies typeof Found.Type
 })
 

@@ -122,7 +122,17 @@ export const makeWorld = Effect.gen(function* () {
     )
   }
 
+  /** A settlement as the kernel keeps it, with its payment identifier. */
+  const identify = (identifier: string, hash: string) =>
+    sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger,
+        fingerprint, principal, identifier, payer, pay_to, asset, amount_max, amount, inner_hash, sponsor, channel,
+        channel_sequence, resource_fee_stroops, recorded_ledger, deadline_at, budget_day, budget_stroops,
+        budget_shard, budget_keyed, state)
+      values (gen_random_uuid(), 'ledger:testnet', 'exact', ${hash}, 2000, ${hash}, 'key:shop', ${identifier}, 'GPAYER',
+        'GSHOP', 'CUSDC', 1, 1, ${hash}, 'GSPONSOR', 'GCHANNEL', 1, 1, 1000, now(), now()::date, 1, 0, false, 'settled')`
+
   const empty = Effect.gen(function* () {
+    yield* sql`delete from kernel_settlements`
     yield* sql`truncate kernel_facts, kernel_fact_cursors, catalog_resources restart identity cascade`
     for (const table of [
       "settlements",
@@ -149,6 +159,7 @@ export const makeWorld = Effect.gen(function* () {
     publish: report,
     follow,
     list,
+    identify,
     empty,
     totals: yield* Totals,
     transactions: yield* Transactions,
