@@ -88,5 +88,6 @@ export const operations = {
   transaction: ["GET", "/analytics/v1/transactions/{hash}"],
   transactions: ["GET", "/analytics/v1/transactions"],
   uptimeBadge: ["GET", "/badge/uptime.svg"],
-  verify: ["POST", "/verify"]
+  verify: ["POST", "/verify"],
+  webhookDeliveries: ["GET", "/webhooks/v1/deliveries"]
 }

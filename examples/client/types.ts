@@ -137,6 +137,12 @@ export type BatchChannelReport = {
   readonly items: ReadonlyArray<BatchReportedChannel>
   /** Whether there are more than the report has. */
   readonly more: boolean
+  readonly pagination: {
+    readonly limit: number
+    readonly cursor: string | null
+    /** Matches among the channels of the report. */
+    readonly total: number
+  }
 }
 
 /** As /openapi.json has it. */
@@ -572,6 +578,16 @@ export type FacilitatorStanding = {
   } | null
   readonly channels_required: number
   readonly channels: ReadonlyArray<ChannelShown>
+  readonly storage: {
+    readonly database_bytes: string | null
+    /** Under an embedded database; null for a server's, which is watched there. */
+    readonly disk: {
+      /** Bytes. */
+      readonly free_bytes: string
+      /** Bytes below which no new payment is accepted. */
+      readonly reserve_bytes: string
+    } | null
+  }
   readonly without_end: ReadonlyArray<WithoutEnd>
   readonly plugins: ReadonlyArray<{
     readonly id: string
@@ -651,7 +667,15 @@ export type Leaderboard = {
     /** UTC. */
     readonly latest_activity: string
   }>
-  readonly pagination: AnalyticsPagination
+  readonly pagination: {
+    readonly limit: number
+    readonly offset: number
+    readonly total: number
+    /** Of the next page; null on the last one. */
+    readonly cursor: string | null
+    /** There are more than `total`. */
+    readonly more?: boolean
+  }
   readonly concentration: {
     /** A whole number as decimal text; amounts in atomic units, fees in stroops. */
     readonly total_transactions: string
@@ -689,6 +713,7 @@ export type Life = {
   readonly amount: string
   readonly moved: string | null
   readonly principal: string
+  readonly payment_identifier: string | null
   readonly resource_url: string | null
   readonly transaction_hash: string
   readonly channel: string
@@ -1228,6 +1253,11 @@ export type RefusalSample = {
 /** As /openapi.json has it. */
 export type Refusals = {
   readonly days: number
+  readonly pagination: {
+    readonly limit: number
+    /** Of the next page; null on the last one. */
+    readonly cursor: string | null
+  }
   readonly items: ReadonlyArray<{
     /** `verify` or `settle`. */
     readonly operation: string
@@ -1840,6 +1870,39 @@ export type VerifyAnswer = {
 }
 
 /** As /openapi.json has it. */
+export type WebhookDeliveries = {
+  readonly items: ReadonlyArray<WebhookDelivery>
+  readonly receivers: ReadonlyArray<string>
+  readonly pagination: {
+    readonly limit: number
+    readonly cursor: string | null
+    /** Matches, on the first page, up to a bound. */
+    readonly total?: number
+    /** There are more than that. */
+    readonly more?: boolean
+  }
+}
+
+/** As /openapi.json has it. */
+export type WebhookDelivery = {
+  /** Its number. */
+  readonly id: string
+  /** Name of the receiver in the settings. */
+  readonly receiver: string
+  /** The event, such as `settlement.settled`. */
+  readonly type: string
+  /** The settlement's id. */
+  readonly settlement: string
+  /** When it happened. */
+  readonly event_at: string
+  readonly state: "due" | "delivered" | "given_up"
+  readonly attempts: number
+  readonly last_answer: string | null
+  readonly next_at: string | null
+  readonly ended_at: string | null
+}
+
+/** As /openapi.json has it. */
 export type WithoutEnd = {
   readonly id: string
   /** `prepared`, `submitted` or `unresolved`. */
@@ -1969,8 +2032,10 @@ export interface Client {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
       readonly asset?: undefined | string
+      readonly min?: undefined | string
       readonly limit?: undefined | string
       readonly offset?: undefined | number
+      readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Leaderboard>
   /** Its settled calls of 30 days, as a badge to embed. */
@@ -2278,8 +2343,14 @@ export interface Client {
   readonly refusals: (given?: {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
+      readonly operation?: undefined | string
       readonly reason?: undefined | string
+      readonly key?: undefined | string
       readonly payer?: undefined | string
+      readonly from?: undefined | string
+      readonly to?: undefined | string
+      readonly limit?: undefined | string
+      readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Refusals>
   /** Declarations that the catalog did not take, the latest first, of what never was listed too. */
@@ -2310,7 +2381,17 @@ export interface Client {
    * The channels that this facilitator knows: held, charged, claimed, and when a withdrawal
    * ends.
    */
-  readonly reportChannels: (given?: undefined, signal?: AbortSignal) => Promise<BatchChannelReport>
+  readonly reportChannels: (given?: {
+    readonly query?: {
+      readonly payer?: undefined | string
+      readonly payTo?: undefined | string
+      readonly asset?: undefined | string
+      readonly key?: undefined | string
+      readonly state?: undefined | string
+      readonly limit?: undefined | string
+      readonly cursor?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<BatchChannelReport>
   /** Reserves a channel for one request, so that no other voucher is accepted on the same base. */
   readonly reserveChannel: (given: {
     readonly body: {
@@ -2373,12 +2454,27 @@ export interface Client {
   /** Cataloged resources, the newest first. */
   readonly resources: (given?: {
     readonly query?: {
+      readonly state?: undefined | string
+      readonly grade?: undefined | string
+      readonly type?: undefined | string
+      readonly origin?: undefined | string
+      readonly payTo?: undefined | string
+      readonly q?: undefined | string
       readonly limit?: undefined | string
       readonly offset?: undefined | number
+      readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<{
     readonly items: ReadonlyArray<CatalogedResource>
-    readonly pagination: AnalyticsPagination
+    readonly pagination: {
+      readonly limit: number
+      readonly offset: number
+      readonly total: number
+      /** Of the next page; null on the last one. */
+      readonly cursor: string | null
+      /** There are more than `total`. */
+      readonly more?: boolean
+    }
   }>
   /**
    * Effects of rotating the sponsor's or the channels' keys: the sources are read, nothing
@@ -2468,8 +2564,10 @@ export interface Client {
     readonly query?: {
       readonly days?: undefined | 0 | 1 | 7 | 14 | 30
       readonly asset?: undefined | string
+      readonly min?: undefined | string
       readonly limit?: undefined | string
       readonly offset?: undefined | number
+      readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Leaderboard>
   /** Service levels of the last 30 days; a page to a browser, the interruptions as CSV. */
@@ -2642,6 +2740,19 @@ export interface Client {
   readonly verify: (given: {
     readonly body: PaymentRequest
   }, signal?: AbortSignal) => Promise<VerifyAnswer>
+  /** Deliveries to webhook receivers, the newest first; a CSV has up to 10,000. */
+  readonly webhookDeliveries: (given?: {
+    readonly query?: {
+      readonly receiver?: undefined | string
+      readonly state?: undefined | string
+      readonly type?: undefined | string
+      readonly settlement?: undefined | string
+      readonly from?: undefined | string
+      readonly to?: undefined | string
+      readonly limit?: undefined | string
+      readonly cursor?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<WebhookDeliveries>
   /** Settlements as they end, resumed from the last one given; ends with `signal`. */
   readonly followSettlements: (options?: {
     readonly after?: string

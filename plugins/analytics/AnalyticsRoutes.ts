@@ -2,14 +2,17 @@
 // answers requests.
 import { Effect, Option } from "effect"
 import { HttpRouter } from "effect/http"
-import { type Asked, type Report, ReportRunner } from "./ReportRunner.ts"
+import { type Asked, csvRowsMax, type Report, ReportRunner } from "./ReportRunner.ts"
 import { Participants } from "./reports/Participants.ts"
 import type { Role } from "./reports/ranking.ts"
 import { Redaction } from "./reports/Redaction.ts"
-import { Refusals } from "./reports/Refusals.ts"
+import { groupsMax, Refusals } from "./reports/Refusals.ts"
 import { ResourceReports } from "./reports/ResourceReports.ts"
 import { Totals } from "./reports/Totals.ts"
 import { Transactions } from "./reports/Transactions.ts"
+
+/** Rows of one CSV of a leaderboard; each needs its sums. */
+const boardRowsMax = 2_000
 
 const some = <A, E>(report: Effect.Effect<A, E>) => Effect.map(report, Option.some)
 
@@ -28,9 +31,19 @@ const addTotals = Effect.gen(function* () {
   })
   yield* add("/overview/breakdowns", ({ asset, window }) => some(totals.breakdowns(window(30), asset())))
   const refusals = yield* Refusals
-  yield* add("/refusals", ({ read, window }) => {
-    const filter = { reason: read.given("reason", "reason"), payer: read.given("payer", "address") }
-    return some(refusals.list(filter, window(30)))
+  yield* add("/refusals", ({ isCsv, page, read, window }) => {
+    const filter = {
+      operation: read.given("operation", "operation"),
+      reason: read.given("reason", "reason"),
+      key: read.given("key", "principal"),
+      payer: read.given("payer", "address"),
+      from: read.given("from", "time"),
+      to: read.given("to", "time")
+    }
+    const isRanged = filter.from !== undefined || filter.to !== undefined
+    const limit = read.given("limit", "number") === undefined ? groupsMax : page().limit
+    const asked = { limit: isCsv ? csvRowsMax : limit, cursor: read.given("cursor", "group") }
+    return some(refusals.list(filter, window(isRanged ? 0 : 30), asked))
   })
   yield* add("/volume/daily", ({ page, window }) => some(totals.daily(window(30), page())))
 })
@@ -75,7 +88,18 @@ const addParticipants = Effect.fnUntraced(function* (role: Role) {
       Option.match({ onNone: () => Effect.succeedNone, onSome: report })
     )
 
-  yield* add(`/${role}s`, ({ asset, page, window }) => some(participants.leaderboard(role, window(0), page(), asset())))
+  yield* add(`/${role}s`, ({ asset, isCsv, page, read, window }) => {
+    const asked = page()
+    const board = {
+      offset: asked.offset,
+      limit: isCsv ? boardRowsMax : asked.limit,
+      cursor: read.given("cursor", "place"),
+      min: read.given("min", "units")
+    }
+    const ordered = asset()
+    if (board.min !== undefined && ordered === undefined) read.refuse("asset: required to compare amounts")
+    return some(participants.leaderboard(role, window(0), board, ordered))
+  })
   yield* add(`/${role}s/:address`, (asked) => {
     const [asset, stretch] = [asked.asset(), asked.window(0)]
     return ofAddress(asked, (address) => participants.one(role, address, stretch, asset))
@@ -97,11 +121,29 @@ const addParticipants = Effect.fnUntraced(function* (role: Role) {
 
 const addResources = Effect.gen(function* () {
   const resources = yield* ResourceReports
+  const redaction = yield* Redaction
   const transactions = yield* Transactions
   const idOf = ({ inPath }: Asked): bigint => BigInt(inPath("id") ?? 0)
 
   yield* add("/origins", ({ asset, page }) => some(resources.origins(page(), asset())))
-  yield* add("/resources", ({ page }) => some(resources.newest(page())))
+  yield* add("/resources", ({ isCsv, page, read }) => {
+    const asked = page()
+    const [cursor, payTo] = [read.given("cursor", "id"), read.given("payTo", "address")]
+    const filter = {
+      state: read.given("state", "state"),
+      grade: read.given("grade", "grade"),
+      type: read.given("type", "type"),
+      origin: read.given("origin", "origin"),
+      words: read.given("q", "words")
+    }
+    return Effect.gen(function* () {
+      const of = payTo === undefined ? Option.some(undefined) : yield* redaction.resolve(payTo)
+      if (Option.isNone(of)) return Option.some({ items: [], pagination: { ...asked, total: 0, cursor: null } })
+      const limit = isCsv ? csvRowsMax : asked.limit
+      const kept = { ...filter, payTo: of.value }
+      return Option.some(yield* resources.newest({ limit, offset: asked.offset, cursor, filter: kept }))
+    })
+  })
   yield* add("/rejections", ({ page }) => some(resources.rejections(page())))
   yield* add("/resources/:id", (asked) => resources.detail(idOf(asked)))
   yield* add("/resources/:id/observability", (asked) => resources.observability(idOf(asked), asked.asset()))

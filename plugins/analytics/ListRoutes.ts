@@ -2,15 +2,13 @@
 // parameters are read by the forms of `reports/parameters.ts`; a CSV has every match up to a bound.
 import { Effect, Option } from "effect"
 import { HttpRouter } from "effect/http"
-import { type Asked, type Report, ReportRunner } from "./ReportRunner.ts"
+import { type Asked, csvRowsMax, type Report, ReportRunner } from "./ReportRunner.ts"
 import { Find } from "./reports/Find.ts"
 import { Pulse, rangeOf } from "./reports/Pulse.ts"
 import { Redaction } from "./reports/Redaction.ts"
 import { Selling } from "./reports/Selling.ts"
 import { type ListFilter, SettlementList, type Sort } from "./reports/SettlementList.ts"
 
-/** Rows of one CSV. */
-const csvRowsMax = 10_000
 const millisPerDay = 86_400_000
 const pulseDays = 30
 

@@ -33,6 +33,9 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 type Handler = (request: Request) => Effect.Effect<Response, never, HttpRouter.RouteContext>
 
+/** Rows of one CSV. */
+export const csvRowsMax = 10_000
+
 /** Reports that run concurrently in this process, and the queue's limit; above it requests are answered 503. */
 const concurrencyMax = 4
 const waitingMax = 100

@@ -76,7 +76,13 @@ const get = (
 })
 
 const participants = (role: Role): ReadonlyArray<RouteDescription> => [
-  get(`/${role}s`, `${role}s`, `A leaderboard of ${role}s, by amount.`, Leaderboard, { ...days, ...asset, ...paging }),
+  get(`/${role}s`, `${role}s`, `A leaderboard of ${role}s, by amount.`, Leaderboard, {
+    ...days,
+    ...asset,
+    min: Schema.optionalKey(filter("units", "At least, in atomic units of `asset`, which it requires.")),
+    ...paging,
+    cursor: Schema.optionalKey(filter("place", "Of the page before, in place of `offset`."))
+  }),
   get(`/${role}s/{address}`, role, `One ${role}'s totals.`, Participant, { ...days, ...asset }, address),
   get(
     `/${role}s/{address}/transactions`,
@@ -117,8 +123,14 @@ const totals: ReadonlyArray<RouteDescription> = [
   }),
   get("/refusals", "refusals", "Refused payments by reason and key, the most frequent first, with samples.", Refusals, {
     ...days,
+    operation: exactly("operation"),
     reason: exactly("reason"),
-    payer: Schema.optionalKey(filter("address", "Samples that name this payer, and their groups alone."))
+    key: Schema.optionalKey(filter("principal", "The label of a key; `anonymous`, or `none` without a listed one.")),
+    payer: Schema.optionalKey(filter("address", "Samples that name this payer, and their groups alone.")),
+    from: Schema.optionalKey(filter("time", "From this UTC day on.")),
+    to: Schema.optionalKey(filter("time", "Before this UTC day.")),
+    limit: paging.limit,
+    cursor: Schema.optionalKey(filter("group", "Of the page before."))
   }),
   get(
     "/volume/daily",
@@ -224,7 +236,18 @@ const resources: ReadonlyArray<RouteDescription> = [
     ...asset,
     ...paging
   }),
-  get("/resources", "resources", "Cataloged resources, the newest first.", CatalogedResources, paging),
+  get("/resources", "resources", "Cataloged resources, the newest first.", CatalogedResources, {
+    state: exactly("state"),
+    grade: exactly("grade"),
+    type: exactly("type"),
+    origin: exactly("origin"),
+    payTo: exactly("address"),
+    q: Schema.optionalKey(
+      filter("words", "A part of the URL, or of the tool's or seller's name; of the newest 20,000.")
+    ),
+    ...paging,
+    cursor: Schema.optionalKey(filter("id", "Of the page before, in place of `offset`."))
+  }),
   get(
     "/rejections",
     "rejections",

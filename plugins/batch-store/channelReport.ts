@@ -7,7 +7,7 @@ import { text, time, units } from "../../kernel/http/wireSchema.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
 
 /** Channels in a report. */
-const reportMax = 1_000
+export const reportMax = 1_000
 
 export const ReportedChannel = Schema.Struct({
   channel_id: text("32 bytes, hex."),
@@ -28,7 +28,12 @@ export type ReportedChannel = typeof ReportedChannel.Type
 
 export const ChannelReport = Schema.Struct({
   items: Schema.Array(ReportedChannel),
-  more: Schema.Boolean.annotate({ description: "Whether there are more than the report has." })
+  more: Schema.Boolean.annotate({ description: "Whether there are more than the report has." }),
+  pagination: Schema.Struct({
+    limit: Schema.Int,
+    cursor: Schema.NullOr(text("Of the next page; null on the last one.")),
+    total: Schema.Int.annotate({ description: "Matches among the channels of the report." })
+  })
 }).annotate({ identifier: "BatchChannelReport" })
 
 interface Row {
@@ -60,6 +65,57 @@ const urgency = (a: ReportedChannel, b: ReportedChannel): number => {
   if (first !== second) return first === null ? 1 : second === null ? -1 : first < second ? -1 : 1
   const [held, other] = [BigInt(a.held), BigInt(b.held)]
   return held === other ? (a.channel_id < b.channel_id ? -1 : 1) : held > other ? -1 : 1
+}
+
+/** What the report is narrowed to; absent members narrow nothing. */
+export interface ChannelFilter {
+  readonly payer?: string | undefined
+  readonly payTo?: string | undefined
+  readonly key?: string | undefined
+  readonly asset?: string | undefined
+  /** With a started withdrawal, or without one. */
+  readonly state?: string | undefined
+}
+
+/** A page of it; the cursor is the place of the last channel of the page before: `END_HELD_ID`. */
+export interface ChannelPage {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+const cursorOf = ({ channel_id, held, withdrawal_ends_at }: ReportedChannel): string =>
+  `${withdrawal_ends_at ?? ""}_${held}_${channel_id}`
+
+const isBehind = (one: ReportedChannel, cursor: string | undefined): boolean => {
+  if (cursor === undefined) return true
+  const [ends = "", held = "0", channel_id = ""] = cursor.split("_")
+  return urgency({ ...one, withdrawal_ends_at: ends === "" ? null : ends, held, channel_id }, one) < 0
+}
+
+const keeps =
+  ({ asset, key, payTo, payer, state }: ChannelFilter) =>
+  (one: ReportedChannel): boolean =>
+    (payer === undefined || one.payer === payer) &&
+    (payTo === undefined || one.pay_to === payTo) &&
+    (asset === undefined || one.asset === asset) &&
+    (key === undefined || one.principal === key || one.principal === `key:${key}`) &&
+    (state === undefined || (one.withdrawal_ends_at !== null) === (state === "withdrawing"))
+
+/** A page of the report's channels, which are in the order of their urgency. */
+export const pageOfChannels = (
+  { items, more }: { readonly items: ReadonlyArray<ReportedChannel>; readonly more: boolean },
+  filter: ChannelFilter,
+  { cursor, limit }: ChannelPage
+): typeof ChannelReport.Type => {
+  const kept = items.filter(keeps(filter))
+  const behind = kept.filter((one) => one.channel_id !== cursor?.slice(-64) && isBehind(one, cursor))
+  const shown = behind.slice(0, limit)
+  const last = behind.length > shown.length ? shown.at(-1) : undefined
+  return {
+    items: shown,
+    more,
+    pagination: { limit, cursor: last === undefined ? null : cursorOf(last), total: kept.length }
+  }
 }
 
 /** What the store has; nothing where the store was never enabled, and only the process knows channels. */
@@ -128,5 +184,5 @@ export const reportChannels = Effect.gen(function* () {
         ]
   )
   const all = [...stored, ...others].sort(urgency)
-  return { items: all.slice(0, reportMax), more: all.length > reportMax } satisfies typeof ChannelReport.Type
+  return { items: all.slice(0, reportMax), more: all.length > reportMax }
 })

@@ -1,8 +1,9 @@
 // The routes of the channel store for /openapi.json, by the Schemas of `ChannelWire.ts`.
-import type { Schema } from "effect"
+import { Schema } from "effect"
 import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
-import { ErrorBody } from "../../kernel/http/wireSchema.ts"
+import { ErrorBody, text } from "../../kernel/http/wireSchema.ts"
 import { ChannelReport } from "./channelReport.ts"
+import { channelQuery } from "./operatorRoutes.ts"
 import {
   AuthorizerAnswer,
   Authorizing,
@@ -43,6 +44,25 @@ const post = (
   }
 })
 
+/** What narrows the report of channels, and its pages. */
+const what: Readonly<Record<keyof typeof channelQuery, string>> = {
+  payer: "Exactly this address.",
+  payTo: "Exactly this address.",
+  asset: "Exactly this contract.",
+  key: "Label of the seller's key.",
+  state: "`withdrawing`: a withdrawal was started; `open`: none was.",
+  limit: "Without it, all.",
+  cursor: "Of the page before."
+}
+const narrowing = Schema.Struct(
+  Object.fromEntries(
+    Object.entries(channelQuery).map(([name, form]) => [
+      name,
+      Schema.optionalKey(text(what[name as keyof typeof channelQuery]).check(Schema.isPattern(form)))
+    ])
+  )
+)
+
 export const described: Described = {
   tags: { batch: "Payment channels of sellers that keep no state of their own." },
   routes: [
@@ -80,8 +100,10 @@ export const described: Described = {
       summary: "The channels that this facilitator knows: held, charged, claimed, and when a withdrawal ends.",
       tag: "batch",
       callers: "operators",
+      query: narrowing,
       answers: {
         200: { description: "Started withdrawals first; 1,000 at most.", body: ChannelReport },
+        400: { description: "A parameter has not its form.", body: ErrorBody },
         401: { description: "An operator's key or session is required.", body: ErrorBody },
         503: { description: "The database is unavailable.", body: ErrorBody }
       }

@@ -240,6 +240,17 @@ export interface RejectedDeclaration {
   readonly lastAt: Date
 }
 
+/** What the operators' list of resources is narrowed to; absent members narrow nothing. */
+export interface RecordFilter {
+  readonly state?: string | undefined
+  readonly grade?: string | undefined
+  readonly type?: string | undefined
+  readonly origin?: string | undefined
+  readonly payTo?: string | undefined
+  /** A part of the URL, the tool's or the seller's name; of the newest 20,000 listings. */
+  readonly words?: string | undefined
+}
+
 /** The operators' view of the catalog, whatever discovery shows. */
 export class CatalogRecords extends Context.Service<
   CatalogRecords,
@@ -272,10 +283,12 @@ export class CatalogRecords extends Context.Service<
       },
       SqlError.SqlError
     >
-    /** Resources, last listed first. */
+    /** Resources, last listed first, behind the id of the page before or after `offset` rows. */
     readonly newest: (page: {
       readonly limit: number
       readonly offset: number
+      readonly after?: bigint | undefined
+      readonly filter?: RecordFilter | undefined
     }) => Effect.Effect<{ readonly total: bigint; readonly items: ReadonlyArray<ResourceSummary> }, SqlError.SqlError>
     /** Rejected declarations, of listed resources and of others, the latest first (S257). */
     readonly rejections: (page: {

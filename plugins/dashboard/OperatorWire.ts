@@ -75,6 +75,15 @@ export const FacilitatorStatus = Schema.Struct({
   ).annotate({ description: "Null until it was read from the ledger." }),
   channels_required: Schema.Int,
   channels: Schema.Array(ChannelShown),
+  storage: Schema.Struct({
+    database_bytes: Schema.NullOr(units("Bytes, as of the last minute.")),
+    disk: Schema.NullOr(
+      Schema.Struct({
+        free_bytes: units("Bytes."),
+        reserve_bytes: units("Bytes below which no new payment is accepted.")
+      })
+    ).annotate({ description: "Under an embedded database; null for a server's, which is watched there." })
+  }),
   without_end: Schema.Array(WithoutEnd),
   plugins: Schema.Array(
     Schema.Struct({ id: Schema.String, state: Schema.String, detail: Schema.NullOr(Schema.String) })
@@ -91,6 +100,7 @@ export const SettlementHistory = Schema.Struct({
   amount: units("Atomic units that were meant to move."),
   moved: Schema.NullOr(units("Atomic units that moved.")),
   principal: Schema.String,
+  payment_identifier: Schema.NullOr(text("As the caller sent it; null without one.")),
   resource_url: Schema.NullOr(Schema.String),
   transaction_hash: Schema.String,
   channel: Schema.String,

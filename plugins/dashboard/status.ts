@@ -1,11 +1,14 @@
 // Current status of the facilitator, for operators: money in flight, settlement times, fees and budgets, channels,
-// pending and unresolved settlements, plugins and actors. It reads the kernel's state and decides nothing.
-import { Clock, Effect, Option } from "effect"
+// storage, pending and unresolved settlements, plugins and actors. It reads the kernel's state and decides nothing.
+import { Clock, Duration, Effect, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { type Asset, Network } from "../../kernel/config/Network.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
+import { Database } from "../../kernel/database/Database.ts"
 import { type Dialect, encodeNetwork, encodeReason } from "../../kernel/Dialect.ts"
+import { DiskSpace } from "../../kernel/platform/DiskSpace.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
 import { type ChannelListed, ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
@@ -92,7 +95,41 @@ const feesOf = (
   }))
 })
 
-/** Reads the status, in five short statements. */
+/** The size of a database walks its files: read once in this time. */
+const sizeLife = Duration.minutes(1)
+
+/**
+ * How large the database is, and the free space under an embedded one. A server's disk is not this process's to see, so
+ * it has none.
+ */
+const readStorage: Effect.Effect<
+  Effect.Effect<(typeof FacilitatorStatus.Type)["storage"], SqlError.SqlError>,
+  never,
+  Database | SqlClient.SqlClient
+> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { diskReserveBytes, kind } = yield* Database
+  const disk = yield* DiskSpace
+  const size = yield* Effect.cachedWithTTL(
+    Effect.map(
+      sql<{ bytes: bigint }>`select pg_database_size(current_database()) as bytes`,
+      ([row]) => row?.bytes ?? null
+    ),
+    sizeLife
+  )
+  return Effect.gen(function* () {
+    const reading = kind === "embedded" ? yield* disk : undefined
+    return {
+      database_bytes: (yield* size)?.toString() ?? null,
+      disk:
+        reading === undefined
+          ? null
+          : { free_bytes: Math.floor(reading.freeBytes).toString(), reserve_bytes: diskReserveBytes.toString() }
+    }
+  })
+})
+
+/** Reads the status, in six short statements. */
 export const readStatus = Effect.gen(function* () {
   const reports = yield* OperatorReports
   const network = yield* Network
@@ -104,6 +141,7 @@ export const readStatus = Effect.gen(function* () {
   const channelMoves = yield* ChannelActions
   const plugins = yield* PluginStates
   const supervisor = yield* Supervisor
+  const storage = yield* readStorage
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const day = yield* budget.today
@@ -134,6 +172,7 @@ export const readStatus = Effect.gen(function* () {
             },
       channels_required: count.known(),
       channels: channels.map(shownChannel),
+      storage: yield* storage,
       without_end: withoutEnd.map(shownWithoutEnd(network.assets, dialect, now)),
       plugins: plugins.all().map(({ detail, id, state }) => ({ id, state, detail: detail ?? null })),
       actors: (yield* supervisor.actors).map(shownActor)
@@ -162,6 +201,7 @@ export const reportHistory = (
     amount: record.amount.toString(),
     moved: Option.getOrNull(Option.map(record.amountTransferred, String)),
     principal: record.principal,
+    payment_identifier: Option.getOrNull(record.identifier),
     resource_url: life.resourceUrl,
     transaction_hash: hashOf(record),
     channel: record.channel,

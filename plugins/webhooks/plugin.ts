@@ -5,15 +5,17 @@ import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { reconciler } from "../../kernel/actor/Actor.ts"
-import { configContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
+import { configContract, httpContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { Health, healthContract } from "../../kernel/health/Health.ts"
+import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { replay, receiverStatuses } from "./administration.ts"
 import { Config, declared } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
+import { addDeliveryRoutes, described } from "./DeliveryRoutes.ts"
 import { queueEvents } from "./queueEvents.ts"
 import { Sender } from "./Sender.ts"
 import { SigningSecrets } from "./SigningSecrets.ts"
@@ -27,6 +29,7 @@ const started = Layer.effectDiscard(
     const sender = yield* Sender
     const health = yield* Health
     yield* queueEvents
+    yield* addDeliveryRoutes
     yield* reconciler({ id: "webhooks-forget", every: "1 hour", turn: deliveries.forget(config.keepMillis) })
     yield* health.register(
       "webhooks",
@@ -50,6 +53,7 @@ export const plugin = define({
     supervisorContract,
     healthContract,
     configContract,
+    httpContract,
     databaseContract,
     factsContract,
     ledgerContract,
@@ -58,7 +62,7 @@ export const plugin = define({
   ],
   migrations: "folder",
   settings: declared,
-  layer: started.pipe(
+  layer: Layer.merge(started, describe(described)).pipe(
     Layer.provide(Sender.layer),
     Layer.provideMerge(SigningSecrets.layer),
     Layer.provide(Layer.merge(Config.layer, Deliveries.layer))

@@ -6,7 +6,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
 import { leaderboardDays, within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
-import { rank, type Role } from "./ranking.ts"
+import { type Place, rank, type RankPage, type Role } from "./ranking.ts"
 import type { Counterparties, Leaderboard, Participant } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
 
@@ -22,6 +22,13 @@ interface PartRow {
   readonly amount: string
   readonly first: Date
   readonly last: Date
+}
+
+/** A page of a leaderboard: behind the cursor of the page before, else after `offset` rows. */
+export interface BoardPage extends Page {
+  readonly cursor?: string | undefined
+  /** Least amount, atomic units of the asset that it is ordered by. */
+  readonly min?: string | undefined
 }
 
 interface CounterpartyRow {
@@ -111,16 +118,31 @@ const itemsOf = (
   })
 }
 
+/** A page's last place as a cursor, its address as reports show it. */
+const cursorOf = ({ redaction }: Spelling["Service"], { address, amount, transactions }: Place): string =>
+  `${amount}_${transactions}_${redaction.show(address)}`
+
+/** The place of a cursor; None where its address is an unknown pseudonym. */
+const placeOf = Effect.fnUntraced(function* ({ redaction }: Spelling["Service"], cursor: string) {
+  const [amount = "0", transactions = "0", ...shown] = cursor.split("_")
+  return Option.map(yield* redaction.resolve(shown.join("_")), (address): Place => ({ address, amount, transactions }))
+})
+
 const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   role: Role,
   window: Window,
-  page: Page,
+  page: BoardPage,
   asset: string | undefined
 ) {
   const spelling = yield* Spelling
   const all = yield* assetTotals(window)
   const main = mainAsset(all, asset)
-  const { addresses, top } = yield* rank(role, window, page, main)
+  const { cursor, limit, min, offset } = page
+  const after = cursor === undefined ? Option.none<Place>() : yield* placeOf(spelling, cursor)
+  const asked: RankPage = { limit: limit + 1, offset, min, after: Option.getOrUndefined(after) }
+  const isUnknown = cursor !== undefined && Option.isNone(after)
+  const { places, top } = isUnknown ? { places: [], top: [] } : yield* rank(role, window, asked, main)
+  const addresses = places.slice(0, limit).map(({ address }) => address)
   const total = yield* membersOf(role, window)
   const parts = yield* partsOf(role, addresses, window)
   const counterparties = yield* counterpartyCounts(role, addresses, window)
@@ -129,7 +151,12 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   return {
     days: window.days,
     items: itemsOf(spelling, addresses, parts, counterparties, main),
-    pagination: { ...page, total },
+    pagination: {
+      limit,
+      offset,
+      total,
+      cursor: places.length > limit ? cursorOf(spelling, places[limit - 1]!) : null
+    },
     concentration: {
       total_transactions: add(all.map(({ transactions }) => transactions)).toString(),
       ...spelling.amounts.report(all, main),
@@ -262,7 +289,7 @@ export class Participants extends Context.Service<
     readonly leaderboard: (
       role: Role,
       window: Window,
-      page: Page,
+      page: BoardPage,
       asset: string | undefined
     ) => Sql<typeof Leaderboard.Type>
     /** Whether an address ever had the role. */

@@ -5,18 +5,30 @@ import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type RefusalSample, samplesMax } from "../recording/RefusalSample.ts"
 import { neutralReason } from "../../../kernel/Dialect.ts"
 import { within } from "./conditions.ts"
-import type { Window } from "./parameters.ts"
+import { forms, type Window } from "./parameters.ts"
 import type { Refusals as RefusalsWire } from "./ReportWire.ts"
 import { Redaction } from "./Redaction.ts"
 import { Spelling } from "./Spelling.ts"
 
-/** Groups of one answer. */
-const groupsMax = 200
+/** Groups of one answer, where no limit is given. */
+export const groupsMax = 200
 
 export interface RefusalFilter {
+  readonly operation?: string | undefined
   readonly reason?: string | undefined
+  /** The label of a key, or `anonymous` or `none`. */
+  readonly key?: string | undefined
+  /** UTC days: from this one on, and before that one; ISO 8601. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
   /** With a payer, the samples that name it, and their groups alone. */
   readonly payer?: string | undefined
+}
+
+export interface RefusalPage {
+  readonly limit: number
+  /** `REFUSED:OPERATION:REASON:PRINCIPAL` of the last group of the page before. */
+  readonly cursor: string | undefined
 }
 
 interface Row {
@@ -29,15 +41,40 @@ interface Row {
   readonly samples: ReadonlyArray<RefusalSample>
 }
 
+const narrowed = (sql: SqlClient.SqlClient, filter: RefusalFilter): Statement.Fragment => {
+  const { from, key, operation, reason, to } = filter
+  return sql.and([
+    sql`true`,
+    ...(operation === undefined ? [] : [sql`operation = ${operation}`]),
+    ...(reason === undefined ? [] : [sql`reason = ${reason}`]),
+    ...(key === undefined ? [] : [sql`principal in (${key}, ${`key:${key}`})`]),
+    ...(from === undefined ? [] : [sql`day >= (${from}::timestamptz at time zone 'UTC')::date`]),
+    ...(to === undefined ? [] : [sql`day < (${to}::timestamptz at time zone 'UTC')`])
+  ])
+}
+
+/** Behind a cursor in the order of the groups. */
+const beyond = (sql: SqlClient.SqlClient, cursor: string | undefined): Statement.Fragment => {
+  if (cursor === undefined) return sql`true`
+  const [, refused = "0", operation = "", reason = "", principal = ""] = forms.group.pattern.exec(cursor) ?? []
+  return sql`(refused < ${refused}::bigint or (refused = ${refused}::bigint
+    and (reason, principal, operation) > (${reason}, ${principal}, ${operation})))`
+}
+
+const cursorOf = ({ operation, principal, reason, refused }: Row): string =>
+  `${refused}:${operation}:${reason}:${principal}`
+
+const whole: RefusalPage = { limit: groupsMax, cursor: undefined }
+
 /** Groups since a time, the largest first; their samples are the newest of the days in question. */
-export const readRefusals = (filter: RefusalFilter, since: Statement.Fragment) =>
+export const readRefusals = (filter: RefusalFilter, since: Statement.Fragment, page: RefusalPage = whole) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { payer, reason } = filter
+    const { payer } = filter
     const sampled = payer === undefined ? sql`true` : sql`sample ->> 'payer' = ${payer}`
     return yield* sql<Row>`
       with days as (select * from analytics_refusals where ${since}
-          and ${reason === undefined ? sql`true` : sql`reason = ${reason}`}),
+          and ${narrowed(sql, filter)}),
         grouped as (select operation, reason, principal, sum(refused)::bigint as refused, min(first_at) as first_at,
           max(last_at) as last_at from days group by operation, reason, principal),
         sampled as (select g.*, coalesce((select jsonb_agg(sample order by sample ->> 'at' desc) from (
@@ -46,13 +83,18 @@ export const readRefusals = (filter: RefusalFilter, since: Statement.Fragment) =
             order by sample ->> 'at' desc limit ${samplesMax}) newest), '[]'::jsonb) as samples
           from grouped g)
       select * from sampled where ${payer === undefined ? sql`true` : sql`samples <> '[]'::jsonb`}
-      order by refused desc, reason, principal, operation limit ${groupsMax}`
+        and ${beyond(sql, page.cursor)}
+      order by refused desc, reason, principal, operation limit ${page.limit}`
   })
 
 export class Refusals extends Context.Service<
   Refusals,
   {
-    readonly list: (filter: RefusalFilter, window: Window) => Effect.Effect<typeof RefusalsWire.Type, SqlError.SqlError>
+    readonly list: (
+      filter: RefusalFilter,
+      window: Window,
+      page: RefusalPage
+    ) => Effect.Effect<typeof RefusalsWire.Type, SqlError.SqlError>
   }
 >()("tollkeeper/analytics/Refusals") {
   static readonly layer = Layer.effect(
@@ -63,25 +105,26 @@ export class Refusals extends Context.Service<
       const { network, word } = yield* Spelling
       const shown = (sample: RefusalSample): RefusalSample =>
         clean({ ...sample, network: sample.network === null ? null : network(sample.network as never) })
+      const list = Effect.fn("Refusals.list")(function* (filter: RefusalFilter, window: Window, page: RefusalPage) {
+        const reason = filter.reason === undefined ? undefined : neutralReason(filter.reason)
+        const asked = { ...page, limit: page.limit + 1 }
+        const found = yield* readRefusals({ ...filter, reason }, within(sql, "day", window, "day"), asked)
+        const rows = found.slice(0, page.limit)
+        return {
+          days: window.days,
+          items: rows.map((row) => ({
+            ...row,
+            reason: word(row.reason),
+            refused: row.refused.toString(),
+            first_at: row.first_at.toISOString(),
+            last_at: row.last_at.toISOString(),
+            samples: row.samples.map(shown)
+          })),
+          pagination: { limit: page.limit, cursor: found.length > page.limit ? cursorOf(rows.at(-1)!) : null }
+        } satisfies typeof RefusalsWire.Type
+      })
       return Refusals.of({
-        list: (filter, window) =>
-          readRefusals(
-            { payer: filter.payer, reason: filter.reason === undefined ? undefined : neutralReason(filter.reason) },
-            within(sql, "day", window, "day")
-          ).pipe(
-            Effect.map((rows) => ({
-              days: window.days,
-              items: rows.map((row) => ({
-                ...row,
-                reason: word(row.reason),
-                refused: row.refused.toString(),
-                first_at: row.first_at.toISOString(),
-                last_at: row.last_at.toISOString(),
-                samples: row.samples.map(shown)
-              }))
-            })),
-            Effect.provideService(SqlClient.SqlClient, sql)
-          )
+        list: (...asked) => Effect.provideService(list(...asked), SqlClient.SqlClient, sql)
       })
     })
   )

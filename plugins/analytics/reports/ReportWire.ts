@@ -38,6 +38,16 @@ const Pagination = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total:
 /** A page of a list. */
 const pageOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Struct({ items: Schema.Array(item), pagination: Pagination })
+/** A page of a list that is read by offset or by cursor. */
+const cursorPageOf = <S extends Schema.Constraint>(item: S) =>
+  Schema.Struct({
+    items: Schema.Array(item),
+    pagination: Schema.Struct({
+      ...Pagination.fields,
+      cursor: maybe.annotate({ description: "Of the next page; null on the last one." }),
+      more: Schema.optionalKey(Schema.Boolean.annotate({ description: "There are more than `total`." }))
+    })
+  })
 const windowed = <S extends Schema.Constraint>(item: S) => Schema.Struct({ days: Schema.Int, ...pageOf(item).fields })
 
 export const Overview = Schema.Struct({
@@ -154,7 +164,8 @@ export const SettlementUpdates = Schema.Struct({
 export const SettlementRecords = pageOf(SettlementRecord)
 
 export const Leaderboard = Schema.Struct({
-  ...windowed(
+  days: Schema.Int,
+  ...cursorPageOf(
     Schema.Struct({
       address,
       tx_count: count,
@@ -234,7 +245,7 @@ export const CatalogedResource = Schema.Struct({
   last_seen_at: moment,
   last_seen_paid_at: activity
 }).annotate({ identifier: "CatalogedResource" })
-export const CatalogedResources = pageOf(CatalogedResource)
+export const CatalogedResources = cursorPageOf(CatalogedResource)
 
 export const RejectedDeclaration = Schema.Struct({
   url: Schema.String,
@@ -266,6 +277,10 @@ const RefusalSample = Schema.Struct({
 
 export const Refusals = Schema.Struct({
   days: Schema.Int,
+  pagination: Schema.Struct({
+    limit: Schema.Int,
+    cursor: maybe.annotate({ description: "Of the next page; null on the last one." })
+  }),
   items: Schema.Array(
     Schema.Struct({
       operation: text("`verify` or `settle`."),

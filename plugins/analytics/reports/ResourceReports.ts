@@ -3,7 +3,7 @@
 // public answer (S140, S162–S167, S257).
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Catalog, CatalogRecords, type ResourceSummary } from "../../catalog/contract.ts"
+import { Catalog, CatalogRecords, type RecordFilter, type ResourceSummary } from "../../catalog/contract.ts"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
 import type { Page } from "./parameters.ts"
 import type {
@@ -117,12 +117,26 @@ const origins = Effect.fn("ResourceReports.origins")(function* (page: Page, asse
   } satisfies typeof Origins.Type
 })
 
-const newest = Effect.fn("ResourceReports.newest")(function* (page: Page) {
+/** A page of the catalog: behind the id of the page before, else after `offset` rows. */
+export interface CatalogPage extends Page {
+  readonly cursor?: string | undefined
+  readonly filter?: RecordFilter | undefined
+}
+
+const newest = Effect.fn("ResourceReports.newest")(function* ({ cursor, filter, limit, offset }: CatalogPage) {
   const spelling = yield* Spelling
-  const { items, total } = yield* (yield* CatalogRecords).newest(page)
+  const after = cursor === undefined ? undefined : BigInt(cursor)
+  const asked = { limit: limit + 1, offset, after, filter }
+  const { items, total } = yield* (yield* CatalogRecords).newest(asked)
+  const shown = items.slice(0, limit)
   return {
-    items: items.map((one) => summary(spelling, one)),
-    pagination: { ...page, total: Number(total) }
+    items: shown.map((one) => summary(spelling, one)),
+    pagination: {
+      limit,
+      offset,
+      total: Number(total),
+      cursor: items.length > limit ? shown.at(-1)!.id.toString() : null
+    }
   } satisfies typeof CatalogedResources.Type
 })
 
@@ -226,7 +240,7 @@ export class ResourceReports extends Context.Service<
     /** Whether the catalog has a resource. */
     readonly isCataloged: (id: bigint) => Sql<boolean>
     readonly origins: (page: Page, asset: string | undefined) => Sql<typeof Origins.Type>
-    readonly newest: (page: Page) => Sql<typeof CatalogedResources.Type>
+    readonly newest: (page: CatalogPage) => Sql<typeof CatalogedResources.Type>
     readonly rejections: (page: Page) => Sql<typeof RejectedDeclarations.Type>
     readonly detail: (id: bigint) => Sql<Option.Option<typeof ResourceHistory.Type>>
     readonly observability: (id: bigint, asset: string | undefined) => Sql<Option.Option<typeof ResourceUse.Type>>

@@ -61,6 +61,19 @@ export const forms = {
   },
   sort: { pattern: /^(?:newest|oldest|largest|smallest)$/u, expected: "newest, oldest, largest or smallest" },
   cursor: { pattern: /^-?[0-9]{1,39}_[0-9a-f-]{36}$/u, expected: "the cursor of a page" },
+  place: {
+    pattern: /^[0-9]{1,60}_[0-9]{1,19}_(?:[GC][A-Z2-7]{4,55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/u,
+    expected: "the cursor of a page"
+  },
+  group: {
+    // Reasons hold underscores and no colon; a principal may hold any.
+    pattern: /^([0-9]{1,19}):(verify|settle):([a-z0-9_]{1,80}):([A-Za-z0-9.:_/-]{1,140})$/u,
+    expected: "the cursor of a page"
+  },
+  operation: { pattern: /^(?:verify|settle)$/u, expected: "verify or settle" },
+  state: { pattern: /^(?:active|stale|quarantined|removed)$/u, expected: "active, stale, quarantined or removed" },
+  grade: { pattern: /^(?:claimed|declared|origin)$/u, expected: "claimed, declared or origin" },
+  type: { pattern: /^(?:http|mcp)$/u, expected: "http or mcp" },
   words: { pattern: /^[^\p{Cc}]{1,200}$/u, expected: "1 to 200 characters" },
   number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, expected: "a whole number of at least 0" }
 } as const satisfies Record<string, Form>

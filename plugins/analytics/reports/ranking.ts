@@ -2,21 +2,35 @@
 // name; addresses that never dealt in the asset come last. It is read in the order it is kept in, and summed where its
 // window is not kept yet (S157, S158).
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
 
 export type Role = "buyer" | "seller"
 
+/** A place in the order; an address without a settlement in the asset has 0 and 0. */
+export interface Place {
+  readonly address: string
+  /** Atomic units. */
+  readonly amount: string
+  readonly transactions: string
+}
+
+/** `after` is the last place of the page before; `min` leaves out amounts below it, in atomic units. */
+export interface RankPage extends Page {
+  readonly after?: Place | undefined
+  readonly min?: string | undefined
+}
+
 export interface Ranked {
-  readonly addresses: ReadonlyArray<string>
+  readonly places: ReadonlyArray<Place>
   /** Amounts of the first ten. */
   readonly top: ReadonlyArray<bigint>
 }
 
 interface Row {
   readonly kept: boolean
-  readonly page: ReadonlyArray<string> | null
+  readonly page: ReadonlyArray<Place> | null
   readonly top: ReadonlyArray<string> | null
   /** Number of addresses that dealt in the asset; null when the page is full without knowing. */
   readonly dealt: bigint | null
@@ -24,21 +38,37 @@ interface Row {
 
 const order = "order by amount desc, transactions desc, address"
 
+const place = "jsonb_build_object('address', address, 'amount', amount::text, 'transactions', transactions::text)"
+
 const ranked = ({ page, top }: Pick<Row, "page" | "top">): Ranked => ({
-  addresses: page ?? [],
+  places: page ?? [],
   top: (top ?? []).map(BigInt)
 })
 
-const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: Page, asset: string) {
+/** Behind the page's place and not below its least amount, as a condition. */
+const behind = (sql: SqlClient.SqlClient, { after, min }: RankPage): Statement.Fragment =>
+  sql.and([
+    sql`true`,
+    ...(min === undefined ? [] : [sql`amount >= ${min}::numeric`]),
+    ...(after === undefined
+      ? []
+      : [
+          sql`amount <= ${after.amount}::numeric`,
+          sql`(amount < ${after.amount}::numeric or transactions < ${after.transactions}::bigint
+            or (transactions = ${after.transactions}::bigint and address > ${after.address}))`
+        ])
+  ])
+
+const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: RankPage, asset: string) {
   const sql = yield* SqlClient.SqlClient
   const window = sql`role = ${role} and since = ${since}::date`
   const inOrder = sql.literal(order)
   const [row] = yield* sql<Row>`with paged as materialized (
       select address, amount, transactions from analytics_rankings where ${window} and asset = ${asset}
-      ${inOrder} limit ${page.limit} offset ${page.offset}
+        and ${behind(sql, page)} ${inOrder} limit ${page.limit} offset ${page.offset}
     )
     select exists (select 1 from analytics_ranking_windows where since = ${since}::date) as kept,
-      (select jsonb_agg(address ${inOrder}) from paged) as page,
+      (select jsonb_agg(${sql.literal(place)} ${inOrder}) from paged) as page,
       (select jsonb_agg(amount::text order by amount desc) from (
         select amount from analytics_rankings where ${window} and asset = ${asset} ${inOrder} limit 10) t) as top,
       case when (select count(*) from paged) < ${page.limit}
@@ -47,16 +77,17 @@ const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: P
 })
 
 /** Addresses that dealt in other assets alone. */
-const others = Effect.fnUntraced(function* (role: Role, since: string, page: Page, asset: string) {
+const others = Effect.fnUntraced(function* (role: Role, since: string, page: RankPage, asset: string) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ address: string }>`select address from analytics_rankings r
-    where role = ${role} and since = ${since}::date and not exists (select 1 from analytics_rankings m
-      where m.role = r.role and m.since = r.since and m.address = r.address and m.asset = ${asset})
+    where role = ${role} and since = ${since}::date and address > ${page.after?.address ?? ""}
+      and not exists (select 1 from analytics_rankings m
+        where m.role = r.role and m.since = r.since and m.address = r.address and m.asset = ${asset})
     group by address order by address limit ${page.limit} offset ${page.offset}`.unprepared
-  return rows.map(({ address }) => address)
+  return rows.map(({ address }): Place => ({ address, amount: "0", transactions: "0" }))
 })
 
-const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: Page, asset: string) {
+const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: RankPage, asset: string) {
   const sql = yield* SqlClient.SqlClient
   const inOrder = sql.literal(order)
   const [row] = yield* sql<Pick<Row, "page" | "top">>`with ranked as materialized (
@@ -64,8 +95,8 @@ const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: Pag
         coalesce(sum(amount) filter (where asset = ${asset}), 0) as amount
       from analytics_standings where role = ${role} and ${within(sql, "day", window, "day")} group by address
     )
-    select (select jsonb_agg(address ${inOrder})
-        from (select * from ranked ${inOrder} limit ${page.limit} offset ${page.offset}) p) as page,
+    select (select jsonb_agg(${sql.literal(place)} ${inOrder})
+        from (select * from ranked where ${behind(sql, page)} ${inOrder} limit ${page.limit} offset ${page.offset}) p) as page,
       (select jsonb_agg(amount::text order by amount desc)
         from (select amount from ranked order by amount desc limit 10) t) as top`.unprepared
   return row!
@@ -75,7 +106,7 @@ const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: Pag
 export const rank = Effect.fn("ranking.rank")(function* (
   role: Role,
   window: Window,
-  page: Page,
+  page: RankPage,
   asset: string | undefined
 ) {
   const main = asset ?? ""
@@ -83,10 +114,11 @@ export const rank = Effect.fn("ranking.rank")(function* (
   const row = yield* readKept(role, since, page, main)
   if (!row.kept) return ranked(yield* sumUp(role, window, page, main))
   const found = ranked(row)
-  if (row.dealt === null) return found
+  if (row.dealt === null || (page.min ?? "0") !== "0") return found
   const rest = {
-    limit: page.limit - found.addresses.length,
-    offset: Math.max(0, page.offset - Number(row.dealt))
+    limit: page.limit - found.places.length,
+    offset: page.after === undefined ? Math.max(0, page.offset - Number(row.dealt)) : 0,
+    after: page.after?.transactions === "0" ? page.after : undefined
   }
-  return { ...found, addresses: [...found.addresses, ...(yield* others(role, since, rest, main))] }
+  return { ...found, places: [...found.places, ...(yield* others(role, since, rest, main))] }
 })

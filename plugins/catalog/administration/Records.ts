@@ -3,7 +3,13 @@
 import { Effect, Layer, Option } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { CatalogRecords, type RejectedDeclaration, type ResourceState, type ResourceSummary } from "../contract.ts"
+import {
+  CatalogRecords,
+  type RecordFilter,
+  type RejectedDeclaration,
+  type ResourceState,
+  type ResourceSummary
+} from "../contract.ts"
 import { matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { resourceKey } from "../store/ResourceWire.ts"
 
@@ -146,6 +152,31 @@ const historyWith = (sql: SqlClient.SqlClient): Records["history"] =>
     })
   })
 
+/** Of the newest listings alone, so that its cost has a bound; an exact URL is found wherever it is. */
+const findScannedMax = 20_000
+
+/** Where a listing, of the newest ones, holds words in its URL or in its tool's or seller's name. */
+const holds = (sql: SqlClient.SqlClient, words: string): Statement.Fragment => {
+  const asked = words.toLowerCase()
+  return sql`r.id >= coalesce((select min(id) from (select id from catalog_resources order by id desc
+      limit ${findScannedMax}) recent), 0)
+    and (position(${asked} in lower(r.resource)) > 0 or position(${asked} in lower(r.tool_name)) > 0
+      or position(${asked} in lower(coalesce(r.declaration->'about'->>'serviceName', ''))) > 0)`
+}
+
+/** The conditions of the operators' list on `catalog_resources r`. */
+const keptBy = (sql: SqlClient.SqlClient, filter: RecordFilter): Statement.Fragment => {
+  const equal = (["state", "grade", "type", "origin"] as const).flatMap((name) =>
+    filter[name] === undefined ? [] : [sql`${sql.literal(`r.${name}`)} = ${filter[name]}`]
+  )
+  return sql.and([
+    sql`true`,
+    ...equal,
+    ...(filter.payTo === undefined ? [] : [sql`r.pay_tos @> array[${filter.payTo}]::text[]`]),
+    ...(filter.words === undefined ? [] : [holds(sql, filter.words)])
+  ])
+}
+
 const pagesOf = (sql: SqlClient.SqlClient, census: Records["census"]): Pick<Records, "origins" | "newest"> => ({
   origins: Effect.fn("CatalogRecords.origins")(function* ({ limit, offset }) {
     const items = yield* sql<{ origin: string; resources: bigint; active: bigint; lastSeenAt: Date }>`
@@ -155,10 +186,13 @@ const pagesOf = (sql: SqlClient.SqlClient, census: Records["census"]): Pick<Reco
       group by r.origin order by max(a.last_seen_at) desc, r.origin limit ${limit} offset ${offset}`
     return { items, total: (yield* census).origins }
   }),
-  newest: Effect.fn("CatalogRecords.newest")(function* ({ limit, offset }) {
+  newest: Effect.fn("CatalogRecords.newest")(function* ({ after, filter = {}, limit, offset }) {
+    const kept = keptBy(sql, filter)
+    const behind = after === undefined ? sql`true` : sql`r.id < ${after}`
     const items = yield* sql<ResourceSummary>`select ${sql.literal(summaryColumns)}
-      from ${sql.literal(summariesFrom)} order by r.id desc limit ${limit} offset ${offset}`
-    const [row] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_resources`
+      from ${sql.literal(summariesFrom)} where ${kept} and ${behind}
+      order by r.id desc limit ${limit} offset ${offset}`
+    const [row] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_resources r where ${kept}`
     return { items, total: row!.total }
   })
 })
@@ -173,9 +207,6 @@ const rejectionsOf = (sql: SqlClient.SqlClient): Records["rejections"] =>
       where decision = 'rejected'`
     return { items, total: row!.total }
   })
-
-/** Of the newest listings alone, so that its cost has a bound; an exact URL is found wherever it is. */
-const findScannedMax = 20_000
 
 const findWith = (sql: SqlClient.SqlClient, crypto: Crypto["Service"]): Records["find"] =>
   Effect.fn("CatalogRecords.find")(function* ({ limit, words }) {

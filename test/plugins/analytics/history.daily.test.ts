@@ -225,6 +225,28 @@ const checkParticipants = Effect.fnUntraced(function* (world: World, all: Readon
         paged.push(...items.map(({ address }) => address))
       }
       expect(paged).toEqual(ranked.map(([address]) => address))
+      // By cursor the same, each address once, those of other assets last.
+      const behind: Array<string> = []
+      for (let cursor: string | null | undefined = undefined; cursor !== null;) {
+        const read: typeof board = yield* world.participants.leaderboard(
+          role,
+          windowOf(days),
+          { limit: 2, offset: 0, cursor },
+          undefined
+        )
+        behind.push(...read.items.map(({ address }) => address))
+        cursor = read.pagination.cursor
+      }
+      expect(behind).toEqual(paged)
+      const amounts = ranked.map(([, of]) => amountOf(of, asset))
+      const min = amounts[amounts.length >> 1]
+      if (min !== undefined && min > 0n && asset !== null) {
+        const page = { ...everything, min: min.toString() }
+        const { items } = yield* world.participants.leaderboard(role, windowOf(days), page, asset)
+        expect(items.map(({ address }) => address)).toEqual(
+          ranked.filter(([, of]) => amountOf(of, asset) >= min).map(([address]) => address)
+        )
+      }
       const top = (count: number) =>
         Number(
           (sumOf(

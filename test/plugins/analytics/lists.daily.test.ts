@@ -4,6 +4,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { rangeOf } from "../../../plugins/analytics/reports/Pulse.ts"
 import type { ListFilter, Sort } from "../../../plugins/analytics/reports/SettlementList.ts"
+import type { RecordFilter } from "../../../plugins/catalog/contract.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { type JournalFact, makeWorld, owners, worldServices } from "./world.ts"
 
@@ -119,6 +120,47 @@ describeDatabases(
       )
 
       it.effect(
+        "listings are narrowed by state, evidence, origin, recipient and words, and paged by cursor",
+        () =>
+          Effect.gen(function* () {
+            const world = yield* filled
+            const { resources, sql } = world
+            for (let n = 1; n <= 5; n++)
+              yield* world.list(`https://maps.example.com/route-${n}`, shopOf(1), n === 5 ? "mcp" : "http", `tool${n}`)
+            yield* sql`update catalog_resources set state = 'stale' where resource like '%route-2'`
+            yield* sql`update catalog_resources set grade = 'origin' where resource like '%route-3'`
+            const page = { limit: 100, offset: 0 }
+            const kept = (filter: RecordFilter) =>
+              Effect.map(resources.newest({ ...page, filter }), ({ items, pagination }) => {
+                expect(pagination.total).toBe(items.length)
+                return items.map(({ resource }) => resource.replace(/^.*[/]/, ""))
+              })
+            expect(yield* kept({})).toEqual(["route-5", "route-4", "route-3", "route-2", "route-1", "weather"])
+            expect(yield* kept({ state: "stale" })).toEqual(["route-2"])
+            expect(yield* kept({ grade: "origin" })).toEqual(["route-3"])
+            expect(yield* kept({ type: "mcp" })).toEqual(["route-5"])
+            expect(yield* kept({ origin: "https://shop.example.com" })).toEqual(["weather"])
+            expect(yield* kept({ payTo: shopOf(0) })).toEqual(["weather"])
+            expect(yield* kept({ words: "EXAMPLE.com/route-4" })).toEqual(["route-4"])
+            expect(yield* kept({ words: "tool1", state: "active" })).toEqual(["route-1"])
+            const paged: Array<string> = []
+            let cursor: string | null | undefined = undefined
+            do {
+              const read: Effect.Success<ReturnType<typeof resources.newest>> = yield* resources.newest({
+                limit: 2,
+                offset: 0,
+                cursor: cursor ?? undefined
+              })
+              paged.push(...read.items.map(({ id }) => id))
+              cursor = read.pagination.cursor
+            } while (cursor !== null)
+            expect(paged).toHaveLength(6)
+            expect(new Set(paged).size).toBe(6)
+          }),
+        120_000
+      )
+
+      it.effect(
         "a word leads to a settlement, an account, a listing, an origin and a key; a range to its figures",
         () =>
           Effect.gen(function* () {
@@ -137,6 +179,12 @@ describeDatabases(
             expect((yield* kinds(url)).map((one) => one.split(" ")[0])).toEqual(["resource", "origin"])
             expect(yield* kinds("shop-o")).toEqual(["key shop-one"])
             expect(yield* kinds("nothing like it")).toEqual([])
+
+            yield* world.identify("order_2026-0001-a", hashOf(4))
+            expect(yield* kinds("order_2026-0001-a")).toEqual([`settlement ${hashOf(4)}`])
+            // The whole of it, as it was sent: neither a beginning nor another case.
+            expect(yield* kinds("order_2026-0001")).toEqual([])
+            expect(yield* kinds("ORDER_2026-0001-A")).toEqual([])
 
             const { pulse } = world
             const range = rangeOf(now - day, now)

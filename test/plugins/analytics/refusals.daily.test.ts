@@ -6,7 +6,7 @@ import { Command } from "effect/cli"
 import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { settlements } from "../../../runtime/commands/settlements.ts"
 import { eventually } from "../../support/eventually.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 const key = "a-secret-of-the-shop"
 const authorization = { authorization: `Bearer ${key}` }
@@ -63,6 +63,23 @@ it.live(
       expect((yield* list(`?payer=${payer.publicKey()}`)).json.items).toHaveLength(2)
       expect((yield* list(`?payer=${payTo}`)).json.items).toHaveLength(0)
       expect((yield* list("?reason=No!")).status).toBe(400)
+      const groups = (query: string) =>
+        Effect.map(list(query), ({ json }) => json.items.map((one: any) => `${one.operation} ${one.principal}`))
+      expect(yield* groups("?operation=settle")).toEqual(["settle key:shop"])
+      expect(yield* groups("?key=shop")).toEqual(["settle key:shop", "verify key:shop"])
+      expect(yield* groups("?key=none")).toEqual(["verify none"])
+      const today = new Date().toISOString().slice(0, 10)
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+      expect(yield* groups(`?from=${today}&to=${tomorrow}`)).toHaveLength(3)
+      expect(yield* groups(`?to=${today}`)).toEqual([])
+      // Pages by cursor hold each group once, in the same order.
+      const paged: Array<string> = []
+      for (let cursor: string | null = ""; cursor !== null;) {
+        const read: Answer = yield* list(`?limit=1&cursor=${encodeURIComponent(cursor)}`)
+        paged.push(...read.json.items.map((one: any) => `${one.operation} ${one.principal}`))
+        cursor = read.json.pagination.cursor
+      }
+      expect(paged).toEqual(yield* groups(""))
 
       const lines = yield* run(world, "list", "--which", "refused", "--since", "24h", "--payer", payer.publicKey())
       expect(lines).toContain("2 refused")

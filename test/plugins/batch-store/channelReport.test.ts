@@ -6,7 +6,7 @@ import { Command } from "effect/cli"
 import { NodeServices } from "@effect/platform-node"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../../kernel/config/Network.ts"
-import { reportChannels } from "../../../plugins/batch-store/channelReport.ts"
+import { pageOfChannels, reportChannels } from "../../../plugins/batch-store/channelReport.ts"
 import { StoredChannels } from "../../../plugins/batch-store/StoredChannels.ts"
 import { KnownChannels } from "../../../plugins/x402-batch/contract.ts"
 import { batch } from "../../../runtime/commands/batch.ts"
@@ -73,6 +73,28 @@ layer(services, { timeout: 60_000 })("the report of channels", (it) => {
         [3, null, "10", null, "40", null]
       ])
       expect(items[0]).toMatchObject({ payer: account, pay_to: account, asset_symbol: "USDC", asset_decimals: 7 })
+    })
+  )
+
+  it.effect("is narrowed, and paged by cursor with each channel once", () =>
+    Effect.gen(function* () {
+      const report = yield* reportChannels
+      const kept = (filter: Parameters<typeof pageOfChannels>[1]) =>
+        pageOfChannels(report, filter, { limit: 10 }).items.map(({ channel_id }) => Number(channel_id))
+      expect(kept({})).toEqual([2, 1, 3])
+      expect(kept({ state: "withdrawing" })).toEqual([2])
+      expect(kept({ state: "open" })).toEqual([1, 3])
+      expect(kept({ key: "shop", payer: account, asset: token })).toEqual([2, 1])
+      expect(kept({ payTo: token })).toEqual([])
+      const paged: Array<number> = []
+      let cursor: string | null | undefined = undefined
+      do {
+        const page = pageOfChannels(report, {}, { limit: 1, ...(cursor === undefined ? {} : { cursor }) })
+        paged.push(...page.items.map(({ channel_id }) => Number(channel_id)))
+        expect(page.pagination.total).toBe(3)
+        cursor = page.pagination.cursor
+      } while (cursor !== null)
+      expect(paged).toEqual([2, 1, 3])
     })
   )
 

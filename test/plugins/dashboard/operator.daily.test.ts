@@ -87,6 +87,11 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(status.pace.p50_ms).toBeCloseTo(row!.p50, 3)
         expect(status.pace.p95_ms).toBeCloseTo(row!.p95, 3)
         expect([status.in_flight, status.without_end]).toEqual([[], []])
+        expect(Number(status.storage.database_bytes)).toBeGreaterThan(1_000_000)
+        const isEmbedded = database === "pglite"
+        expect(status.storage.disk).toEqual(
+          isEmbedded ? { free_bytes: expect.stringMatching(/^[0-9]{7,}$/), reserve_bytes: "256000000" } : null
+        )
         // Lists as tables: a line for each row, with the response's names.
         const table = Effect.fnUntraced(function* (path: string) {
           const answer = yield* facilitator.ask(path, { headers: { ...bearer(ops), accept: "text/csv" } })

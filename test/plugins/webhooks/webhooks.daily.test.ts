@@ -5,7 +5,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 import { freePort } from "../../support/freePort.ts"
 import { skewedClock } from "../../support/skewedClock.ts"
@@ -90,6 +90,24 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         expect(others.some(({ data }) => data.transaction === hash)).toBe(false)
         expect(shop.received).toHaveLength(2)
         yield* silent.until(({ length }) => length >= 2)
+        // Operators list what each receiver was sent and is owed, by cursor.
+        const list = (query = "") => second.ask(`/webhooks/v1/deliveries${query}`)
+        const { json: all } = yield* list("?limit=200")
+        expect(new Set(all.receivers)).toEqual(new Set(["shop", "other", "silent"]))
+        const paged: Array<string> = []
+        for (let cursor: string | null = ""; cursor !== null;) {
+          const read: Answer = yield* list(`?receiver=shop&limit=1&cursor=${cursor}`)
+          paged.push(...read.json.items.map(({ type }: { type: string }) => type))
+          cursor = read.json.pagination.cursor
+        }
+        expect(paged).toEqual(["settlement.settled", "settlement.recorded"])
+        const waiting = (yield* list("?state=due")).json.items
+        expect(new Set(waiting.map(({ receiver }: { receiver: string }) => receiver))).toEqual(new Set(["silent"]))
+        expect(waiting[0]).toMatchObject({ state: "due", ended_at: null, next_at: expect.stringMatching(/Z$/) })
+        const taken = (yield* list("?receiver=shop&type=settlement.settled")).json.items
+        expect(taken).toMatchObject([{ state: "delivered", last_answer: expect.any(String), next_at: null }])
+        expect((yield* list(`?settlement=${taken[0].settlement}`)).json.items).toHaveLength(2)
+        expect((yield* list("?state=lost")).json.details).toHaveLength(1)
         // The second event waits for the first.
         expect(new Set(silent.received.map(({ type }) => type))).toEqual(new Set(["settlement.recorded"]))
       }).pipe(Effect.scoped),

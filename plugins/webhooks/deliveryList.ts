@@ -1,0 +1,125 @@
+// Deliveries as operators list them, the newest first, by cursor: what each receiver is owed, was sent, or did not take
+// until its time was over. A page costs its rows: the order is the table's own key.
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { text, time } from "../../kernel/http/wireSchema.ts"
+
+/** What the list is narrowed to; absent members narrow nothing. */
+export interface DeliveryFilter {
+  readonly receiver?: string | undefined
+  readonly state?: string | undefined
+  readonly type?: string | undefined
+  /** The id of a settlement. */
+  readonly settlement?: string | undefined
+  /** Of events from this time on, and before that one; ISO 8601. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}
+
+export interface DeliveryPage {
+  readonly limit: number
+  /** The id of the last delivery of the page before. */
+  readonly cursor?: string | undefined
+}
+
+const ListedDelivery = Schema.Struct({
+  id: text("Its number."),
+  receiver: text("Name of the receiver in the settings."),
+  type: text("The event, such as `settlement.settled`."),
+  settlement: text("The settlement's id."),
+  event_at: time("When it happened."),
+  state: Schema.Literals(["due", "delivered", "given_up"]),
+  attempts: Schema.Int,
+  last_answer: Schema.NullOr(text("Of the last attempt: an HTTP status, or why there was none.")),
+  next_at: Schema.NullOr(time("When it is sent next; null once it has ended.")),
+  ended_at: Schema.NullOr(time("When the receiver took it, or it was given up."))
+}).annotate({ identifier: "WebhookDelivery" })
+
+export const ListedDeliveries = Schema.Struct({
+  items: Schema.Array(ListedDelivery),
+  receivers: Schema.Array(text("Name of each receiver that has deliveries.")),
+  pagination: Schema.Struct({
+    limit: Schema.Int,
+    cursor: Schema.NullOr(text("Of the next page; null on the last one.")),
+    total: Schema.optionalKey(Schema.Int.annotate({ description: "Matches, on the first page, up to a bound." })),
+    more: Schema.optionalKey(Schema.Boolean.annotate({ description: "There are more than that." }))
+  })
+}).annotate({ identifier: "WebhookDeliveries" })
+
+interface Row {
+  readonly id: bigint
+  readonly receiver: string
+  readonly type: string
+  readonly settlement: string
+  readonly eventAt: Date
+  readonly state: "due" | "delivered" | "given_up"
+  readonly attempts: number
+  readonly lastAnswer: string | null
+  readonly dueAt: Date
+  readonly endedAt: Date | null
+}
+
+/** Matches that are counted; from here on the answer is “more than”. */
+const countedMax = 1_000
+/** Receivers whose names a list has. */
+const receiversMax = 100
+
+const conditionOf = (sql: SqlClient.SqlClient, filter: DeliveryFilter) => {
+  const { from, receiver, settlement, state, to, type } = filter
+  return sql.and([
+    sql`true`,
+    ...(receiver === undefined ? [] : [sql`receiver = ${receiver}`]),
+    ...(state === undefined ? [] : [sql`state = ${state}`]),
+    ...(type === undefined ? [] : [sql`type = ${type}`]),
+    ...(settlement === undefined ? [] : [sql`settlement = ${settlement}::uuid`]),
+    ...(from === undefined ? [] : [sql`told_at >= ${from}::timestamptz`]),
+    ...(to === undefined ? [] : [sql`told_at < ${to}::timestamptz`])
+  ])
+}
+
+const shown = (row: Row): typeof ListedDelivery.Type => ({
+  id: row.id.toString(),
+  receiver: row.receiver,
+  type: row.type,
+  settlement: row.settlement,
+  event_at: row.eventAt.toISOString(),
+  state: row.state,
+  attempts: row.attempts,
+  last_answer: row.lastAnswer,
+  next_at: row.state === "due" ? row.dueAt.toISOString() : null,
+  ended_at: row.endedAt?.toISOString() ?? null
+})
+
+/** A page of deliveries. */
+export const listDeliveries = Effect.fn("Webhooks.list")(function* (filter: DeliveryFilter, page: DeliveryPage) {
+  const sql = yield* SqlClient.SqlClient
+  const kept = conditionOf(sql, filter)
+  const behind = page.cursor === undefined ? sql`true` : sql`id < ${page.cursor}::bigint`
+  const rows = yield* sql<Row>`select id, receiver, type, settlement::text as settlement, told_at as "eventAt", state,
+      attempts, last_answer as "lastAnswer", due_at as "dueAt", ended_at as "endedAt"
+    from webhooks_deliveries where ${kept} and ${behind} order by id desc limit ${page.limit + 1}`.unprepared
+  const counted =
+    page.cursor === undefined
+      ? yield* sql<{ total: bigint }>`select count(*) as total from (select 1 from webhooks_deliveries
+          where ${kept} limit ${countedMax + 1}) s`.unprepared
+      : []
+  // Each name is one step along the index of (receiver, position).
+  const receivers = yield* sql<{ receiver: string }>`with recursive name as (
+      (select receiver, 1 as step from webhooks_deliveries order by receiver limit 1)
+      union all
+      select (select d.receiver from webhooks_deliveries d where d.receiver > name.receiver
+        order by d.receiver limit 1), step + 1
+      from name where name.receiver is not null and step < ${receiversMax}
+    ) select receiver from name where receiver is not null`
+  const items = rows.slice(0, page.limit)
+  const total = counted[0] === undefined ? undefined : Number(counted[0].total)
+  return {
+    items: items.map(shown),
+    receivers: receivers.map(({ receiver }) => receiver),
+    pagination: {
+      limit: page.limit,
+      cursor: rows.length > page.limit ? items.at(-1)!.id.toString() : null,
+      ...(total === undefined ? {} : { total: Math.min(total, countedMax), more: total > countedMax })
+    }
+  } satisfies typeof ListedDeliveries.Type
+})
