@@ -55,15 +55,16 @@ export const Bars = (props: {
   )
 }
 
-/** How much of a limit is used; the color changes when little is left. */
+/** How much of a limit is used; the color changes when little is left. Without a limit, the figure alone. */
 export const Meter = (props: {
   readonly label: string
-  readonly used: number
-  readonly of: number
+  readonly used?: number
+  readonly of?: number
   readonly text: string
   readonly note?: string
 }): VNode<any> => {
-  const share = props.of === 0 ? 0 : Math.min(1, props.used / props.of)
+  const { of = 0, used = 0 } = props
+  const share = of === 0 ? 0 : Math.min(1, used / of)
   const tone = share >= 0.9 ? "bad" : share >= 0.7 ? "warn" : ""
   return h(
     "div",
@@ -74,7 +75,9 @@ export const Meter = (props: {
       h("span", { class: "label" }, props.label),
       h("strong", { class: "numeric" }, props.text)
     ),
-    h("div", { class: `track ${tone}`, "aria-hidden": true }, h("span", { style: { width: `${share * 100}%` } })),
+    props.of === undefined
+      ? null
+      : h("div", { class: `track ${tone}`, "aria-hidden": true }, h("span", { style: { width: `${share * 100}%` } })),
     props.note === undefined ? null : h("div", { class: "note" }, props.note)
   )
 }

@@ -1,69 +1,108 @@
 // Payment channels of batch-settlement: what each holds, what was charged and claimed, its age, and the deadline of a
-// started withdrawal, those first. Where the channel store is not enabled, the panel is left out.
+// started withdrawal, those first. Where the channel store is not enabled, the operation's panel is left out, and the
+// view of its own says so.
 import { h, type VNode } from "preact"
-import { useAsked } from "./ask.ts"
-import type { Denomination } from "./format.ts"
-import { Moment, Panel, SaveCsv, Shown, written } from "./parts.ts"
-import { Amount, Table } from "./Table.ts"
+import { useFacts } from "./about.ts"
+import { CursorList } from "./CursorList.ts"
+import { FilterBar } from "./FilterBar.ts"
+import { assetChoices } from "./filters.ts"
+import { type Child, Moment } from "./parts.ts"
+import { hrefOf, usePlace } from "./place.ts"
+import type { ChannelReported } from "./reports.ts"
+import { Amount, type Column } from "./Table.ts"
 import { Thing } from "./things.ts"
 
-interface ChannelReported extends Denomination {
-  readonly channel_id: string
-  readonly principal: string | null
-  readonly payer: string
-  readonly pay_to: string
-  readonly held: string
-  readonly charged: string | null
-  readonly claimed: string
-  readonly opened_at: string | null
-  readonly withdrawal_ends_at: string | null
-}
-
-interface Reported {
-  readonly items: ReadonlyArray<ChannelReported>
-  readonly more: boolean
-}
-
 const path = "/batch/v1/operator/channels"
+const panelRows = 10
 
-const ChannelsTable = ({ of }: { readonly of: Reported }): VNode<any> =>
-  h(Table<ChannelReported>, {
-    label: "Payment channels",
-    rows: of.items,
-    keyOf: ({ channel_id, principal }) => `${channel_id} ${principal ?? ""}`,
-    empty: "No payment channels yet.",
-    cards: true,
-    columns: [
-      { head: "Seller", card: "first", cell: (row) => h(Thing, { kind: "account", id: row.pay_to }) },
-      { head: "Buyer", cell: (row) => h(Thing, { kind: "account", id: row.payer }) },
-      {
-        head: "Key",
-        cell: ({ principal }) => (principal === null ? "Own store" : h(Thing, { kind: "key", id: principal }))
-      },
-      { head: "Held", numeric: true, card: "last", cell: (row) => h(Amount, { units: row.held, of: row }) },
-      {
-        head: "Charged",
-        numeric: true,
-        cell: (row) => (row.charged === null ? "–" : h(Amount, { units: row.charged, of: row }))
-      },
-      { head: "Claimed", numeric: true, cell: (row) => h(Amount, { units: row.claimed, of: row }) },
-      { head: "Opened", cell: ({ opened_at }) => h(Moment, { at: opened_at }) },
-      { head: "Withdrawal ends", cell: ({ withdrawal_ends_at }) => h(Moment, { at: withdrawal_ends_at }) }
-    ]
+const columns: ReadonlyArray<Column<ChannelReported>> = [
+  { head: "Recipient", card: "first", cell: (row) => h(Thing, { kind: "account", id: row.pay_to }) },
+  { head: "Payer", cell: (row) => h(Thing, { kind: "account", id: row.payer }) },
+  {
+    head: "Key",
+    isMiddle: true,
+    cell: ({ principal }) => (principal === null ? "Own store" : h(Thing, { kind: "key", id: principal }))
+  },
+  { head: "Held", numeric: true, card: "last", cell: (row) => h(Amount, { units: row.held, of: row }) },
+  {
+    head: "Charged",
+    numeric: true,
+    isSpare: true,
+    cell: (row) => (row.charged === null ? "–" : h(Amount, { units: row.charged, of: row }))
+  },
+  { head: "Claimed", numeric: true, cell: (row) => h(Amount, { units: row.claimed, of: row }) },
+  { head: "Opened", isMiddle: true, cell: ({ opened_at }) => h(Moment, { at: opened_at }) },
+  { head: "Withdrawal ends", cell: ({ withdrawal_ends_at }) => h(Moment, { at: withdrawal_ends_at }) }
+]
+
+const keyOf = ({ channel_id, principal }: ChannelReported): string => `${channel_id} ${principal ?? ""}`
+
+const ChannelList = (props: {
+  readonly query: URLSearchParams
+  readonly limit?: number
+  readonly isPage?: boolean
+  readonly filters?: Child
+  readonly actions?: Child
+  readonly absent: Child
+}): VNode<any> =>
+  h(CursorList<ChannelReported>, {
+    title: "Payment channels",
+    isPage: props.isPage === true,
+    name: "payment channels",
+    path: `${path}?${props.query}`,
+    keyOf,
+    columns,
+    empty:
+      [...props.query.keys()].length === 0
+        ? "No payment channels yet. The first deposit of a buyer opens one."
+        : "No payment channel matches these filters. Take one away.",
+    ...(props.limit === undefined ? {} : { limit: props.limit }),
+    filters: props.filters,
+    actions: props.actions,
+    absent: props.absent
   })
 
-export const BatchView = ({ refresh }: { readonly refresh: number }): VNode<any> | null => {
-  const asked = useAsked<Reported>(`${path}?refresh=${refresh}`, 10_000)
-  if (asked.state === "failed" && asked.status === 404) return null
-  return h(
-    Panel,
-    { title: "Payment channels", wide: true, actions: h(SaveCsv, { name: "payment channels", path }) },
-    h(Shown<Reported>, {
-      asked,
-      show: (of) => [
-        h(ChannelsTable, { key: "table", of }),
-        of.more ? h("p", { key: "more", class: "note" }, written(`The first ${of.items.length}.`)) : null
+/** The most urgent ones, as a panel of the operation. */
+export const BatchView = (): VNode<any> =>
+  h(ChannelList, {
+    query: new URLSearchParams(),
+    limit: panelRows,
+    actions: h("a", { href: hrefOf("channels") }, "All payment channels"),
+    absent: null
+  })
+
+/** All of them, filtered. */
+export const ChannelsView = (): VNode<any> => {
+  const { query } = usePlace()
+  const facts = useFacts()
+  const asked = new URLSearchParams()
+  for (const name of ["state", "asset", "payer", "payTo", "key"]) {
+    const value = query.get(name) ?? ""
+    if (value !== "") asked.set(name, value)
+  }
+  return h(ChannelList, {
+    query: asked,
+    isPage: true,
+    filters: h(FilterBar, {
+      query,
+      choices: [
+        {
+          name: "state",
+          label: "State",
+          choices: [
+            ["", "All channels"],
+            ["withdrawing", "Withdrawal started"],
+            ["open", "Open"]
+          ]
+        },
+        ...assetChoices(facts)
+      ],
+      fields: [
+        { name: "payTo", label: "Recipient" },
+        { name: "payer", label: "Payer" },
+        { name: "key", label: "Key" }
       ]
-    })
-  )
+    }),
+    absent: h("p", { class: "empty" }, "Payment channels are off. Enable the plugin batch-store to see them here.")
+  })
 }

@@ -56,16 +56,17 @@ const gradeWords: Readonly<Record<string, string>> = {
   origin: "description from its origin"
 }
 
+/** What speaks for a listing, in a line. */
 const evidenceOf = ({ grade, ownership, payers, settlements, uptime, verification }: Resource): string =>
   [
     ...(grade === undefined ? [] : [gradeWords[grade] ?? grade]),
     ...(settlements === undefined || payers === undefined
       ? []
-      : [`${counted(settlements, "settlement")} by ${counted(payers, "payer")} in 30 days`]),
+      : [`${counted(settlements, "settlement")} from ${counted(payers, "payer")} in 30 days`]),
     ...(uptime === undefined ? [] : [`${percent(uptime, 1)} uptime`]),
-    verification === "payment_observed" ? "a payment was observed" : "no payment observed yet",
+    ...(verification === "payment_observed" ? [] : ["no payment observed yet"]),
     ownership === "proven" ? "its origin names the account that is paid" : "its origin has not confirmed the account"
-  ].join("; ")
+  ].join(" · ")
 
 const Terms = (props: { readonly terms: Terms; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
   h(

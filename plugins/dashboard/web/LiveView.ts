@@ -66,6 +66,7 @@ export const LiveView = (): VNode<any> => {
     Panel,
     {
       title: "Live settlements",
+      isPage: true,
       wide: true,
       actions: h(LinkState, { link })
     },

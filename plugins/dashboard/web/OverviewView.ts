@@ -4,32 +4,26 @@ import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Bars, Meter } from "./Bars.ts"
-import { Select, ranges, spanOf } from "./filters.ts"
-import { address, count, counted, decimal, duration, percent, stroops } from "./format.ts"
-import { type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { type Choices, Select } from "./FilterBar.ts"
+import { ranges, spanOf } from "./filters.ts"
+import { address, bytes, count, counted, duration, percent, rounded, roundedStroops, stroops } from "./format.ts"
+import { Exactly, type Figure, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
 import { amend, hrefOf, pageOf, usePlace } from "./place.ts"
-import { Change, endedOf, PulseChart, Spark, volumeOf } from "./PulseChart.ts"
-import { reasonText } from "./reasons.ts"
-import type { Cataloged, Listed, Overview, Pulse, Refusals, Sums } from "./reports.ts"
+import { Change, endedOf, PulseChart, Spark, Volume } from "./PulseChart.ts"
+import { reasonLabel, reasonText } from "./reasons.ts"
+import type { Cataloged, FacilitatorStatus, Listed, Missed, Overview, Pulse, Refusals, Sums } from "./reports.ts"
 import type { Session } from "./session.ts"
 import { listHref } from "./SettlementsView.ts"
-import type { FacilitatorStatus } from "./StatusView.ts"
 import { Table } from "./Table.ts"
 import { Thing } from "./things.ts"
 
-/** The window of days of the reports that have one. */
-export const Days = (props: { readonly days: string; readonly change: (days: string) => void }): VNode<any> =>
-  h(Select, {
-    label: "Window",
-    value: props.days,
-    choices: [
-      ["1", "Since yesterday"],
-      ["7", "7 days"],
-      ["30", "30 days"],
-      ["0", "All time"]
-    ],
-    change: props.change
-  })
+/** The windows of the reports that have days. */
+export const windows: Choices = [
+  ["1", "Since yesterday"],
+  ["7", "Last 7 days"],
+  ["30", "Last 30 days"],
+  ["0", "All time"]
+]
 
 const rate = (sums: Sums): number => (endedOf(sums) === 0 ? 0 : (sums.settled / endedOf(sums)) * 100)
 
@@ -40,7 +34,7 @@ const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
     items: [
       {
         label: of.asset_symbol === null ? "Volume" : `Volume in ${of.asset_symbol}`,
-        value: [volumeOf(of, now), h(Spark, { values: recorded.map(({ amount }) => Number(amount)) })],
+        value: [h(Volume, { of, sums: now }), h(Spark, { values: recorded.map(({ amount }) => Number(amount)) })],
         note: h(Change, { now: Number(now.amount), before: before === null ? undefined : Number(before.amount) })
       },
       {
@@ -50,7 +44,7 @@ const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
       },
       {
         label: "Success rate",
-        value: percent(now.settled, endedOf(now)),
+        value: [percent(now.settled, endedOf(now)), h(Spark, { values: recorded.filter(endedOf).map(rate) })],
         note: h(Change, { now: rate(now), before: before === null ? undefined : rate(before), points: true })
       }
     ]
@@ -119,7 +113,7 @@ const RefusalBars = ({ days }: { readonly days: string }): VNode<any> | null => 
       .slice(0, refusalsMax)
       .map(([reason, value]) => ({
         key: reason,
-        label: h("span", { title: reason }, reasonText(reason)),
+        label: h("span", { title: reasonText(reason) }, reasonLabel(reason)),
         value,
         href: hrefOf("refusals", "", { days }),
         tone: "warn" as const
@@ -162,7 +156,7 @@ const HealthPanel = (props: { readonly of: Pulse; readonly status: FacilitatorSt
           always: true,
           rows: of.reasons.map(({ failed, pending, reason }) => ({
             key: reason,
-            label: h("span", { title: reason }, reasonText(reason)),
+            label: h("span", { title: reasonText(reason) }, reasonLabel(reason)),
             value: failed + pending,
             href: listHref({ reason, ...span }),
             tone: failed > 0 ? ("bad" as const) : ("warn" as const)
@@ -170,6 +164,25 @@ const HealthPanel = (props: { readonly of: Pulse; readonly status: FacilitatorSt
         }),
     h(RefusalBars, { days: daysOf(of) })
   )
+}
+
+/** Room for what is recorded: free space under an embedded database; a server's disk is watched where it runs. */
+const Storage = ({ of }: { readonly of: FacilitatorStatus["storage"] }): VNode<any> => {
+  const { database_bytes, disk } = of
+  const size = database_bytes === null ? "size unknown" : `database ${bytes(database_bytes)}`
+  return disk === null
+    ? h(Meter, {
+        label: "Database",
+        text: database_bytes === null ? "–" : bytes(database_bytes),
+        note: "on a server of its own; watch its disk there"
+      })
+    : h(Meter, {
+        label: "Disk",
+        used: Number(disk.reserve_bytes),
+        of: Number(disk.free_bytes),
+        text: `${bytes(disk.free_bytes)} free`,
+        note: `${size}; no new payment is accepted below ${bytes(disk.reserve_bytes)}`
+      })
 }
 
 const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
@@ -185,8 +198,8 @@ const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =
       label: "Fee budget today",
       used: Number(used),
       of: Number(fees.limit_stroops),
-      text: `${stroops(left > 0n ? left : 0n)} left`,
-      note: `${stroops(used)} of ${stroops(fees.limit_stroops)} used or reserved; renewed at 00:00 UTC`
+      text: `${roundedStroops(left > 0n ? left : 0n)} left`,
+      note: `${stroops(used)} of ${roundedStroops(fees.limit_stroops)} used or reserved; renewed at 00:00 UTC`
     }),
     h(Meter, {
       label: "Channels",
@@ -195,14 +208,18 @@ const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =
       text: `${count(Math.max(0, usable - inUse))} free`,
       note: `${count(usable)} of ${count(channels_required)} usable, ${count(inUse)} in use`
     }),
+    h(Storage, { of: of.storage }),
     sponsor === null
       ? h("p", { class: "empty" }, "The sponsor was not read from the ledger yet.")
       : h(Figures, {
           items: [
             {
               label: "Sponsor can spend",
-              value: stroops(sponsor.spendable_stroops),
-              note: `balance ${stroops(sponsor.balance_stroops)}`
+              value: h(Exactly, {
+                shown: roundedStroops(sponsor.spendable_stroops),
+                exact: stroops(sponsor.spendable_stroops)
+              }),
+              note: `balance ${roundedStroops(sponsor.balance_stroops)}`
             },
             ...(sponsor.channel_balance_least_stroops === null
               ? []
@@ -210,12 +227,6 @@ const CapacityPanel = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =
           ]
         })
   )
-}
-
-interface Missed {
-  readonly words: string
-  readonly sessions: string
-  readonly last_at: string
 }
 
 const NewListings = (): VNode<any> =>
@@ -275,7 +286,7 @@ const NewPanel = ({
 }): VNode<any> =>
   h(
     Panel,
-    { title: "New", wide: true },
+    { title: "New" },
     totals === undefined
       ? null
       : h(Figures, {
@@ -330,7 +341,7 @@ const Breakdown = ({ of }: { readonly of: Pulse }): VNode<any> | null => {
           value: row.settlements,
           ...(row.asset_decimals === null
             ? {}
-            : { note: `${decimal(row.amount, row.asset_decimals)} ${row.asset_symbol ?? ""}` }),
+            : { note: `${rounded(row.amount, row.asset_decimals)} ${row.asset_symbol ?? ""}` }),
           ...(kind === "network" ? {} : { href: listHref({ [kind]: row.key, ...span }) })
         }))
       })
@@ -367,9 +378,17 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
         show: (of) => [h(MoneyFigures, { of }), h(PulseChart, { of })]
       })
     ),
-    pulse.state === "ready" ? h(HealthPanel, { of: pulse.body, status: operating }) : null,
-    operating === undefined ? null : h(CapacityPanel, { of: operating }),
-    h(NewPanel, { session, totals: totals.state === "ready" ? totals.body : undefined }),
-    pulse.state === "ready" ? h(Breakdown, { of: pulse.body }) : null
+    h(
+      "div",
+      { class: "stack" },
+      pulse.state === "ready" ? h(HealthPanel, { of: pulse.body, status: operating }) : null,
+      pulse.state === "ready" ? h(Breakdown, { of: pulse.body }) : null
+    ),
+    h(
+      "div",
+      { class: "stack" },
+      operating === undefined ? null : h(CapacityPanel, { of: operating }),
+      h(NewPanel, { session, totals: totals.state === "ready" ? totals.body : undefined })
+    )
   )
 }

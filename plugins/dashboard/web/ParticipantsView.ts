@@ -1,13 +1,20 @@
 // Buyers and sellers, the largest first, and the share of volume of the largest.
 import { h, type VNode } from "preact"
-import { useState } from "preact/hooks"
+import { type Facts, useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
-import { amount, count, percent } from "./format.ts"
-import { Days } from "./OverviewView.ts"
-import { Figures, Moment, Panel, SaveCsv, Shown } from "./parts.ts"
-import { Amount, Table } from "./Table.ts"
-import { Thing } from "./things.ts"
+import { CursorList } from "./CursorList.ts"
+import { FilterBar } from "./FilterBar.ts"
+import { assetChoices } from "./filters.ts"
+import { amount, atomic, count, percent, roundedAmount } from "./format.ts"
+import { windows } from "./OverviewView.ts"
+import { Exactly, Figures, Moment, Panel, Shown } from "./parts.ts"
+import { type Place, usePlace } from "./place.ts"
 import type { Leader, Leaderboard, Overview } from "./reports.ts"
+import { Amount, type Column } from "./Table.ts"
+import { Thing } from "./things.ts"
+
+const boardRows = 25
+const daysAbsent = "30"
 
 const Share = ({ of, whole }: { readonly of: string; readonly whole: string }): VNode<any> => {
   const share = percent(of, whole)
@@ -20,54 +27,60 @@ const Share = ({ of, whole }: { readonly of: string; readonly whole: string }): 
   )
 }
 
-const Board = (props: { readonly role: "buyers" | "sellers"; readonly days: string }): VNode<any> => {
-  const path = `/analytics/v1/${props.role}?days=${props.days}&limit=25`
-  const asked = useAsked<Leaderboard>(path, 15_000)
-  return h(
-    Panel,
-    {
-      title: props.role === "buyers" ? "Buyers" : "Sellers",
-      wide: true,
-      actions: h(SaveCsv, { name: props.role, path })
-    },
-    h(Shown<Leaderboard>, {
-      asked,
-      show: ({ concentration, items }) => [
-        h(Figures, {
-          items: [
-            { label: "Largest", value: percent(concentration.top1_share, 1), note: "of the volume" },
-            { label: "Five largest", value: percent(concentration.top5_share, 1) },
-            { label: "Ten largest", value: percent(concentration.top10_share, 1) },
-            { label: "Total", value: amount(concentration.total_amount, concentration) }
-          ]
-        }),
-        h(Table<Leader>, {
-          label: props.role === "buyers" ? "Buyers" : "Sellers",
-          rows: items,
-          keyOf: ({ address }) => address,
-          empty: "None in this window. Choose a longer one.",
-          cards: true,
-          columns: [
-            { head: "Address", card: "first", cell: ({ address }) => h(Thing, { kind: "account", id: address }) },
-            {
-              head: "Volume",
-              numeric: true,
-              card: "last",
-              cell: (row) => h(Amount, { units: row.total_amount, of: row })
-            },
-            { head: "Share", cell: (row) => h(Share, { of: row.total_amount, whole: concentration.total_amount }) },
-            { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) },
-            {
-              head: props.role === "buyers" ? "Recipients" : "Payers",
-              numeric: true,
-              cell: (row) => count(row.unique_counterparties)
-            },
-            { head: "Last payment", cell: ({ latest_activity }) => h(Moment, { at: latest_activity }) }
-          ]
-        })
-      ]
-    })
-  )
+/** The share of volume of the largest. */
+const Concentration = ({ of }: { readonly of: Leaderboard["concentration"] }): VNode<any> =>
+  h(Figures, {
+    items: [
+      {
+        label: "Total volume",
+        value: h(Exactly, { shown: roundedAmount(of.total_amount, of), exact: amount(of.total_amount, of) })
+      },
+      { label: "Largest", value: percent(of.top1_share, 1), note: "of the volume" },
+      { label: "Five largest", value: percent(of.top5_share, 1), note: "of the volume" },
+      { label: "Ten largest", value: percent(of.top10_share, 1), note: "of the volume" }
+    ]
+  })
+
+const columnsOf = (role: "buyers" | "sellers", whole: string): ReadonlyArray<Column<Leader>> => [
+  {
+    head: role === "buyers" ? "Payer" : "Recipient",
+    card: "first",
+    cell: ({ address }) => h(Thing, { kind: "account", id: address })
+  },
+  { head: "Volume", numeric: true, card: "last", cell: (row) => h(Amount, { units: row.total_amount, of: row }) },
+  { head: "Share", cell: (row) => h(Share, { of: row.total_amount, whole }) },
+  { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) },
+  {
+    head: "Success rate",
+    numeric: true,
+    isMiddle: true,
+    cell: ({ successful_transactions, tx_count }) => percent(successful_transactions, tx_count)
+  },
+  {
+    head: role === "buyers" ? "Recipients" : "Payers",
+    numeric: true,
+    cell: (row) => count(row.unique_counterparties)
+  },
+  { head: "Last payment", cell: ({ latest_activity }) => h(Moment, { at: latest_activity }) }
+]
+
+const Board = (props: { readonly role: "buyers" | "sellers"; readonly query: URLSearchParams }): VNode<any> => {
+  const { query, role } = props
+  const isBuyers = role === "buyers"
+  return h(CursorList<Leader>, {
+    title: isBuyers ? "Buyers" : "Sellers",
+    name: role,
+    path: `/analytics/v1/${role}?${query}`,
+    limit: boardRows,
+    keyOf: ({ address }) => address,
+    columns: ({ concentration }: Leaderboard) => columnsOf(role, concentration.total_amount),
+    empty: query.has("min")
+      ? "None with that volume. Lower it, or choose a longer time."
+      : isBuyers
+        ? "No payer in this time. Choose a longer one."
+        : "No recipient in this time. Choose a longer one.",
+    above: ({ concentration }: Leaderboard) => h(Concentration, { of: concentration })
+  })
 }
 
 /** The share paid to recipients that had not paid the payer before. */
@@ -82,23 +95,51 @@ const Organic = ({ of }: { readonly of: Overview }): VNode<any> =>
       {
         label: "Organic volume",
         value: percent(of.organic.total_amount, of.total_amount),
-        note: `${amount(of.organic.total_amount, of)} of ${amount(of.total_amount, of)}`
+        note: `${roundedAmount(of.organic.total_amount, of)} of ${roundedAmount(of.total_amount, of)}`
       }
     ]
   })
 
+/** The boards' query: days, asset and least volume, of which the last is written in the asset's units. */
+const boardQuery = ({ query }: Place, facts: Facts | undefined): URLSearchParams => {
+  const asked = new URLSearchParams({ days: query.get("days") ?? daysAbsent })
+  const min = query.get("min") ?? ""
+  const asset = query.get("asset") ?? (min === "" ? undefined : facts?.assets[0]?.asset)
+  if (asset === undefined) return asked
+  asked.set("asset", asset)
+  const known = facts?.assets.find((one) => one.asset === asset)
+  const units = known === undefined ? undefined : atomic(min, known.decimals)
+  if (units !== undefined) asked.set("min", units)
+  return asked
+}
+
 export const ParticipantsView = (): VNode<any> => {
-  const [days, change] = useState("30")
-  const overview = useAsked<Overview>(`/analytics/v1/overview?days=${days}`, 15_000)
+  const place = usePlace()
+  const facts = useFacts()
+  const days = place.query.get("days") ?? daysAbsent
+  const query = boardQuery(place, facts)
+  const overview = useAsked<Overview>(`/analytics/v1/overview?${new URLSearchParams({ days })}`, 15_000)
   return h(
     "div",
     { class: "grid" },
     h(
       Panel,
-      { title: "Organic share", wide: true, actions: h(Days, { days, change }) },
+      { title: "Organic share", wide: true },
+      h(FilterBar, {
+        query: place.query,
+        choices: [
+          {
+            name: "days",
+            label: "Time",
+            choices: windows.map(([value, label]) => [value === daysAbsent ? "" : value, label] as const)
+          },
+          ...assetChoices(facts)
+        ],
+        fields: [{ name: "min", label: "Volume of at least", kind: "amount" }]
+      }),
       h(Shown<Overview>, { asked: overview, show: (of) => h(Organic, { of }) })
     ),
-    h(Board, { role: "sellers", days }),
-    h(Board, { role: "buyers", days })
+    h(Board, { role: "sellers", query }),
+    h(Board, { role: "buyers", query })
   )
 }

@@ -3,8 +3,8 @@
 import { h, type VNode } from "preact"
 import { useMemo, useState } from "preact/hooks"
 import { Chart } from "./Chart.ts"
-import { amount, count, decimal, percent } from "./format.ts"
-import { Moment } from "./parts.ts"
+import { amount, count, decimal, percent, roundedAmount } from "./format.ts"
+import { Exactly, Moment } from "./parts.ts"
 import { amend } from "./place.ts"
 import type { Pulse, Sums } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
@@ -95,7 +95,11 @@ const Figures = ({ of }: { readonly of: Pulse }): VNode<any> =>
       columns: [
         {
           head: of.bucket === "day" ? "Day (UTC)" : "Hour from",
-          cell: ({ at }) => (of.bucket === "day" ? at.slice(0, 10) : h(Moment, { at }))
+          // As dragging over one bar does, for the keyboard.
+          cell: ({ at }) =>
+            of.bucket === "day"
+              ? h("button", { type: "button", class: "plain", onClick: () => zoomDay(at) }, at.slice(0, 10))
+              : h(Moment, { at })
         },
         { head: "Volume", numeric: true, cell: (point) => h(Amount, { units: point.amount, of }) },
         { head: "Settled", numeric: true, cell: ({ settled }) => count(settled) },
@@ -106,14 +110,19 @@ const Figures = ({ of }: { readonly of: Pulse }): VNode<any> =>
     })
   )
 
+const dayMillis = 86_400_000
+
+const zoomTo = (from: number, to: number): void =>
+  amend({ range: "", from: new Date(from).toISOString(), to: new Date(to).toISOString() })
+
+const zoomDay = (at: string): void => zoomTo(Date.parse(at), Date.parse(at) + dayMillis)
+
 export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
   const [shown, show] = useState<Shown>("amount")
   const { at, lines } = useMemo(
     () => ({ at: of.series.map(({ at }) => Date.parse(at)), lines: linesOf(of, shown) }),
     [of, shown]
   )
-  const brushed = (from: number, to: number) =>
-    amend({ range: "", from: new Date(from).toISOString(), to: new Date(to).toISOString() })
   const title = tabs.find(([value]) => value === shown)![1]
   const unit = shown === "amount" ? (of.asset_symbol ?? "atomic units") : "settlements"
   return h(
@@ -133,18 +142,19 @@ export const PulseChart = ({ of }: { readonly of: Pulse }): VNode<any> => {
           )
         )
       ),
-      h("span", { class: "quiet" }, `${unit} a ${of.bucket}; drag over the bars to zoom`)
+      h("span", { class: "quiet" }, `${unit} a ${of.bucket}; drag over the bars to zoom in`)
     ),
     h(Chart, {
       at,
       lines,
       bucket: of.bucket,
-      brushed,
+      brushed: zoomTo,
       label: `${title} a ${of.bucket}, in ${unit}; the figures are in the table below`
     }),
     h(Figures, { of })
   )
 }
 
-/** A volume as text. */
-export const volumeOf = (of: Pulse, sums: Sums): string => amount(sums.amount, of)
+/** A volume, rounded; its title is exact. */
+export const Volume = ({ of, sums }: { readonly of: Pulse; readonly sums: Sums }): VNode<any> =>
+  h(Exactly, { shown: roundedAmount(sums.amount, of), exact: amount(sums.amount, of) })

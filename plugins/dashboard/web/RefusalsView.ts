@@ -1,79 +1,111 @@
 // Refused payments by reason and key, the most frequent first, with the newest ones of each.
 import { h, type VNode } from "preact"
-import { useAsked } from "./ask.ts"
+import { CursorList } from "./CursorList.ts"
+import { type Choices, FilterBar } from "./FilterBar.ts"
 import { address, count } from "./format.ts"
-import { Moment, Panel, SaveCsv, Shown, written } from "./parts.ts"
-import { Days } from "./OverviewView.ts"
+import { windows } from "./OverviewView.ts"
+import { Moment, written } from "./parts.ts"
 import { amend, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
-import type { Refusal, Refusals } from "./reports.ts"
-import { Table } from "./Table.ts"
+import type { Refusal } from "./reports.ts"
+import type { Column } from "./Table.ts"
 import { Thing } from "./things.ts"
 
-const Samples = ({ of }: { readonly of: Refusal }): VNode<any> =>
-  h(
-    "details",
-    null,
-    h("summary", null, `newest ${count(of.samples.length)}`),
-    of.samples.map((sample, index) =>
-      h(
-        "div",
-        { key: index, class: "quiet" },
-        h(Moment, { at: sample.at }),
-        " ",
-        sample.payer === null ? null : h(Thing, { kind: "account", id: sample.payer }),
-        " ",
-        sample.resource_url === null ? null : written(address(sample.resource_url)),
-        " ",
-        written(sample.message)
+const Samples = ({ of }: { readonly of: Refusal }): VNode<any> | null =>
+  of.samples.length === 0
+    ? null
+    : h(
+        "details",
+        null,
+        h("summary", null, of.samples.length === 1 ? "Show it" : `Show ${count(of.samples.length)}`),
+        of.samples.map((sample, index) =>
+          h(
+            "div",
+            { key: index, class: "quiet" },
+            h(Moment, { at: sample.at }),
+            " ",
+            sample.payer === null ? null : h(Thing, { kind: "account", id: sample.payer }),
+            " ",
+            sample.resource_url === null ? null : written(address(sample.resource_url)),
+            " ",
+            written(sample.message)
+          )
+        )
       )
-    )
-  )
 
-/** `days` as the reports have it. */
-export const RefusalsView = ({ days }: { readonly days: string }): VNode<any> => {
-  const path = `/analytics/v1/refusals?days=${days}`
-  const asked = useAsked<Refusals>(path, 10_000)
-  return h(
-    Panel,
-    {
-      title: "Refused payments",
-      wide: true,
-      actions: h(
-        "span",
-        { class: "row" },
-        h(Days, { days, change: (to) => amend({ days: to }) }),
-        h(SaveCsv, { name: "refusals", path })
-      )
-    },
-    h(Shown<Refusals>, {
-      asked,
-      show: (of) =>
-        h(Table<Refusal>, {
-          label: "Refused payments",
-          rows: of.items,
-          keyOf: ({ operation, principal, reason }) => `${operation} ${reason} ${principal}`,
-          columns: [
-            { head: "Refused", numeric: true, card: "last", cell: ({ refused }) => count(refused) },
-            { head: "Operation", cell: ({ operation }) => operation },
-            { head: "Reason", card: "first", cell: ({ reason }) => h(Reason, { word: reason }) },
-            {
-              head: "Key",
-              cell: ({ principal }) =>
-                principal === "none" ? "no listed key" : h(Thing, { kind: "key", id: principal })
-            },
-            { head: "Last seen", cell: ({ last_at }) => h(Moment, { at: last_at }) },
-            { head: "Samples", cell: (row) => h(Samples, { of: row }) }
-          ],
-          empty: "No payment was refused in this window.",
-          cards: true
-        })
-    })
-  )
+const columns: ReadonlyArray<Column<Refusal>> = [
+  { head: "Reason", card: "first", cell: ({ reason }) => h(Reason, { word: reason }) },
+  { head: "Refused", numeric: true, card: "last", cell: ({ refused }) => count(refused) },
+  { head: "At", cell: ({ operation }) => operations[operation] ?? operation },
+  {
+    head: "Key",
+    cell: ({ principal }) => (principal === "none" ? "No listed key" : h(Thing, { kind: "key", id: principal }))
+  },
+  { head: "Last refused", cell: ({ last_at }) => h(Moment, { at: last_at }) },
+  { head: "Newest", cell: (row) => h(Samples, { of: row }) }
+]
+
+const operations: Readonly<Record<string, string>> = { verify: "Verify", settle: "Settle" }
+
+const daysAbsent = "7"
+
+/** The route's query: a window of days, or the days that are typed. */
+const refusalQuery = (query: URLSearchParams): URLSearchParams => {
+  const asked = new URLSearchParams()
+  for (const name of ["operation", "reason", "key", "payer", "from", "to"]) {
+    const value = query.get(name) ?? ""
+    if (value !== "") asked.set(name, value)
+  }
+  if (!asked.has("from") && !asked.has("to")) asked.set("days", query.get("days") ?? daysAbsent)
+  return asked
 }
 
-/** The same with the window in the address. */
+/** The samples alone name a payer: with one, counts are those of its groups. */
 export const RefusalsPage = (): VNode<any> => {
   const { query } = usePlace()
-  return h(RefusalsView, { days: query.get("days") ?? "7" })
+  const isChosen = query.has("from") || query.has("to")
+  const times: Choices = [
+    ...(isChosen ? ([["chosen", "Chosen days"]] as const) : []),
+    ...windows.map(([value, label]) => [value === daysAbsent && !isChosen ? "" : value, label] as const)
+  ]
+  return h(CursorList<Refusal>, {
+    title: "Refused payments",
+    isPage: true,
+    name: "refusals",
+    path: `/analytics/v1/refusals?${refusalQuery(query)}`,
+    keyOf: ({ operation, principal, reason }) => `${operation} ${reason} ${principal}`,
+    columns,
+    empty:
+      [...query.keys()].length === 0
+        ? "No payment was refused in the last 7 days."
+        : "No refusal matches. Take a filter away, or choose a longer time.",
+    filters: h(FilterBar, {
+      query: isChosen ? withMember(query, "days", "chosen") : query,
+      choices: [
+        { name: "days", label: "Time", choices: times, change: (days) => amend({ days, from: "", to: "" }) },
+        {
+          name: "operation",
+          label: "Operation",
+          choices: [
+            ["", "Verify and settle"],
+            ["verify", "Verify"],
+            ["settle", "Settle"]
+          ]
+        }
+      ],
+      fields: [
+        { name: "reason", label: "Reason" },
+        { name: "key", label: "Key" },
+        { name: "payer", label: "Payer" },
+        { name: "from", label: "From (UTC)", kind: "date" },
+        { name: "to", label: "Before (UTC)", kind: "date" }
+      ]
+    })
+  })
+}
+
+const withMember = (query: URLSearchParams, name: string, value: string): URLSearchParams => {
+  const changed = new URLSearchParams(query)
+  changed.set(name, value)
+  return changed
 }

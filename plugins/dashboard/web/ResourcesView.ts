@@ -1,81 +1,113 @@
 // The catalog as its operator sees it: every listing with its state, and the declarations that were not taken.
 import { h, type VNode } from "preact"
-import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
+import { CursorList } from "./CursorList.ts"
+import { type Choosing, FilterBar } from "./FilterBar.ts"
 import { address, count } from "./format.ts"
 import { Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
-import { pageOf } from "./place.ts"
+import { amend, pageOf, usePlace } from "./place.ts"
 import { reasonText } from "./reasons.ts"
-import type { Cataloged, Listed } from "./reports.ts"
+import type { Cataloged, Listed, Rejected } from "./reports.ts"
 import { titleOf } from "./ResourceView.ts"
 import { Paging } from "./SettlementsView.ts"
-import { Table } from "./Table.ts"
+import { type Column, Table } from "./Table.ts"
 import { Thing } from "./things.ts"
 
 const pageSize = 25
 
-const Listings = (): VNode<any> => {
-  const [offset, go] = useState(0)
-  const path = `/analytics/v1/resources?limit=${pageSize}&offset=${offset}`
-  return h(
-    Panel,
-    { title: "All listings", wide: true, actions: h(SaveCsv, { name: "listings", path }) },
-    h(Shown<Listed<Cataloged>>, {
-      asked: useAsked<Listed<Cataloged>>(path, 15_000),
-      show: (of) => [
-        h(Table<Cataloged>, {
-          label: "Listings",
-          rows: of.items,
-          keyOf: ({ id }) => id,
-          cards: true,
-          empty: "No listings yet. A resource is listed when a payment that declares it is verified.",
-          columns: [
-            {
-              head: "Listing",
-              card: "first",
-              cell: (row) => [
-                h("a", { href: pageOf("resource", row.id) }, written(titleOf(row))),
-                titleOf(row) === address(row.resource)
-                  ? null
-                  : h("div", { class: "url" }, written(address(row.resource)))
-              ]
-            },
-            {
-              head: "State",
-              card: "last",
-              cell: ({ status, status_reason }) => [
-                h(State, { word: status }),
-                status_reason === null || status === "active"
-                  ? null
-                  : h("div", { class: "quiet reason", title: status_reason }, reasonText(status_reason))
-              ]
-            },
-            { head: "Owner", cell: ({ ownership }) => h(State, { word: ownership }) },
-            {
-              head: "Recipient",
-              cell: ({ pay_tos }) => (pay_tos?.[0] === undefined ? "–" : h(Thing, { kind: "account", id: pay_tos[0] }))
-            },
-            { head: "Version", numeric: true, isWide: true, cell: ({ version }) => count(version) },
-            { head: "Last paid", cell: ({ last_seen_paid_at }) => h(Moment, { at: last_seen_paid_at }) }
-          ]
-        }),
-        h(Paging, { of, go })
+const columns: ReadonlyArray<Column<Cataloged>> = [
+  {
+    head: "Listing",
+    card: "first",
+    cell: (row) => [
+      h("a", { href: pageOf("resource", row.id) }, written(titleOf(row))),
+      titleOf(row) === address(row.resource) ? null : h("div", { class: "url" }, written(address(row.resource)))
+    ]
+  },
+  {
+    head: "State",
+    card: "last",
+    cell: ({ status, status_reason }) => [
+      h(State, { word: status }),
+      status_reason === null || status === "active"
+        ? null
+        : h("div", { class: "quiet reason", title: status_reason }, reasonText(status_reason))
+    ]
+  },
+  { head: "Evidence", cell: ({ grade }) => grades[grade] ?? grade },
+  {
+    head: "Recipient",
+    cell: ({ pay_tos }) => (pay_tos?.[0] === undefined ? "–" : h(Thing, { kind: "account", id: pay_tos[0] }))
+  },
+  { head: "Version", numeric: true, isWide: true, cell: ({ version }) => count(version) },
+  { head: "Listed", isMiddle: true, cell: ({ created_at, updated_at }) => h(Moment, { at: created_at ?? updated_at }) },
+  { head: "Last paid", cell: ({ last_seen_paid_at }) => h(Moment, { at: last_seen_paid_at }) }
+]
+
+/** Who stands behind a listing, by its grade. */
+const grades: Readonly<Record<string, string>> = {
+  origin: "Origin confirms",
+  declared: "Seller declared",
+  claimed: "Claimed by a payment"
+}
+
+const choices: ReadonlyArray<Choosing> = [
+  {
+    name: "state",
+    label: "State",
+    choices: [
+      ["", "All states"],
+      ["active", "Active"],
+      ["stale", "Stale"],
+      ["quarantined", "Quarantined"],
+      ["removed", "Removed"]
+    ]
+  },
+  { name: "grade", label: "Evidence", choices: [["", "Any evidence"], ...Object.entries(grades)] },
+  {
+    name: "type",
+    label: "Kind",
+    choices: [
+      ["", "HTTP and tools"],
+      ["http", "HTTP"],
+      ["mcp", "MCP tools"]
+    ]
+  }
+]
+
+const filterNames = ["state", "grade", "type", "q", "origin", "payTo"]
+
+const Listings = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
+  const given = filterNames.flatMap((name) => {
+    const value = query.get(name) ?? ""
+    return value === "" ? [] : [[name, value] as const]
+  })
+  return h(CursorList<Cataloged>, {
+    title: "All listings",
+    name: "listings",
+    path: `/analytics/v1/resources?${new URLSearchParams(Object.fromEntries(given))}`,
+    limit: pageSize,
+    keyOf: ({ id }) => id,
+    columns,
+    empty:
+      given.length > 0
+        ? "No listing matches these filters. Take one away."
+        : "No listings yet. A resource is listed when a payment that declares it is verified.",
+    filters: h(FilterBar, {
+      query,
+      choices,
+      fields: [
+        { name: "q", label: "Name or URL holds" },
+        { name: "origin", label: "Origin" },
+        { name: "payTo", label: "Recipient" }
       ]
     })
-  )
+  })
 }
 
-interface Rejected {
-  readonly url: string
-  readonly pay_to: string
-  readonly reason: string | null
-  readonly detail: string | null
-  readonly times: string
-  readonly last_at: string
-}
-
-const Rejections = (): VNode<any> => {
-  const [offset, go] = useState(0)
+const Rejections = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
+  const offset = Math.max(0, Math.trunc(Number(query.get("rejected") ?? 0)) || 0)
+  const go = (to: number) => amend({ rejected: to === 0 ? "" : String(to) })
   const path = `/analytics/v1/rejections?limit=${pageSize}&offset=${offset}`
   return h(
     Panel,
@@ -109,4 +141,7 @@ const Rejections = (): VNode<any> => {
   )
 }
 
-export const ResourcesView = (): VNode<any> => h("div", { class: "grid" }, h(Listings, {}), h(Rejections, {}))
+export const ResourcesView = (): VNode<any> => {
+  const { query } = usePlace()
+  return h("div", { class: "grid" }, h(Listings, { query }), h(Rejections, { query }))
+}

@@ -6,25 +6,10 @@ import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { counted } from "./format.ts"
+import type { Rotations } from "./reports.ts"
 import { Name, Notice, Panel, Shown } from "./parts.ts"
 
-interface Signers {
-  readonly sponsor: string
-  readonly former_sponsors: ReadonlyArray<string>
-  readonly channels: ReadonlyArray<string>
-}
-
-interface Rotation {
-  readonly what: "sponsor" | "channels"
-  readonly plan: string
-  readonly now: Signers
-  readonly next: Signers
-  readonly refused: string | null
-}
-
-interface Rotations {
-  readonly items: ReadonlyArray<Rotation>
-}
+type Rotation = Rotations["items"][number]
 
 /** The effects of a rotation, a sentence each. */
 const effectsOf = ({ next, now, what }: Rotation): ReadonlyArray<string> => {

@@ -1,59 +1,33 @@
 // Search as its operator sees it: active indexes and their coverage of the catalog, the model's vectors in use, the
 // share of results that were then paid for, and queries without a result.
 import { h, type VNode } from "preact"
-import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
+import { type Choices, FilterBar } from "./FilterBar.ts"
 import { count, counted, percent } from "./format.ts"
 import { Figures, Moment, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { usePlace } from "./place.ts"
 import { Table } from "./Table.ts"
-import type { Listed } from "./reports.ts"
-
-interface Coverage {
-  readonly indexed: number
-  readonly share: number
-}
-
-interface Status {
-  readonly lexical: { readonly health?: string; readonly status?: string }
-  readonly semantic: { readonly health?: string; readonly status?: string }
-  readonly embedded?: { readonly health?: string; readonly indexed: number }
-  readonly index_coverage: {
-    readonly resources: number
-    readonly lexical: Coverage
-    readonly semantic: Coverage
-  }
-  readonly worker: { readonly status: string; readonly queue_depth: number; readonly dead_letters: number }
-}
-
-interface Conversion {
-  readonly impressions: string
-  readonly impressions_without_results: string
-  readonly sessions: string
-  readonly verified_impressions: string
-  readonly settled_impressions: string
-}
-
-const wordOf = ({ health, status }: Status["lexical"]): string => health ?? status ?? "unknown"
+import type { Conversion, Listed, Missed, SearchStatus as Status } from "./reports.ts"
 
 const StatusFigures = ({ of }: { readonly of: Status }): VNode<any> => {
   const { lexical, resources, semantic } = of.index_coverage
-  const held = ({ indexed, share }: Coverage) =>
+  const held = ({ indexed, share }: Status["index_coverage"]["lexical"]) =>
     `${count(indexed)} of ${count(resources)} listings, ${percent(share, 1)}`
   return h(Figures, {
     items: [
-      { label: "Lexical index", value: h(State, { word: wordOf(of.lexical) }), note: held(lexical) },
-      ...(of.embedded === undefined
-        ? []
-        : [
-            {
-              label: "Word vector index",
-              value: h(State, { word: wordOf(of.embedded) }),
-              note: `${count(of.embedded.indexed)} of ${count(resources)} listings`
-            }
-          ]),
-      { label: "Model vector index", value: h(State, { word: wordOf(of.semantic) }), note: held(semantic) },
-      { label: "Vector queue", value: count(of.worker.queue_depth), note: `worker ${of.worker.status}` },
-      { label: "Dead letters", value: count(of.worker.dead_letters) }
+      { label: "Word index", value: h(State, { word: of.lexical.health }), note: held(lexical) },
+      {
+        label: "Meaning index, built in",
+        value: h(State, { word: of.embedded.health }),
+        note: `${count(of.embedded.indexed)} of ${count(resources)} listings`
+      },
+      { label: "Meaning index, model", value: h(State, { word: of.semantic.health }), note: held(semantic) },
+      {
+        label: "Waiting for vectors",
+        value: count(of.worker.queue_depth),
+        note: of.worker.status === "disabled" ? "no model is configured" : `worker ${of.worker.status}`
+      },
+      { label: "Without vectors", value: count(of.worker.dead_letters), note: "the model failed on them" }
     ]
   })
 }
@@ -99,7 +73,7 @@ const Generations = (): VNode<any> =>
         label: "Generations",
         rows: items,
         keyOf: (row) => String(items.indexOf(row)),
-        empty: "No vectors were built yet. They need a provider in the settings of the plugin search-semantic.",
+        empty: "None yet. Name a provider under search in the profile, and the plugin search-semantic builds them.",
         columns: names.map((name) => ({
           head: headOf(name),
           cell: (row: Generation) =>
@@ -113,62 +87,45 @@ const Generations = (): VNode<any> =>
     }
   })
 
-interface Missed {
-  readonly words: string
-  readonly sessions: string
-  readonly times: string
-  readonly last_at: string
-}
-
-const MissedTable = ({ hours }: { readonly hours: string }): VNode<any> =>
+const MissedTable = ({ path }: { readonly path: string }): VNode<any> =>
   h(Shown<Listed<Missed>>, {
-    asked: useAsked<Listed<Missed>>(`/analytics/v1/search/missed?hours=${hours}`, 30_000),
+    asked: useAsked<Listed<Missed>>(path, 30_000),
     show: ({ items }) =>
       h(Table<Missed>, {
         label: "Searches without a result",
         rows: items,
         keyOf: ({ words }) => words,
-        empty: "Every search of this window had a result.",
+        cards: true,
+        empty: "Every search in this time had a result.",
         columns: [
-          { head: "Query", cell: ({ words }) => written(words) },
-          { head: "Callers", numeric: true, cell: ({ sessions }) => count(sessions) },
+          { head: "Query", card: "first", cell: ({ words }) => written(words) },
+          { head: "Callers", numeric: true, card: "last", cell: ({ sessions }) => count(sessions) },
           { head: "Times", numeric: true, cell: ({ times }) => count(times) },
           { head: "Last asked", cell: ({ last_at }) => h(Moment, { at: last_at }) }
         ]
       })
   })
 
-const spans: ReadonlyArray<readonly [hours: string, label: string]> = [
-  ["24", "1 day"],
-  ["168", "7 days"],
-  ["720", "30 days"]
+const spans: Choices = [
+  ["", "Last 24 hours"],
+  ["168", "Last 7 days"],
+  ["720", "Last 30 days"]
 ]
+const hoursAbsent = "24"
 
 export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VNode<any> => {
-  const [hours, change] = useState("24")
+  const { query } = usePlace()
+  const hours = query.get("hours") ?? hoursAbsent
   const status = useAsked<Status>("/analytics/v1/search/status", 10_000)
-  const conversion = useAsked<Conversion>(`/analytics/v1/search/conversion?hours=${hours}`, 30_000)
-  const choice = h(
-    "label",
-    { class: "row quiet" },
-    "Window",
-    h(
-      "select",
-      { value: hours, onChange: ({ target }: Event) => change((target as HTMLSelectElement).value) },
-      spans.map(([value, label]) => h("option", { key: value, value }, label))
-    )
-  )
+  const conversion = useAsked<Conversion>(`/analytics/v1/search/conversion?${new URLSearchParams({ hours })}`, 30_000)
+  const missed = `/analytics/v1/search/missed?${new URLSearchParams({ hours })}`
   return h(
     "div",
     { class: "grid" },
     h(
       Panel,
-      { title: "Indexes", wide: true },
-      h(Shown<Status>, { asked: status, show: (of) => h(StatusFigures, { of }) })
-    ),
-    h(
-      Panel,
-      { title: "Searches and payments", wide: true, actions: choice },
+      { title: "Searches and payments", wide: true },
+      h(FilterBar, { query, choices: [{ name: "hours", label: "Time", choices: spans }] }),
       h(Shown<Conversion>, { asked: conversion, show: (of) => h(ConversionFigures, { of }) })
     ),
     h(
@@ -176,18 +133,21 @@ export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VN
       {
         title: "Searches without a result",
         wide: true,
-        ...(mayOperate
-          ? { actions: h(SaveCsv, { name: "missed searches", path: `/analytics/v1/search/missed?hours=${hours}` }) }
-          : {})
+        ...(mayOperate ? { actions: h(SaveCsv, { name: "missed searches", path: missed }) } : {})
       },
       mayOperate
-        ? h(MissedTable, { hours })
+        ? h(MissedTable, { path: missed })
         : h("p", { class: "quiet" }, "Sign in as an operator to see these queries.")
     ),
     h(
       Panel,
+      { title: "Indexes", wide: true },
+      h(Shown<Status>, { asked: status, show: (of) => h(StatusFigures, { of }) })
+    ),
+    h(
+      Panel,
       {
-        title: "Vector generations",
+        title: "Builds of the model's vectors",
         wide: true,
         actions: h(SaveCsv, { name: "generations", path: generationsPath })
       },

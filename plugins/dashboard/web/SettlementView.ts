@@ -4,52 +4,13 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
-import { address, amount, stroops, type Denomination } from "./format.ts"
+import { address, amount, stroops } from "./format.ts"
 import { type Child, Figures, Moment, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
 import { reasonText } from "./reasons.ts"
-import type { Settlement } from "./reports.ts"
+import type { Life, Settlement } from "./reports.ts"
 import { Table } from "./Table.ts"
-import { Thing } from "./things.ts"
+import { Copy, Thing } from "./things.ts"
 import { type Mark, TimelineStrip } from "./TimelineStrip.ts"
-
-interface Life extends Denomination {
-  readonly id: string
-  readonly state: string
-  readonly network: string
-  readonly scheme: string
-  readonly amount: string
-  readonly moved: string | null
-  readonly principal: string
-  readonly resource_url: string | null
-  readonly transaction_hash: string
-  readonly channel: string
-  readonly asked_at: string | null
-  readonly verified_at: string | null
-  readonly leased_at: string | null
-  readonly recorded_at: string
-  readonly recorded_ledger: number
-  readonly expires_ledger: number
-  readonly attempts: ReadonlyArray<{
-    readonly number: number
-    readonly kind: string
-    readonly outer_hash: string
-    readonly bid_stroops: string
-    readonly recorded_at: string | null
-    readonly recorded_ledger: number
-    readonly sent_at: string | null
-    readonly sent_status: string | null
-    readonly sent_ledger: number | null
-  }>
-  readonly ledger: number | null
-  readonly closed_at: string | null
-  readonly resolved_at: string | null
-  readonly delivered_at: string | null
-  readonly reserved_stroops: string
-  readonly charged_stroops: string | null
-  readonly reason: string | null
-  readonly reason_message: string | null
-  readonly explorer_url: string | null
-}
 
 const Step = (props: {
   readonly name: string
@@ -60,24 +21,34 @@ const Step = (props: {
 }): VNode<any> => {
   const millis =
     props.at == null || props.since === undefined ? undefined : Date.parse(props.at) - Date.parse(props.since)
+  const shown = millis === undefined ? undefined : `+${(Math.max(0, millis) / 1_000).toFixed(2)} s`
   return h(
     "li",
     { class: props.kind },
+    h("strong", null, props.name),
     h(
-      "div",
-      { class: "row" },
-      h("strong", null, props.name),
-      props.at == null ? null : h("span", { class: "quiet" }, h(Moment, { at: props.at })),
-      millis === undefined ? null : h("span", { class: "quiet" }, `after ${(Math.max(0, millis) / 1_000).toFixed(2)} s`)
+      "span",
+      { class: "quiet at" },
+      props.at == null ? null : h(Moment, { at: props.at, ...(shown === undefined ? {} : { shown }) })
     ),
-    props.children == null ? null : h("div", { class: "quiet" }, props.children)
+    props.children == null ? null : h("div", { class: "quiet more-of" }, props.children)
   )
 }
 
 const isOpen = ({ state }: Life): boolean => state === "prepared" || state === "submitted"
 
+/** A node's answers to a transaction, as the ledger's RPC names them. */
+const answerWords: Readonly<Record<string, string>> = {
+  Pending: "Accepted",
+  Duplicate: "Accepted before",
+  TryAgainLater: "Asked to try again later",
+  Error: "Refused"
+}
+
 const sentText = (one: Life["attempts"][number]): string =>
-  one.sent_status === null ? "not sent yet" : `${one.sent_status} at ledger ${one.sent_ledger ?? "–"}`
+  one.sent_status === null
+    ? "Not sent yet"
+    : `${answerWords[one.sent_status] ?? one.sent_status} at ledger ${one.sent_ledger ?? "–"}`
 
 const Attempts = ({ of }: { readonly of: Life }): VNode<any> =>
   h(Table<Life["attempts"][number]>, {
@@ -129,7 +100,7 @@ const Steps = ({ of }: { readonly of: Life }): VNode<any> => {
   const sent = of.attempts.find(({ sent_at }) => sent_at !== null)
   return h(
     "ol",
-    { class: "steps" },
+    { class: "steps life" },
     of.asked_at === null ? null : h(Step, { name: "Requested", kind: "done", at: of.asked_at }),
     h(Step, { name: "Verified", kind: "done", at: of.verified_at, since }),
     h(
@@ -197,6 +168,19 @@ const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
         note: `at most ${stroops(of.reserved_stroops)}, paid by the sponsor`
       },
       { label: "Scheme", value: of.scheme, note: of.network },
+      ...(of.payment_identifier === null
+        ? []
+        : [
+            {
+              label: "Payment identifier",
+              value: h(
+                "span",
+                { class: "thing" },
+                h("code", null, of.payment_identifier),
+                h(Copy, { text: of.payment_identifier, noun: "payment identifier" })
+              )
+            }
+          ]),
       ...(of.resource_url === null
         ? []
         : [
@@ -256,7 +240,8 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
           Panel,
           { title: "Timeline", wide: true },
           h(TimelineStrip, { marks: marksOf(of) }),
-          h("details", { open: true }, h("summary", null, "Every step"), h(Steps, { of }))
+          h("h3", null, "Steps"),
+          h(Steps, { of })
         ),
         h(Panel, { title: "Attempts", wide: true }, h(Attempts, { of }))
       )

@@ -2,18 +2,15 @@
 // phone. The same list, narrowed to one thing, is a part of that thing's page.
 import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
+import { CursorList } from "./CursorList.ts"
 import { Filters, routeQuery } from "./filters.ts"
 import { address, count } from "./format.ts"
-import { usePages } from "./pagesOf.ts"
-import { Moment, Panel, SaveCsv, SettlementState, Shown } from "./parts.ts"
+import { Moment, SettlementState } from "./parts.ts"
 import { hrefOf, pageOf, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
-import { Amount, type Column, Table } from "./Table.ts"
+import { Amount, type Column } from "./Table.ts"
 import { Thing } from "./things.ts"
-
-const pageSize = 50
-const everyMillis = 10_000
 
 const hasFilter = (query: URLSearchParams): boolean => [...query.keys()].some((name) => name !== "sort")
 
@@ -77,11 +74,6 @@ const columns: ReadonlyArray<Column<Settlement>> = [
   }
 ]
 
-const countText = (shown: number, total: number | undefined, isMore: boolean | undefined): string =>
-  total === undefined || total <= shown
-    ? `${count(shown)} shown`
-    : `${count(shown)} of ${isMore === true ? "more than " : ""}${count(total)}`
-
 const Empty = ({ isFiltered }: { readonly isFiltered: boolean }): VNode<any> =>
   isFiltered
     ? h("span", null, "No settlement matches these filters. Take one away, or choose a longer time.")
@@ -98,49 +90,23 @@ export const SettlementList = (props: {
   readonly title: string
   readonly fixed?: Readonly<Record<string, string>>
   readonly leave?: ReadonlyArray<string>
+  readonly isPage?: boolean
 }): VNode<any> => {
-  const { fixed = {}, leave = [], title } = props
+  const { fixed = {}, isPage = false, leave = [], title } = props
   const place = usePlace()
-  const query = routeQuery(place, useFacts(), fixed)
-  const path = `/analytics/v1/settlements?${query}&limit=${pageSize}`
-  const { asked, isBusy, more, rows } = usePages<Settlement>(path, everyMillis)
-  return h(
-    Panel,
-    { title, wide: true, actions: h(SaveCsv, { name: "settlements", path: `/analytics/v1/settlements?${query}` }) },
-    h(Filters, { place, fixed }),
-    h(Shown<unknown>, {
-      asked,
-      show: () => [
-        h(Table<Settlement>, {
-          label: title,
-          rows,
-          keyOf: ({ id }) => id,
-          columns: settlementColumns(leave),
-          cards: true,
-          empty: h(Empty, { isFiltered: hasFilter(place.query) })
-        }),
-        rows.length === 0
-          ? null
-          : h(
-              "p",
-              { class: "row foot-row" },
-              h(
-                "span",
-                { class: "quiet" },
-                asked.state === "ready"
-                  ? countText(rows.length, asked.body.pagination.total, asked.body.pagination.more)
-                  : ""
-              ),
-              more === undefined
-                ? null
-                : h("button", { type: "button", disabled: isBusy, onClick: more }, isBusy ? "Loading…" : "Show more")
-            )
-      ]
-    })
-  )
+  return h(CursorList<Settlement>, {
+    title,
+    isPage,
+    name: "settlements",
+    path: `/analytics/v1/settlements?${routeQuery(place, useFacts(), fixed)}`,
+    keyOf: ({ id }) => id,
+    columns: settlementColumns(leave),
+    filters: h(Filters, { place, fixed }),
+    empty: h(Empty, { isFiltered: hasFilter(place.query) })
+  })
 }
 
-export const SettlementsView = (): VNode<any> => h(SettlementList, { title: "All settlements" })
+export const SettlementsView = (): VNode<any> => h(SettlementList, { title: "All settlements", isPage: true })
 
 /** Position in a list by offset, and buttons to page through it. */
 export const Paging = (props: { readonly of: Listed<unknown>; readonly go: (offset: number) => void }): VNode<any> => {

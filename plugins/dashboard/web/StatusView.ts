@@ -5,71 +5,13 @@ import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { BatchView } from "./BatchView.ts"
 import { Confirmed } from "./Confirmed.ts"
-import { amount, count, counted, type Denomination, duration, percent, stroops } from "./format.ts"
+import { WaitingDeliveries } from "./DeliveriesView.ts"
+import { amount, count, counted, duration, percent, roundedStroops, stroops } from "./format.ts"
 import { RotationView } from "./RotationView.ts"
-import { Figures, Moment, Panel, SaveCsv, SettlementState, Shown, State, written } from "./parts.ts"
+import { Exactly, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, State, written } from "./parts.ts"
+import type { ActorShown, ChannelShown, FacilitatorStatus, Moves, WithoutEnd } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
 import { Thing } from "./things.ts"
-
-interface WithoutEnd extends Denomination {
-  readonly id: string
-  readonly state: string
-  readonly recorded_at: string
-  readonly age_seconds: number
-  readonly amount: string
-  readonly transaction_hash: string
-  readonly expires_ledger: number
-  readonly principal: string
-  readonly reason: string | null
-}
-
-interface ActorShown {
-  readonly actor: string
-  readonly state: string
-  readonly restarts: number
-  readonly last_run_at: string | null
-  readonly last_run_cause: string | null
-  readonly last_run_ms: number | null
-  readonly last_run_outcome: string | null
-}
-
-interface ChannelShown {
-  readonly number: number
-  readonly address: string
-  readonly state: string
-  readonly use: string
-  readonly claimed: boolean
-}
-
-interface Principal {
-  readonly principal: string
-  readonly charged_stroops: string
-  readonly reserved_stroops: string
-}
-
-export interface FacilitatorStatus {
-  readonly in_flight: ReadonlyArray<Denomination & { readonly settlements: string; readonly amount: string }>
-  readonly pace: { readonly over: number; readonly p50_ms: number | null; readonly p95_ms: number | null }
-  readonly fees: {
-    readonly day: string
-    readonly charged_stroops: string
-    readonly reserved_stroops: string
-    readonly limit_stroops: string
-    readonly limit_per_principal_stroops: string
-    readonly principals: ReadonlyArray<Principal>
-  }
-  readonly sponsor: {
-    readonly balance_stroops: string
-    readonly spendable_stroops: string
-    readonly channels_usable: number
-    readonly channel_balance_least_stroops: string | null
-  } | null
-  readonly channels_required: number
-  readonly channels: ReadonlyArray<ChannelShown>
-  readonly without_end: ReadonlyArray<WithoutEnd>
-  readonly plugins: ReadonlyArray<{ readonly id: string; readonly state: string; readonly detail: string | null }>
-  readonly actors: ReadonlyArray<ActorShown>
-}
 
 const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
 
@@ -95,13 +37,19 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
       { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
       {
         label: "Fee budget left today",
-        value: stroops(left > 0n ? left : 0n),
-        note: `of ${stroops(fees.limit_stroops)}, UTC day`
+        value: roundedStroops(left > 0n ? left : 0n),
+        note: `of ${roundedStroops(fees.limit_stroops)}, until 00:00 UTC`
       },
       ...(sponsor === null
         ? []
         : [
-            { label: "Sponsor balance", value: stroops(sponsor.balance_stroops) },
+            {
+              label: "Sponsor balance",
+              value: h(Exactly, {
+                shown: roundedStroops(sponsor.balance_stroops),
+                exact: stroops(sponsor.balance_stroops)
+              })
+            },
             {
               label: "Usable channels",
               value: count(sponsor.channels_usable),
@@ -133,7 +81,7 @@ const WithoutEndTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any>
   })
 
 const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
-  h(Table<Principal>, {
+  h(Table<FacilitatorStatus["fees"]["principals"][number]>, {
     label: "Fees by key",
     rows: of.fees.principals,
     keyOf: ({ principal }) => principal,
@@ -152,51 +100,51 @@ const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
     ]
   })
 
+const uses: Readonly<Record<string, string>> = { idle: "Idle", leased: "Leased" }
+
 const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(Table<ChannelShown>, {
     label: "Channels",
     cards: true,
     rows: of.channels,
     keyOf: ({ address }) => address,
-    empty: "There are no channels yet.",
+    empty: "No channels yet. They are created while the sponsor has the balance for them.",
     columns: [
-      { head: "No.", numeric: true, cell: ({ number }) => String(number) },
       { head: "Account", card: "first", cell: ({ address }) => h(Thing, { kind: "account", id: address }) },
+      { head: "Number", numeric: true, cell: ({ number }) => String(number) },
       { head: "State", card: "last", cell: ({ state }) => h(State, { word: state }) },
       {
         head: "Use",
-        cell: ({ use }) => (use.length === 36 ? h(Thing, { kind: "settlement", id: use }) : use)
+        cell: ({ use }) => (use.length === 36 ? h(Thing, { kind: "settlement", id: use }) : (uses[use] ?? use))
       },
       { head: "In use by this replica", cell: ({ claimed }) => (claimed ? "Yes" : "No") }
     ]
   })
 
-interface MoveReported {
-  readonly id: string
-  readonly at: string
-  readonly by: string
-  readonly move: string
-  readonly subject: string
-  readonly note: string
-  readonly outcome: string
+const moveWords: Readonly<Record<string, string>> = {
+  "give-up": "Give up a settlement",
+  "resize-channels": "Resize the channels",
+  rotate: "Rotate keys"
 }
+const outcomeWords: Readonly<Record<string, string>> = { asked: "Asked", done: "Done" }
 
 const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
-  h(Shown<{ readonly items: ReadonlyArray<MoveReported> }>, {
-    asked: useAsked<{ readonly items: ReadonlyArray<MoveReported> }>(`/dashboard/v1/moves?refresh=${refresh}`),
+  h(Shown<Moves>, {
+    asked: useAsked<Moves>(`/dashboard/v1/moves?refresh=${refresh}`),
     show: ({ items }) =>
-      h(Table<MoveReported>, {
+      h(Table<Moves["items"][number]>, {
         label: "Operator actions",
         rows: items,
         keyOf: ({ id }) => id,
-        empty: "No actions yet.",
+        cards: true,
+        empty: "No actions yet. What operators do here or on the command line is kept with its reason.",
         columns: [
-          { head: "When", cell: ({ at }) => h(Moment, { at }) },
+          { head: "When", card: "last", cell: ({ at }) => h(Moment, { at }) },
           { head: "Operator", cell: ({ by }) => by },
-          { head: "Action", cell: ({ move }) => move },
+          { head: "Action", card: "first", cell: ({ move }) => moveWords[move] ?? move },
           { head: "Subject", cell: ({ subject }) => h("code", null, subject) },
           { head: "Reason", cell: ({ note }) => written(note) },
-          { head: "Outcome", cell: ({ outcome }) => outcome }
+          { head: "Outcome", cell: ({ outcome }) => outcomeWords[outcome] ?? outcome }
         ]
       })
   })
@@ -249,8 +197,9 @@ const ActorLine = ({ one }: { readonly one: ActorShown }): VNode<any> =>
         : h(
             "span",
             { class: "note" },
-            `Last run by ${one.last_run_cause}, ${one.last_run_ms} ms, `,
-            h(Moment, { at: one.last_run_at })
+            "Last run ",
+            h(Moment, { at: one.last_run_at }),
+            `, ${count(one.last_run_ms ?? 0)} ms, by ${one.last_run_cause}`
           )
     ),
     h(
@@ -261,30 +210,45 @@ const ActorLine = ({ one }: { readonly one: ActorShown }): VNode<any> =>
     )
   )
 
-const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
-  h(
+const isWell = (one: ActorShown): boolean => one.state === "running" && one.last_run_outcome !== "failed"
+
+/** What does not run first and open; what does is a line that opens. */
+const Parts = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> => {
+  const broken = of.plugins.filter(({ state }) => state !== "running")
+  const failing = of.actors.filter((one) => !isWell(one))
+  const plugin = ({ detail, id, state }: FacilitatorStatus["plugins"][number]) =>
+    h(
+      "li",
+      { key: id },
+      h("span", null, id, detail === null ? null : h("span", { class: "note" }, written(detail))),
+      h("span", { class: "held" }, h(State, { word: state }))
+    )
+  const actor = (one: ActorShown) => h(ActorLine, { key: one.actor, one })
+  return h(
     "div",
     null,
-    h("h3", null, "Plugins"),
     h(
-      "ul",
-      { class: "columns" },
-      of.plugins.map(({ detail, id, state }) =>
-        h(
-          "li",
-          { key: id },
-          h("span", null, id, detail === null ? null : h("span", { class: "note" }, written(detail))),
-          h("span", { class: "held" }, h(State, { word: state }))
-        )
-      )
+      "p",
+      null,
+      broken.length === 0 && failing.length === 0
+        ? `All ${count(of.plugins.length)} plugins and ${count(of.actors.length)} actors run.`
+        : `${counted(broken.length, "plugin")} and ${counted(failing.length, "actor")} need attention.`
     ),
-    h("h3", null, "Actors"),
+    broken.length + failing.length === 0 ? null : h("ul", { class: "columns" }, broken.map(plugin), failing.map(actor)),
     h(
-      "ul",
-      { class: "columns" },
-      of.actors.map((one) => h(ActorLine, { key: one.actor, one }))
+      "details",
+      null,
+      h("summary", null, `Plugins (${count(of.plugins.length)})`),
+      h("ul", { class: "columns" }, of.plugins.map(plugin))
+    ),
+    h(
+      "details",
+      null,
+      h("summary", null, `Actors (${count(of.actors.length)})`),
+      h("ul", { class: "columns" }, of.actors.map(actor))
     )
   )
+}
 
 export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
   const [read, readAgain] = useState(0)
@@ -316,7 +280,8 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           },
           h(ChannelTable, { of })
         ),
-        h(BatchView, { refresh: read }),
+        h(BatchView, {}),
+        h(WaitingDeliveries, {}),
         h(RotationView, { mayMove, refresh: read, done }),
         h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of })),
         h(

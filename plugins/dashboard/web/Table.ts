@@ -3,6 +3,7 @@
 import { h, type VNode } from "preact"
 import { amount, amountParts, type Denomination } from "./format.ts"
 import type { Child } from "./parts.ts"
+import { Rows } from "./Rows.ts"
 
 export interface Column<Row> {
   readonly head: string
@@ -58,15 +59,15 @@ export const Table = <Row>(props: {
     },
     h(
       "table",
-      null,
+      { "aria-rowcount": props.rows.length + 1 },
       h(Head<Row>, { columns: props.columns }),
-      h(
-        "tbody",
-        null,
-        props.rows.map((row) =>
+      h(Rows<Row>, {
+        rows: props.rows,
+        columns: props.columns.length,
+        show: (row, place) =>
           h(
             "tr",
-            { key: props.keyOf(row) },
+            { key: props.keyOf(row), "aria-rowindex": place + 1 },
             props.columns.map((column) =>
               h(
                 "td",
@@ -75,8 +76,7 @@ export const Table = <Row>(props: {
               )
             )
           )
-        )
-      )
+      })
     )
   )
 }

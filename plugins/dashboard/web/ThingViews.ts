@@ -6,12 +6,11 @@ import { Meter } from "./Bars.ts"
 import { address, amount, count, type Denomination, percent, stroops } from "./format.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
 import { pageOf, payeePageOf } from "./place.ts"
-import type { Amount as AmountShown, Listed, Pulse, Statuses } from "./reports.ts"
+import type { Amount as AmountShown, FacilitatorStatus, Found, Listed, Pulse, Selling, Statuses } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
-import { Change, endedOf, PulseChart, volumeOf } from "./PulseChart.ts"
+import { Change, endedOf, PulseChart, Volume } from "./PulseChart.ts"
 import { spanOf } from "./filters.ts"
 import { usePlace } from "./place.ts"
-import type { FacilitatorStatus } from "./StatusView.ts"
 import { Amount, Table } from "./Table.ts"
 import { Thing } from "./things.ts"
 
@@ -87,30 +86,15 @@ const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" })
   )
 }
 
-interface Sold extends Denomination {
-  readonly resource_id: string | null
-  readonly resource_url: string
-  readonly settlements: string
-  readonly settled: string
-  readonly amount: string
-}
-
-interface AccountFacts {
-  readonly over: number
-  readonly organic: number
-  readonly settled: number
-  readonly resources: ReadonlyArray<Sold>
-}
-
 /** What a recipient sells: its resources by what they earned, and how much of it is organic. */
 const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
-  const asked = useAsked<AccountFacts>(`/analytics/v1/sellers/${encodeURIComponent(id)}/resources`, 30_000)
+  const asked = useAsked<Selling>(`/analytics/v1/sellers/${encodeURIComponent(id)}/resources`, 30_000)
   if (asked.state !== "ready" || asked.body.resources.length === 0) return null
   const { organic, over, resources, settled } = asked.body
   return h(
     Panel,
     { title: "Resources sold", wide: true },
-    h(Table<Sold>, {
+    h(Table<Selling["resources"][number]>, {
       label: "Resources sold",
       rows: resources,
       keyOf: ({ asset, resource_url }) => `${resource_url} ${asset}`,
@@ -180,7 +164,7 @@ const AssetPulse = ({ id }: { readonly id: string }): VNode<any> => {
             items: [
               {
                 label: "Volume",
-                value: volumeOf(of, of.now),
+                value: h(Volume, { of, sums: of.now }),
                 note: h(Change, {
                   now: Number(of.now.amount),
                   before: of.before === null ? undefined : Number(of.before.amount)
@@ -229,13 +213,6 @@ export const AssetView = ({ id }: { readonly id: string }): VNode<any> => {
   )
 }
 
-interface FoundItem {
-  readonly kind: string
-  readonly id: string
-  readonly title: string
-  readonly note: string
-}
-
 export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
   h(
     "div",
@@ -244,13 +221,10 @@ export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
     h(
       Panel,
       { title: "Listings", wide: true },
-      h(Shown<{ readonly items: ReadonlyArray<FoundItem> }>, {
-        asked: useAsked<{ readonly items: ReadonlyArray<FoundItem> }>(
-          `/analytics/v1/find?q=${encodeURIComponent(`${id}/`)}`,
-          30_000
-        ),
+      h(Shown<Found>, {
+        asked: useAsked<Found>(`/analytics/v1/find?q=${encodeURIComponent(`${id}/`)}`, 30_000),
         show: ({ items }) =>
-          h(Table<FoundItem>, {
+          h(Table<Found["items"][number]>, {
             label: "Listings of this origin",
             rows: items.filter(({ kind }) => kind === "resource"),
             keyOf: (row) => row.id,

@@ -1,11 +1,10 @@
-// Filters of settlements: read from the URL, shown as fields and as chips that take one away, and written back to the
-// URL, so that a list can be linked to. Amounts are written as people write them, in the units of the chosen asset.
+// Filters of settlements: what the URL has as the route's query, and the fields above the list. Amounts are written as
+// people write them, in the units of the chosen asset.
 import { h, type VNode } from "preact"
 import { type Facts, useFacts } from "./about.ts"
-import { atomic, short } from "./format.ts"
+import { type Choices, type Choosing, FilterBar, type Typing } from "./FilterBar.ts"
+import { atomic } from "./format.ts"
 import { amend, type Place } from "./place.ts"
-
-type Choices = ReadonlyArray<readonly [value: string, label: string]>
 
 export const ranges: Choices = [
   ["24h", "24 hours"],
@@ -40,17 +39,8 @@ const sorts: Choices = [
   ["smallest", "Smallest first"]
 ]
 
-/** Members that the route takes as they are, and how a chip names them. */
-const plain = {
-  payer: "Payer",
-  payTo: "Recipient",
-  party: "Account",
-  reason: "Reason",
-  key: "Key",
-  origin: "Origin",
-  resourceId: "Listing",
-  scheme: "Scheme"
-} as const
+/** Members that the route takes as they are. */
+const plain = ["status", "payer", "payTo", "party", "reason", "key", "origin", "resourceId", "scheme"] as const
 
 /** The route's query for a list; `fixed` are the members that the page itself sets. */
 export const routeQuery = (
@@ -62,7 +52,7 @@ export const routeQuery = (
   const set = (name: string, value: string | null | undefined) => {
     if (value != null && value !== "" && !asked.has(name)) asked.set(name, value)
   }
-  for (const name of ["status", ...Object.keys(plain)]) set(name, query.get(name))
+  for (const name of plain) set(name, query.get(name))
   const { from, to } = spanOf(query)
   set("from", from)
   set("to", to)
@@ -79,149 +69,71 @@ export const routeQuery = (
   return asked
 }
 
-export const Select = (props: {
-  readonly label: string
-  readonly value: string
-  readonly choices: Choices
-  readonly change: (value: string) => void
-}): VNode<any> =>
-  h(
-    "select",
-    {
-      "aria-label": props.label,
-      value: props.value,
-      onChange: ({ target }: Event) => props.change((target as HTMLSelectElement).value)
-    },
-    props.choices.map(([value, label]) => h("option", { key: value, value }, label))
-  )
+const typed: ReadonlyArray<Typing> = [
+  { name: "payer", label: "Payer" },
+  { name: "payTo", label: "Recipient" },
+  { name: "origin", label: "Origin" },
+  { name: "key", label: "Key" },
+  { name: "reason", label: "Reason" },
+  { name: "min", label: "At least", kind: "amount" },
+  { name: "max", label: "At most", kind: "amount" },
+  { name: "from", label: "From (UTC)", kind: "date" },
+  { name: "to", label: "Before (UTC)", kind: "date" }
+]
 
-const Field = (props: {
-  readonly name: string
-  readonly label: string
-  readonly query: URLSearchParams
-  readonly type?: string
-}): VNode<any> =>
-  h(
-    "label",
-    null,
-    props.label,
-    h("input", {
-      type: props.type ?? "text",
-      value: (props.query.get(props.name) ?? "").slice(0, props.type === "date" ? 10 : undefined),
-      inputMode: props.name === "min" || props.name === "max" ? "decimal" : undefined,
-      spellcheck: false,
-      maxLength: 300,
-      onChange: ({ target }: Event) => amend({ [props.name]: (target as HTMLInputElement).value.trim() })
-    })
-  )
+/** Of links from other pages: no field, and a chip that takes one away. */
+const linked: ReadonlyArray<Typing> = [
+  { name: "party", label: "Account" },
+  { name: "resourceId", label: "Listing" }
+]
 
-const Chip = (props: { readonly label: string; readonly remove: () => void }): VNode<any> =>
-  h(
-    "li",
-    null,
-    h(
-      "button",
-      { type: "button", class: "chip", onClick: props.remove },
-      props.label,
-      h("span", { "aria-hidden": true }, " ×"),
-      h("span", { class: "spoken" }, ", remove this filter")
-    )
-  )
-
-const Chips = ({ fixed, query }: { readonly query: URLSearchParams; readonly fixed: object }): VNode<any> | null => {
-  const named = Object.entries({ ...plain, min: "At least", max: "At most", from: "From", to: "Before" }).filter(
-    ([name]) => (query.get(name) ?? "") !== "" && !(name in fixed)
-  )
-  if (named.length === 0) return null
-  return h(
-    "ul",
-    { class: "chips", "aria-label": "Filters" },
-    named.map(([name, label]) => {
-      const value = query.get(name)!
-      const shown = /^[GCM][A-Z2-7]{50,}$/.test(value) ? short(value) : value.replace("T00:00:00.000Z", "")
-      return h(Chip, { key: name, label: `${label}: ${shown}`, remove: () => amend({ [name]: "" }) })
-    }),
-    h(
-      "li",
-      null,
-      h(
-        "button",
+/** The assets that this facilitator accepts, where there is more than one. */
+export const assetChoices = (facts: Facts | undefined): ReadonlyArray<Choosing> =>
+  facts === undefined || facts.assets.length < 2
+    ? []
+    : [
         {
-          type: "button",
-          class: "plain",
-          onClick: () => amend(Object.fromEntries(named.map(([name]) => [name, ""])))
-        },
-        "Clear"
-      )
-    )
-  )
-}
-
-const More = ({ fixed, query }: { readonly query: URLSearchParams; readonly fixed: object }): VNode<any> =>
-  h(
-    "details",
-    { class: "more" },
-    h("summary", null, "More filters"),
-    h(
-      "div",
-      { class: "fields" },
-      (
-        [
-          ["payer", "Payer"],
-          ["payTo", "Recipient"],
-          ["origin", "Origin"],
-          ["key", "Key"],
-          ["reason", "Reason"],
-          ["min", "At least"],
-          ["max", "At most"],
-          ["from", "From (UTC)", "date"],
-          ["to", "Before (UTC)", "date"]
-        ] as const
-      )
-        .filter(([name]) => !(name in fixed))
-        .map(([name, label, type]) =>
-          h(Field, { key: name, name, label, query, ...(type === undefined ? {} : { type }) })
-        )
-    )
-  )
+          name: "asset",
+          label: "Asset",
+          choices: [["", "All assets"], ...facts.assets.map(({ asset, symbol }) => [asset, symbol] as const)]
+        }
+      ]
 
 /** The filters above a list of settlements. */
 export const Filters = (props: {
   readonly place: Place
   readonly fixed: Readonly<Record<string, string>>
 }): VNode<any> => {
-  const { fixed } = props
-  const { query } = props.place
+  const { fixed, place } = props
+  const { query } = place
   const facts = useFacts()
-  const choice = (name: string, label: string, choices: Choices) =>
-    name in fixed
-      ? null
-      : h(Select, { label, value: query.get(name) ?? "", choices, change: (value) => amend({ [name]: value }) })
-  const change = (range: string) => amend({ range, from: "", to: "" })
+  const isChosen = query.has("from") || query.has("to")
   const times: Choices = [
-    ["", query.has("from") || query.has("to") ? "Chosen days" : "All time"],
+    ["", isChosen ? "Chosen days" : "All time"],
     ...ranges.map(([value, label]) => [value, `Last ${label}`] as const)
   ]
-  return h(
-    "form",
-    { class: "filters", "aria-label": "Filter", onSubmit: (event: Event) => event.preventDefault() },
-    h(
-      "div",
-      { class: "choices" },
-      choice("status", "State", states),
-      h(Select, { label: "Time", value: query.get("range") ?? "", choices: times, change }),
-      facts === undefined || facts.assets.length < 2
-        ? null
-        : choice("asset", "Asset", [
-            ["", "All assets"],
-            ...facts.assets.map(({ asset, symbol }) => [asset, symbol] as const)
-          ]),
-      facts === undefined || facts.schemes.length < 2
-        ? null
-        : choice("scheme", "Scheme", [["", "All schemes"], ...facts.schemes.map((one) => [one, one] as const)]),
-      choice("sort", "Order", sorts)
-    ),
-    h(More, { query, fixed }),
-    h(Chips, { query, fixed })
-  )
+  const schemes: ReadonlyArray<Choosing> =
+    facts === undefined || facts.schemes.length < 2
+      ? []
+      : [
+          {
+            name: "scheme",
+            label: "Scheme",
+            choices: [["", "All schemes"], ...facts.schemes.map((one) => [one, one] as const)]
+          }
+        ]
+  const change = (range: string) => amend({ range, from: "", to: "" })
+  return h(FilterBar, {
+    query,
+    fixed,
+    choices: [
+      { name: "status", label: "State", choices: states },
+      { name: "range", label: "Time", choices: times, change },
+      ...assetChoices(facts),
+      ...schemes,
+      { name: "sort", label: "Order", choices: sorts }
+    ],
+    fields: typed,
+    linked
+  })
 }

@@ -45,7 +45,35 @@ export const amount = (units: string | null, of: Denomination): string => {
   return `${decimal(units, of.asset_decimals)} ${of.asset_symbol}`
 }
 
+/** Decimals of a headline's figure of one and more: the rest is in its title and in the tables. */
+const headlineDecimals = 2
+
+/** Atomic units for a headline: rounded down to two decimals from one on; exact below. */
+export const rounded = (units: string | bigint, decimals: number): string => {
+  const value = BigInt(units)
+  const step = 10n ** BigInt(Math.max(0, decimals - headlineDecimals))
+  const isSmall = (value < 0n ? -value : value) < 10n ** BigInt(decimals)
+  return decimal(isSmall ? value : (value / step) * step, decimals)
+}
+
+/** `1,234.56 USDC` for a headline. */
+export const roundedAmount = (units: string, of: Denomination): string =>
+  of.asset_decimals === null || of.asset_symbol === null
+    ? amount(units, of)
+    : `${rounded(units, of.asset_decimals)} ${of.asset_symbol}`
+
+export const roundedStroops = (text: string | bigint): string => `${rounded(text, xlmDecimals)} XLM`
+
 export const stroops = (text: string | bigint): string => `${decimal(text, xlmDecimals)} XLM`
+
+const byteSteps = ["B", "kB", "MB", "GB", "TB"] as const
+
+/** Bytes in the decimal unit that fits: `1.2 GB`. */
+export const bytes = (size: string | number): string => {
+  let [value, step] = [Number(size), 0]
+  for (; value >= 1_000 && step < byteSteps.length - 1; step++) value /= 1_000
+  return `${value >= 100 || step === 0 ? Math.round(value) : Number(value.toFixed(1))} ${byteSteps[step]}`
+}
 
 /** A share in percent; a dash when the whole is zero. */
 export const percent = (part: string | number, of: string | number): string => {

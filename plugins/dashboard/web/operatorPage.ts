@@ -2,6 +2,8 @@
 // browser's back button works. Where keys are required, it begins with the sign-in.
 import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
+import { ChannelsView } from "./BatchView.ts"
+import { DeliveriesView } from "./DeliveriesView.ts"
 import { Find } from "./Find.ts"
 import { short } from "./format.ts"
 import { LiveView } from "./LiveView.ts"
@@ -61,6 +63,8 @@ const details: ReadonlyArray<View> = [
     operators: false,
     show: ({ may_move }, id) => h(ResourceView, { id, mayMove: may_move })
   },
+  { name: "channels", label: "Payment channels", operators: true, show: () => h(ChannelsView, {}) },
+  { name: "deliveries", label: "Webhook deliveries", operators: true, show: () => h(DeliveriesView, {}) },
   { name: "account", label: "Account", operators: false, show: (_, id) => h(AccountView, { id }) },
   { name: "asset", label: "Asset", operators: false, show: (_, id) => h(AssetView, { id }) },
   { name: "origin", label: "Origin", operators: false, show: (_, id) => h(OriginView, { id }) },
@@ -79,7 +83,9 @@ const parents: Readonly<Record<string, string>> = {
   origin: "resources",
   account: "participants",
   asset: "settlements",
-  key: "standing"
+  key: "standing",
+  channels: "standing",
+  deliveries: "standing"
 }
 
 const Content = (props: { readonly view: View; readonly rest: string; readonly session: Session }): VNode<any> => {

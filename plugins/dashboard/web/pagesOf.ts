@@ -23,14 +23,17 @@ interface Kept<Row> {
 }
 
 /** A fresh first page over what is kept; without a row in common with it, it replaces everything. */
-const merged = <Row extends { readonly id: string }>(kept: ReadonlyArray<Row>, fresh: ReadonlyArray<Row>) => {
-  const known = new Set(fresh.map(({ id }) => id))
-  const overlap = kept.findLastIndex(({ id }) => known.has(id))
+const merged = <Row>(kept: ReadonlyArray<Row>, fresh: ReadonlyArray<Row>, keyOf: (row: Row) => string) => {
+  const known = new Set(fresh.map(keyOf))
+  const overlap = kept.findLastIndex((row) => known.has(keyOf(row)))
   return overlap < 0 ? undefined : [...fresh, ...kept.slice(overlap + 1)]
 }
 
-/** `path` without a cursor; `everyMillis` reads its first page again. */
-export const usePages = <Row extends { readonly id: string }>(path: string, everyMillis: number): Pages<Row> => {
+/** Rows of each further page, more than of the first: it is asked for by a reader who goes on. */
+const furtherLimit = 200
+
+/** `path` without a cursor; `everyMillis` reads its first page again. `keyOf` tells rows apart. */
+export const usePages = <Row>(path: string, everyMillis: number, keyOf: (row: Row) => string): Pages<Row> => {
   const asked = useAsked<CursorPage<Row>>(path, everyMillis)
   const [kept, keep] = useState<Kept<Row>>({ path: "", rows: [], cursor: null })
   const [isBusy, setBusy] = useState(false)
@@ -40,7 +43,7 @@ export const usePages = <Row extends { readonly id: string }>(path: string, ever
     if (asked.state !== "ready") return
     const { items, pagination } = asked.body
     keep((last) => {
-      const rows = last.path === path && last.rows.length > items.length ? merged(last.rows, items) : undefined
+      const rows = last.path === path && last.rows.length > items.length ? merged(last.rows, items, keyOf) : undefined
       return rows === undefined ? { path, rows: items, cursor: pagination.cursor } : { ...last, rows }
     })
   }, [asked, path])
@@ -48,14 +51,16 @@ export const usePages = <Row extends { readonly id: string }>(path: string, ever
   const cursor = isCurrent ? kept.cursor : null
   const more = async (): Promise<void> => {
     setBusy(true)
-    const answer = await ask<CursorPage<Row>>(`${path}&cursor=${encodeURIComponent(cursor!)}`)
+    const further = path.replace(/\blimit=[0-9]+/, `limit=${furtherLimit}`)
+    const answer = await ask<CursorPage<Row>>(`${further}&cursor=${encodeURIComponent(cursor!)}`)
     setBusy(false)
     if (answer.state !== "ready" || current.current !== path) return
     const { items, pagination } = answer.body
     keep((last) => {
       if (last.path !== path) return last
-      const known = new Set(last.rows.map(({ id }) => id))
-      return { path, rows: [...last.rows, ...items.filter(({ id }) => !known.has(id))], cursor: pagination.cursor }
+      const known = new Set(last.rows.map(keyOf))
+      const added = items.filter((row) => !known.has(keyOf(row)))
+      return { path, rows: [...last.rows, ...added], cursor: pagination.cursor }
     })
   }
   return {

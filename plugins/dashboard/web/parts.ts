@@ -16,16 +16,28 @@ export const Panel = (props: {
   readonly title: string
   readonly actions?: Child
   readonly wide?: boolean
+  /** The page's own title says it: the panel's is for screen readers. */
+  readonly isPage?: boolean
   readonly children?: Child
 }): VNode<any> => {
+  const { actions, isPage, title, wide } = props
   const id = useId()
   return h(
     "section",
-    { class: props.wide === true ? "panel wide" : "panel", "aria-labelledby": id },
-    h("div", { class: "panel-head" }, h("h2", { id }, props.title), props.actions),
+    { class: wide === true ? "panel wide" : "panel", "aria-labelledby": id },
+    isPage === true
+      ? [
+          h("h2", { key: "title", id, class: "spoken" }, title),
+          actions === undefined ? null : h("div", { key: "head", class: "panel-head" }, actions)
+        ]
+      : h("div", { class: "panel-head" }, h("h2", { id }, title), actions),
     props.children
   )
 }
+
+/** A rounded figure with the exact one as its title. */
+export const Exactly = (props: { readonly shown: string; readonly exact: string }): VNode<any> =>
+  h("span", props.shown === props.exact ? null : { title: props.exact }, props.shown)
 
 export interface Figure {
   readonly label: string
@@ -65,11 +77,17 @@ export const Shown = <A>(props: { readonly asked: Asked<A>; readonly show: (body
 }
 
 /** A moment once, in the viewer's own time; in UTC, and how long ago, while it is pointed at or has the focus. */
-export const Moment = ({ at, inLink }: { readonly at: string | null; readonly inLink?: boolean }): VNode<any> => {
+export const Moment = (props: {
+  readonly at: string | null
+  readonly inLink?: boolean
+  /** In place of the viewer's own time, which is then beside the others. */
+  readonly shown?: string
+}): VNode<any> => {
+  const { at, inLink, shown } = props
   if (at === null) return h("span", { class: "quiet" }, "–")
   const { own, utc } = moment(at)
-  const more = `${utc}, ${relative(at, Date.now())}`
-  return h("time", { dateTime: at, "data-more": more, tabIndex: inLink === true ? undefined : 0 }, own)
+  const more = [...(shown === undefined ? [] : [own]), utc, relative(at, Date.now())].join(", ")
+  return h("time", { dateTime: at, "data-more": more, tabIndex: inLink === true ? undefined : 0 }, shown ?? own)
 }
 
 /** Copies the full text in place of the selected ends. */
@@ -156,7 +174,12 @@ export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: 
     "span",
     { class: "row" },
     isLost ? h("span", { class: "state bad", role: "alert" }, "Not saved; try again") : null,
-    h("button", { type: "button", class: "small", onClick: save }, "CSV", h("span", { class: "spoken" }, ` of ${name}`))
+    h(
+      "button",
+      { type: "button", class: "small", onClick: save },
+      "Export CSV",
+      h("span", { class: "spoken" }, ` of ${name}`)
+    )
   )
 }
 

@@ -24,6 +24,15 @@ const sentences: Readonly<Record<string, string>> = {
   origin_names_owner: "Its origin names the account that is paid."
 }
 
+/** The same in a few words, for a list or a bar. */
+const labels: Readonly<Record<string, string>> = {
+  settle_ledger_transaction_failed: "Failed on the ledger",
+  settle_ledger_transaction_expired: "Signature expired",
+  settle_ledger_authorization_spent: "Signature already used",
+  settle_ledger_transaction_status_unknown: "Outcome not known yet",
+  settlement_pending: "Outcome not known yet"
+}
+
 export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
 
 /** A code as words, where no sentence is known: `settle_ledger_x_failed` → `X failed`. */
@@ -34,14 +43,17 @@ const wordsOf = (word: string): string =>
     .replaceAll("_", " ")
     .replace(/^[a-z]/, (letter) => letter.toUpperCase())
 
+/** A code in a few words. */
+export const reasonLabel = (word: string): string => labels[neutral(word)] ?? wordsOf(word)
+
 /** A code as people read it. */
 export const reasonText = (word: string): string => sentenceOf(word) ?? wordsOf(word)
 
-/** A sentence with its code; in a list the code as words, with the sentence as its title. */
+/** A sentence with its code; in a list a few words, with the sentence as their title. */
 export const Reason = (props: { readonly word: string | undefined; readonly isShort?: boolean }): VNode<any> | null => {
   const { isShort, word } = props
   if (word === undefined) return null
   return isShort === true
-    ? h("div", { class: "quiet reason", title: reasonText(word) }, wordsOf(word))
+    ? h("div", { class: "quiet reason", title: reasonText(word) }, reasonLabel(word))
     : h("div", null, reasonText(word), " ", h("code", { class: "quiet" }, word))
 }

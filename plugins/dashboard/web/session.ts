@@ -4,16 +4,9 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
 import { Notice, Panel } from "./parts.ts"
+import type { Session } from "./reports.ts"
 
-export interface Session {
-  readonly role: "operator" | "caller" | "nobody"
-  readonly principal: string | null
-  readonly until: string | null
-  readonly may_read: boolean
-  readonly may_operate: boolean
-  readonly may_move: boolean
-  readonly keys_required: boolean
-}
+export type { Session } from "./reports.ts"
 
 export const useSession = (): Session | undefined => {
   const asked = useAsked<Session>("/dashboard/session", 60_000)

@@ -113,14 +113,14 @@ const Page = (): VNode<any> => {
       h(
         "div",
         { class: "grid" },
+        h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] }),
+        about.state === "ready" && about.body.plugins.includes("demo") ? h(TryView, {}) : null,
         h(
           Panel,
           { title: "Accepted payments" },
           h(Shown<About>, { asked: about, show: (body) => h(Taken, { about: body }) })
         ),
-        h(Health, null),
-        about.state === "ready" && about.body.plugins.includes("demo") ? h(TryView, {}) : null,
-        h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] })
+        h(Health, null)
       )
     ),
     h(Foot, null)

@@ -1,0 +1,122 @@
+// Webhook deliveries: what each receiver was sent and is owed, with the last answer. Those that wait are a panel of the
+// operation; all of them, filtered, are a view of their own.
+import { h, type VNode } from "preact"
+import { CursorList } from "./CursorList.ts"
+import { FilterBar } from "./FilterBar.ts"
+import { count } from "./format.ts"
+import { type Child, Moment, State, written } from "./parts.ts"
+import { hrefOf, pageOf, usePlace } from "./place.ts"
+import type { Delivery } from "./reports.ts"
+import type { Column } from "./Table.ts"
+
+const path = "/webhooks/v1/deliveries"
+const panelRows = 10
+
+const stateWords: Readonly<Record<string, string>> = { due: "pending", given_up: "given up" }
+
+/** `settlement.settled` → `Settled`. */
+const eventText = (type: string): string => {
+  const word = type.replace(/^settlement[.]/, "")
+  return `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`
+}
+
+const columns: ReadonlyArray<Column<Delivery>> = [
+  { head: "Receiver", card: "first", cell: ({ receiver }) => written(receiver) },
+  { head: "State", card: "last", cell: ({ state }) => h(State, { word: stateWords[state] ?? state }) },
+  {
+    head: "Event",
+    cell: ({ settlement, type }) => h("a", { href: pageOf("settlement", settlement) }, eventText(type))
+  },
+  { head: "Last answer", cell: ({ last_answer }) => (last_answer === null ? "–" : written(last_answer)) },
+  { head: "Attempts", numeric: true, cell: ({ attempts }) => count(attempts) },
+  { head: "Happened", isMiddle: true, cell: ({ event_at }) => h(Moment, { at: event_at }) },
+  {
+    head: "Sent or due",
+    cell: ({ ended_at, next_at }) => h(Moment, { at: ended_at ?? next_at })
+  }
+]
+
+const DeliveryList = (props: {
+  readonly title: string
+  readonly query: URLSearchParams
+  readonly empty: string
+  readonly limit?: number
+  readonly isPage?: boolean
+  readonly filters?: Child
+  readonly actions?: Child
+  readonly absent: Child
+}): VNode<any> =>
+  h(CursorList<Delivery>, {
+    title: props.title,
+    isPage: props.isPage === true,
+    name: "deliveries",
+    path: `${path}?${props.query}`,
+    keyOf: ({ id }) => id,
+    columns,
+    empty: props.empty,
+    ...(props.limit === undefined ? {} : { limit: props.limit }),
+    filters: props.filters,
+    actions: props.actions,
+    absent: props.absent
+  })
+
+/** What waits to be taken, as a panel of the operation. */
+export const WaitingDeliveries = (): VNode<any> =>
+  h(DeliveryList, {
+    title: "Webhook deliveries that wait",
+    query: new URLSearchParams({ state: "due" }),
+    limit: panelRows,
+    empty: "Nothing waits: every receiver took what it was sent.",
+    actions: h("a", { href: hrefOf("deliveries") }, "All deliveries"),
+    absent: null
+  })
+
+export const DeliveriesView = (): VNode<any> => {
+  const { query } = usePlace()
+  const asked = new URLSearchParams()
+  for (const name of ["state", "type", "receiver", "settlement", "from", "to"]) {
+    const value = query.get(name) ?? ""
+    if (value !== "") asked.set(name, value)
+  }
+  return h(DeliveryList, {
+    title: "Webhook deliveries",
+    isPage: true,
+    query: asked,
+    empty:
+      [...asked.keys()].length === 0
+        ? "No deliveries yet. Name a receiver under webhooks.receivers in the profile."
+        : "No delivery matches these filters. Take one away.",
+    filters: h(FilterBar, {
+      query,
+      choices: [
+        {
+          name: "state",
+          label: "State",
+          choices: [
+            ["", "All states"],
+            ["due", "Pending"],
+            ["delivered", "Delivered"],
+            ["given_up", "Given up"]
+          ]
+        },
+        {
+          name: "type",
+          label: "Event",
+          choices: [
+            ["", "All events"],
+            ...["recorded", "settled", "failed", "expired", "unresolved"].map(
+              (word) => [`settlement.${word}`, eventText(word)] as const
+            )
+          ]
+        }
+      ],
+      fields: [
+        { name: "receiver", label: "Receiver" },
+        { name: "settlement", label: "Settlement id" },
+        { name: "from", label: "From (UTC)", kind: "date" },
+        { name: "to", label: "Before (UTC)", kind: "date" }
+      ]
+    }),
+    absent: h("p", { class: "empty" }, "Webhooks are off. Enable the plugin webhooks to see deliveries here.")
+  })
+}
