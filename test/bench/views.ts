@@ -9,7 +9,15 @@ import process from "node:process"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { startPostgres } from "../support/postgres.ts"
-import { fillKernel, fillMissed, fillRollups, fillSettlements, listResources, type Size } from "./viewsFill.ts"
+import {
+  fillKernel,
+  fillLists,
+  fillMissed,
+  fillRollups,
+  fillSettlements,
+  listResources,
+  type Size
+} from "./viewsFill.ts"
 
 const size: Size = {
   settlements: Number(process.env["SETTLEMENTS"] ?? 1_000_000),
@@ -28,6 +36,8 @@ interface View {
   readonly name: string
   readonly paths: ReadonlyArray<string>
 }
+
+const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 /** What each page and part of it asks; the spans and orders that it offers. */
 const viewsOf = (buyer: string, seller: string, hash: string): ReadonlyArray<View> => {
@@ -61,9 +71,20 @@ const viewsOf = (buyer: string, seller: string, hash: string): ReadonlyArray<Vie
         `/analytics/v1/settlements?limit=50&party=${buyer}`,
         `/analytics/v1/settlements?limit=50&payTo=${seller}&status=failed`,
         `/analytics/v1/sellers/${seller}/resources`,
+        "/analytics/v1/settlements?limit=200&asset=CUSDC&sort=largest",
+        "/analytics/v1/settlements?limit=50&asset=CUSDC&max=10",
+        "/analytics/v1/settlements?limit=50&asset=CUSDC&min=9000&scheme=upto&status=failed",
+        "/analytics/v1/settlements?limit=50&key=shop-7&status=unknown",
+        "/analytics/v1/settlements?limit=50&reason=settle_ledger_transaction_expired&scheme=upto",
+        "/analytics/v1/settlements?limit=50&origin=https%3A%2F%2Fs7.example.com&status=unknown",
+        `/analytics/v1/settlements?limit=50&from=${daysAgo(60)}&to=${daysAgo(59)}&status=failed`,
         "/analytics/v1/find?q=example",
+        `/analytics/v1/find?q=order-${hash.slice(-20)}`,
+        "/analytics/v1/find?q=000000",
+        "/analytics/v1/find?q=shop-1",
         `/analytics/v1/find?q=${buyer.slice(0, 8)}`,
         "/analytics/v1/pulse",
+        ...[1, 7, 30, 90].map((days) => `/analytics/v1/pulse?from=${daysAgo(days)}`),
         "/analytics/v1/transactions?limit=25&days=0",
         "/analytics/v1/transactions?limit=25&days=30&status=failed",
         "/analytics/v1/transactions?limit=25&days=0&status=unknown",
@@ -76,11 +97,36 @@ const viewsOf = (buyer: string, seller: string, hash: string): ReadonlyArray<Vie
     { name: "one settlement", paths: [`/dashboard/v1/settlements/${hash}`] },
     {
       name: "buyers and sellers",
-      paths: spans.flatMap((days) => ["buyers", "sellers"].map((role) => `/analytics/v1/${role}?days=${days}&limit=25`))
+      paths: [
+        ...spans.flatMap((days) => ["buyers", "sellers"].map((role) => `/analytics/v1/${role}?days=${days}&limit=25`)),
+        "/analytics/v1/buyers?days=30&asset=CUSDC&min=1000000&limit=25",
+        `/analytics/v1/buyers?days=0&limit=200&cursor=1000_1_${buyer}`
+      ]
+    },
+    {
+      name: "refusals",
+      paths: [
+        "/analytics/v1/refusals?days=7&limit=50",
+        "/analytics/v1/refusals?days=0&operation=settle&key=shop-3&limit=50"
+      ]
+    },
+    {
+      name: "deliveries",
+      paths: [
+        "/webhooks/v1/deliveries?limit=50",
+        "/webhooks/v1/deliveries?limit=50&state=given_up",
+        "/webhooks/v1/deliveries?limit=50&receiver=books&state=due"
+      ]
     },
     {
       name: "listings",
-      paths: ["/analytics/v1/resources?limit=25", "/analytics/v1/resources/1", "/analytics/v1/rejections?limit=25"]
+      paths: [
+        "/analytics/v1/resources?limit=25",
+        "/analytics/v1/resources?limit=25&state=active&q=r99",
+        `/analytics/v1/resources?limit=25&payTo=${seller}`,
+        "/analytics/v1/resources/1",
+        "/analytics/v1/rejections?limit=25"
+      ]
     },
     {
       name: "search",
@@ -161,6 +207,7 @@ const fill = (sql: SqlClient.SqlClient) =>
     yield* fillSettlements(sql, size)
     yield* fillRollups(sql)
     yield* fillKernel(sql)
+    yield* fillLists(sql)
     yield* sql`vacuum analyze`.unprepared
     console.log(`  filled in ${((performance.now() - from) / 1_000).toFixed(0)} s`)
   })

@@ -46,6 +46,24 @@ export const fillMissed = (sql: SqlClient.SqlClient) =>
     from generate_series(now() at time zone 'UTC' - interval '29 days', now() at time zone 'UTC', '1 day') day,
       generate_series(1, 20000) n on conflict do nothing`.unprepared
 
+/** Refusals of ninety days by reason and key, and what two receivers were sent of a hundred thousand settlements. */
+export const fillLists = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    yield* sql`insert into analytics_refusals (day, operation, reason, principal, refused, first_at, last_at, samples)
+      select current_date - d, operation, 'settle_ledger_reason_' || r, 'key:shop-' || k, 1 + (r * 7 + k) % 40,
+        now() - make_interval(days => d), now() - make_interval(days => d),
+        jsonb_build_array(jsonb_build_object('at', now(), 'network', 'ledger:testnet', 'scheme', 'exact',
+          'asset', 'CUSDC', 'amount', '10', 'payer', ${sql.literal(address("B", "k"))}, 'pay_to', ${sql.literal(address("S", "r"))},
+          'resource_url', 'https://s1.example.com/r1', 'message', 'refused'))
+      from generate_series(0, 89) d, generate_series(1, 12) r, generate_series(1, 20) k,
+        (values ('verify'), ('settle')) o (operation)`.unprepared
+    yield* sql`insert into webhooks_deliveries (receiver, position, type, settlement, told_at, state, attempts,
+        last_answer, ended_at)
+      select receiver, n, 'settlement.settled', ('00000000-0000-4000-a000-' || lpad(to_hex(n), 12, '0'))::uuid,
+        now() - n * interval '25 seconds', case when n % 500 = 0 then 'given_up' else 'delivered' end, 1, '204', now()
+      from generate_series(1, 100000) n, (values ('shop'), ('books')) r (receiver)`.unprepared
+  })
+
 export const fillSettlements = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, size: Size) {
   const { buyers, historyDays, resources, sellers, settlements } = size
   for (let from = 1; from <= settlements; from += chunk) {
@@ -59,7 +77,7 @@ export const fillSettlements = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
       )
       insert into analytics_settlements (id, occurred_at, due_at, network, scheme, asset, payer, pay_to, amount_max,
         amount_meant, amount, fee_stroops, transaction_hash, status, facilitator_id, resource_id, resource_origin,
-        resource_url, error_reason, organic)
+        resource_url, error_reason, organic, principal)
       select id, at, at + interval '25 seconds', 'ledger:testnet', case when n % 9 = 0 then 'upto' else 'exact' end,
         case when n % 5 = 0 then 'CXLM' else 'CUSDC' end, ${sql.literal(address("B", "buyer"))},
         ${sql.literal(address("S", "seller"))}, n % 10000 + 1, n % 10000 + 1,
@@ -70,7 +88,8 @@ export const fillSettlements = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
         case when seller <= ${resources}::int
           then 'https://s' || seller % 100 || '.example.com/r' || seller || '?n=' || n end,
         case when fate >= 0.9 and fate < 0.995 then (array['settle_ledger_transaction_failed',
-          'settle_ledger_transaction_expired', 'settle_ledger_authorization_spent'])[1 + n % 3] end, n % 20 <> 0
+          'settle_ledger_transaction_expired', 'settle_ledger_authorization_spent'])[1 + n % 3] end, n % 20 <> 0,
+        'shop-' || n % 20
       from made`.unprepared
   }
   yield* sql`analyze analytics_settlements`.unprepared
@@ -128,11 +147,13 @@ export const fillRollups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient
 /** The same settlements as the kernel knows them, and their facts; the readers of facts have read them all. */
 export const fillKernel = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger,
-      fingerprint, principal, payer, pay_to, asset, amount_max, amount, resource_url, inner_hash, sponsor, channel,
+      fingerprint, principal, identifier, payer, pay_to, asset, amount_max, amount, resource_url, inner_hash, sponsor,
+      channel,
       channel_sequence, resource_fee_stroops, recorded_ledger, recorded_at, deadline_at, budget_day, budget_stroops,
       budget_shard, budget_keyed, state, resolved_at, ledger, closed_at, moved, fee_charged_stroops, reason,
       delivered_at, ended_by)
-    select id, network, scheme, 'key ' || transaction_hash, 2000, transaction_hash, 'shop-' || right(pay_to, 1), payer,
+    select id, network, scheme, 'key ' || transaction_hash, 2000, transaction_hash, 'shop-' || right(pay_to, 1),
+      'order-' || right(transaction_hash, 20), payer,
       pay_to, asset, amount_max, amount_meant, resource_url, transaction_hash, 'GSPONSOR', 'GCHANNEL',
       row_number() over (), 20000, 1000, occurred_at, due_at, occurred_at::date, 30000, 0, false,
       case status when 'success' then 'settled' when 'failed' then 'failed' else 'unresolved' end,

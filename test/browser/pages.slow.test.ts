@@ -70,10 +70,10 @@ const views: ReadonlyArray<readonly [name: string, path: string, shows: string]>
   ["participants", "/dashboard#participants", "Buyers"],
   ["listings", "/dashboard#resources", "Last paid"],
   ["search", "/dashboard#search", "Searches and payments"],
-  ["operation", "/dashboard#standing", "settlement/outcomes"],
+  ["operation", "/dashboard#standing", "actors run."],
   ["interface", "/docs", "/verify"]
 ]
-const reads: ReadonlyArray<Read> = [390, 820, 1_440].flatMap((width) =>
+const reads: ReadonlyArray<Read> = [390, 768, 1_280].flatMap((width) =>
   (["light", "dark"] as const).map((theme) => ({ width, theme }))
 )
 
@@ -135,6 +135,8 @@ describe.skipIf(chromiumPath() === undefined)(
           ["a key", "/dashboard#key/anonymous", "Limits today"],
           ["a public listing", `/resource?url=${encodeURIComponent(url)}&type=http`, "Badges"],
           ["a public recipient", `/payee?account=${payTo}`, "Resources for sale"],
+          ["payment channels", "/dashboard#channels", "No payment channels yet."],
+          ["deliveries", "/dashboard#deliveries", "No deliveries yet."],
           ["nothing found", `/dashboard#settlement/${"0".repeat(64)}`, "Unknown settlement"]
         ] as const
         for (const [name, path, shows] of [...views, ...single]) {
@@ -157,6 +159,13 @@ describe.skipIf(chromiumPath() === undefined)(
               .map(({ textContent }) => textContent)
           )
           expect([name, overrun]).toEqual([name, []])
+          // A table of cards fits its frame: no column is cut at its edge.
+          const cut = await visit.page.evaluate(() =>
+            [...document.querySelectorAll<HTMLElement>(".scroll.cards")]
+              .filter((frame) => frame.checkVisibility() && frame.scrollWidth > frame.clientWidth + 1)
+              .map((frame) => frame.ariaLabel)
+          )
+          expect([name, cut]).toEqual([name, []])
           await visit.picture(`${name} ${read.width} ${read.theme}`)
         }
         expect(visit.issues).toEqual([])
@@ -400,7 +409,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
-    it("lead by the keyboard alone from a search to a settlement, its payer and a filtered list", async () => {
+    it("lead by the keyboard alone from a search to a settlement, its payer, a filtered list and its CSV", async () => {
       const visit = await Visit.open(browser, facilitator.url)
       const { page } = visit
       const { json } = await Effect.runPromise(facilitator.ask("/analytics/v1/settlements?limit=1"))
@@ -413,10 +422,10 @@ describe.skipIf(chromiumPath() === undefined)(
         await page.keyboard.press("Enter")
       }
       /** Tab steps until the focus is on what has this selector. */
-      const reach = async (selector: string) => {
+      const reach = async (selector: string, step = "Tab") => {
         for (let steps = 0; steps < 80; steps++) {
           if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) === true, selector)) return
-          await page.keyboard.press("Tab")
+          await page.keyboard.press(step)
         }
         throw new Error(`no step leads to ${selector}`)
       }
@@ -432,6 +441,22 @@ describe.skipIf(chromiumPath() === undefined)(
       await page.keyboard.press("ArrowDown")
       await page.waitForURL(/status=success/)
       await visit.picture("found by the keyboard")
+      const state = page.getByLabel("State", { exact: true })
+      await page.reload()
+      await state.waitFor()
+      expect(await state.inputValue()).toBe("success")
+      await page.goBack()
+      await page.waitForFunction(() => !location.hash.includes("status="))
+      await page.goForward()
+      await page.waitForURL(/status=success/)
+      await reach('select[aria-label="State"]')
+      await reach("button.small", "Shift+Tab")
+      const [saved] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")])
+      const [, ...lines] = readFileSync((await saved.path())!, "utf8")
+        .trim()
+        .split("\r\n")
+      expect(lines).toHaveLength(1)
+      expect(lines[0]).toContain(hash)
       for (const [words, kind] of [
         [payer, "Account"],
         ["127.0.0.1:9/page-1", "Listing"],

@@ -1,0 +1,129 @@
+// Pictures of every view over a facilitator with a month of settlements, for a reader who judges how they look:
+// `node test/browser/screens.ts FOLDER [NAME …]` takes those whose name begins so at three widths in both themes. The
+// two of `examples/screens` are "overview 1280 light" and "settlements 1280 light".
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { mkdirSync } from "node:fs"
+import { join, resolve } from "node:path"
+import process from "node:process"
+import { fillRollups, fillSettlements } from "../bench/viewsFill.ts"
+import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { launch, Visit } from "./Visit.ts"
+
+const [folder = "", ...names] = process.argv.slice(2)
+const widths = [1_280, 768, 390]
+const themes = ["light", "dark"] as const
+const size = { settlements: 4_000, buyers: 240, sellers: 40, resources: 0, historyDays: 30 }
+
+const catalog = {
+  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
+  schema: {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: { input: { type: "object" }, output: { type: "object" } },
+    required: ["input"]
+  }
+}
+
+/** What real payments here are for; the last one is refused. */
+const sold = [
+  ["https://weather.example/forecast", "Hourly forecast of a city for the next ten days"],
+  ["https://maps.example/routes/fastest", "Fastest route between two places, by car or on foot"],
+  ["https://news.example/search", "Full-text search of this week's news"],
+  ["https://weather.example/air-quality", "Air quality of a city, measured every hour"]
+] as const
+
+/** Real payments beside the made history, one of them refused, so that each page has a life to show. */
+const payments = (facilitator: Facilitator) =>
+  Effect.gen(function* () {
+    const payer = yield* facilitator.account()
+    const poor = yield* facilitator.account(5n)
+    for (const [index, [resourceUrl, description]] of sold.entries()) {
+      const payTo = (yield* facilitator.account(0n)).publicKey()
+      const amount = 12_500n * BigInt(index + 1)
+      const tamper = {
+        payload: (honest: any) => ({ ...honest, resource: { ...honest.resource, description } })
+      }
+      const asked = { payTo, amount, resourceUrl, extensions: { catalog }, tamper }
+      const { body } = yield* facilitator.payment({ payer, ...asked })
+      yield* facilitator.settle(body)
+      const refused = yield* facilitator.payment({ payer: poor, ...asked })
+      yield* facilitator.verify(refused.body)
+    }
+    yield* facilitator.ask("/discovery/search?query=zebra%20maps")
+  })
+
+/** The views by name. */
+const viewsOf = (facilitator: Facilitator) =>
+  Effect.gen(function* () {
+    const { json } = yield* facilitator.ask("/analytics/v1/settlements?limit=1")
+    const { asset, pay_to: payTo, payer, transaction_hash: hash } = json.items[0]
+    const { json: listings } = yield* facilitator.ask("/analytics/v1/resources?limit=1")
+    const { id, origin, resource } = listings.items[0]
+    return [
+      ["overview", "/dashboard"],
+      ["live", "/dashboard#live"],
+      ["settlements", "/dashboard#settlements"],
+      ["settlements filtered", "/dashboard#settlements?status=failed&range=7d"],
+      ["settlement", `/dashboard#settlement/${hash}`],
+      ["refusals", "/dashboard#refusals"],
+      ["participants", "/dashboard#participants"],
+      ["listings", "/dashboard#resources"],
+      ["search", "/dashboard#search"],
+      ["operation", "/dashboard#standing"],
+      ["channels", "/dashboard#channels"],
+      ["deliveries", "/dashboard#deliveries"],
+      ["listing", `/dashboard#resource/${id}`],
+      ["payer", `/dashboard#account/${payer}`],
+      ["recipient", `/dashboard#account/${payTo}`],
+      ["asset", `/dashboard#asset/${asset}`],
+      ["origin", `/dashboard#origin/${encodeURIComponent(origin)}`],
+      ["key", "/dashboard#key/anonymous"],
+      ["catalog", "/"],
+      ["seller", "/seller"],
+      ["public resource", `/resource?url=${encodeURIComponent(resource)}&type=http`],
+      ["public payee", `/payee?account=${payTo}`],
+      ["receipts", "/receipts"],
+      ["status", "/status"]
+    ] as const
+  })
+
+const program = Effect.gen(function* () {
+  const facilitator = yield* startFacilitator({ channels: 4, closeMillis: 400 })
+  yield* payments(facilitator)
+  yield* Effect.sleep("3 seconds")
+  const usdc = (yield* facilitator.ask("/dashboard/v1/about")).json.assets[0].asset
+  yield* fillSettlements(facilitator.sql, size)
+  yield* facilitator.sql`update analytics_settlements set asset = ${usdc} where asset in ('CUSDC', 'CXLM')`
+  for (const table of ["totals", "attendance", "members", "member_days", "standings", "pairs", "resources", "reasons"])
+    yield* facilitator.sql.unsafe(`delete from analytics_${table}`)
+  yield* facilitator.sql`delete from analytics_rankings`
+  yield* facilitator.sql`delete from analytics_partner_days`
+  yield* fillRollups(facilitator.sql)
+  const views = yield* viewsOf(facilitator)
+  yield* Effect.promise(async () => {
+    const browser = await launch()
+    mkdirSync(folder, { recursive: true })
+    for (const width of widths)
+      for (const theme of themes) {
+        const visit = await Visit.open(browser, facilitator.url, { width, theme })
+        for (const [name, path] of views) {
+          if (names.length > 0 && !names.some((wanted) => `${name} ${width} ${theme}`.startsWith(wanted))) continue
+          await visit.go("/health")
+          await visit.go(path)
+          await visit.page.locator("h1").first().waitFor()
+          await visit.page.waitForTimeout(700)
+          await visit.page.waitForFunction(() => document.querySelector("[aria-busy]") === null)
+          const file = join(resolve(folder), `${name} ${width} ${theme}.png`)
+          await visit.page.screenshot({ path: file, fullPage: true })
+        }
+        await visit.close()
+      }
+    await browser.close()
+  })
+})
+
+if (folder === "") {
+  console.log("usage: node test/browser/screens.ts FOLDER [NAME …]")
+  process.exitCode = 2
+} else await Effect.runPromise(Effect.scoped(program).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>)
