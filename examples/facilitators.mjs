@@ -4,7 +4,9 @@
 // without a record, no other facilitator is ever asked to settle that payment. What was sent is stored before it is
 // sent, so the rule holds over restarts and over processes that share the store; the authorization's nonce, which moves
 // money at most once whichever party submits it, bounds the rest. A payment whose facilitator stays away is pending,
-// never failed.
+// never failed. A facilitator that keeps no record (`keepsRecords: false`, as the official class) refuses after a crash
+// what it has settled before it: what it refuses then is pending until the ledger shows the payment, or that it can
+// never be (`proof`, of `ledgerProof.mjs`).
 //
 // It holds no key. With `soldOnce`: `soldOnce({ store }).facilitator(facilitators([first, second], { store }))`.
 import { createHash } from "node:crypto"
@@ -49,10 +51,11 @@ const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 
 /**
  * `attempts`: how often an unanswered settle is sent to its facilitator again, a pause apart, before it is pending.
- * @param {ReadonlyArray<Client & { url?: string }>} clients in order of preference
- * @param {{ store?: Store, attempts?: number, pauseMillis?: number }} [options]
+ * @param {ReadonlyArray<Client & { url?: string, keepsRecords?: boolean }>} clients in order of preference
+ * @param {{ store?: Store, attempts?: number, pauseMillis?: number,
+ *   proof?: (payment: any, requirements: any) => Promise<{ transaction: string } | "unspent" | undefined> }} [options]
  */
-export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, store = memoryStore() } = {}) => {
+export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof, store = memoryStore() } = {}) => {
   /** @param {string} what @param {any} payment @param {number} at */
   const mark = (what, payment, at) => `${what}/${nameOf(payment)}/${at}`
   /** @param {string} what @param {any} payment @param {number} at */
@@ -77,6 +80,10 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, store
       const answer = await /** @type {any} */ (clients[at])
         .settle(payment, requirements)
         .catch((/** @type {any} */ error) => ({ lost: true, isUnsent: wasNeverSent(error) }))
+        // What says neither yes nor no says nothing of what was recorded.
+        .then((/** @type {any} */ given) =>
+          given.lost === true || typeof given.success === "boolean" ? given : { lost: true }
+        )
       const wasLost = await isMarked("lost", payment, at)
       const isRefused = answer.lost !== true && !answer.success && unavailable.test(answer.errorReason ?? "")
       if (!wasLost && (answer.isUnsent === true || isRefused)) {
@@ -84,11 +91,18 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, store
         return undefined
       }
       if (answer.lost === true && answer.isUnsent !== true) await note("lost", payment, at)
-      const isOpen = answer.lost === true || isRefused || pending.test(answer.errorReason ?? "")
+      const isForgotten = wasLost && answer.success === false && clients[at]?.keepsRecords === false
+      if (isForgotten || (wasLost && answer.lost === true && clients[at]?.keepsRecords === false)) {
+        const shown = await proof?.(payment, requirements).catch(() => undefined)
+        const { network } = requirements
+        if (shown === "unspent") return { success: false, errorReason: "expired", transaction: "", network }
+        if (shown !== undefined) return { success: true, transaction: shown.transaction, network }
+      }
+      const isOpen = answer.lost === true || isRefused || isForgotten || pending.test(answer.errorReason ?? "")
       if (!isOpen) return answer
       if (attempt >= attempts) {
         const { network } = requirements
-        return answer.lost === true || isRefused
+        return answer.lost === true || isRefused || isForgotten
           ? { success: false, errorReason: "settlement_pending", transaction: "", network }
           : answer
       }

@@ -1,8 +1,9 @@
 // Settings for agents' spending: the budget, where it is stored (S303), and whether HTTP resources may be paid for. The
 // signer is configured in the tool server's own settings.
+import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema } from "effect"
-import { amount, choice, flag, integer, list, section, text } from "../../kernel/config/Setting.ts"
-import { Settings } from "../../kernel/config/Settings.ts"
+import { amount, choice, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
+import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import type { Ceilings } from "./budget/Reservation.ts"
 import { type Outcome, type PolicyRule, policySection } from "./policy/policySection.ts"
 
@@ -55,8 +56,52 @@ const httpPaymentsSection = section("http_payments", "Paid HTTP resources, reque
   })
 })
 
+const batchPaymentsSection = section(
+  "batch_payments",
+  "Paid HTTP resources by batch-settlement: one deposit into a payment channel, then a voucher a call.",
+  {
+    contract: optionalText({
+      doc: "Address of the only batch contract that deposits go to; absent: nothing is paid by batch-settlement."
+    }),
+    max_deposit: amount({
+      default: 0,
+      doc: "Most that one deposit may be, atomic units, reserved in the budget whole; 0: none."
+    }),
+    deposit_calls: integer({
+      default: 20,
+      min: 1,
+      max: 10_000,
+      doc: "Calls that a deposit is for, where max_deposit allows it."
+    }),
+    max_withdraw_delay_seconds: integer({
+      default: 86_400,
+      min: 900,
+      max: 2_592_000,
+      unit: "s",
+      doc: "Longest time after which a payer gets its deposit back without the seller."
+    }),
+    refund_idle_seconds: integer({
+      default: 300,
+      min: 1,
+      max: 86_400,
+      unit: "s",
+      doc: "What is left of a channel is asked back after this time without a call, and when the tool server ends."
+    })
+  }
+)
+
+export interface BatchPayments {
+  readonly contract: string
+  readonly depositMax: bigint
+  readonly depositCalls: number
+  readonly withdrawDelayMax: number
+  readonly refundIdleMillis: number
+}
+
 /** Atomic units of one asset. */
 export interface ConfigValues {
+  /** Undefined: nothing is paid by it. */
+  readonly batch: BatchPayments | undefined
   readonly store: "memory" | "file" | "postgres"
   /** Of payments whose end is known, in a shared store. */
   readonly keepMillis: number
@@ -80,7 +125,7 @@ export interface ConfigValues {
 }
 
 /** Declared by the plugin. */
-export const declared = [budgetSection, httpPaymentsSection, policySection]
+export const declared = [budgetSection, httpPaymentsSection, batchPaymentsSection, policySection]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools-pay/Config") {
   static readonly layer = Layer.effect(
@@ -90,7 +135,27 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const budget = yield* settings.section(budgetSection)
       const http = yield* settings.section(httpPaymentsSection)
       const policy = yield* settings.section(policySection)
+      const batch = yield* settings.section(batchPaymentsSection)
+      const { contract } = batch
+      if (contract !== undefined && !StrKey.isValidContract(contract))
+        return yield* new SettingsRefused({ path: "batch_payments.contract", message: "a contract (C…) is required" })
+      // A channel's total is counted by one process.
+      if (contract !== undefined && batch.max_deposit > 0n && budget.store === "postgres")
+        return yield* new SettingsRefused({
+          path: "batch_payments.contract",
+          message: "payments by batch-settlement need budget.store memory or file"
+        })
       return Config.of({
+        batch:
+          contract === undefined || batch.max_deposit === 0n
+            ? undefined
+            : {
+                contract,
+                depositMax: batch.max_deposit,
+                depositCalls: batch.deposit_calls,
+                withdrawDelayMax: batch.max_withdraw_delay_seconds,
+                refundIdleMillis: batch.refund_idle_seconds * 1_000
+              },
         store: budget.store,
         keepMillis: budget.keep_days * 86_400_000,
         paymentsKeyEnv: budget.payments_key_env,

@@ -14,6 +14,8 @@ import { PayingPolicy } from "./call/chooseTerms.ts"
 import { PaymentPolicyCheck } from "./call/PaymentPolicyCheck.ts"
 import { OpenPayments } from "./call/OpenPayments.ts"
 import { Payments } from "./call/Payments.ts"
+import { AgentChannels } from "./channel/AgentChannels.ts"
+import { startRefunds } from "./channel/refundChannels.ts"
 import { Config } from "./Config.ts"
 import * as OpenPayer from "./payer/openPayer.ts"
 import { addApprovalRoutes } from "./policy/approvalRoutes.ts"
@@ -25,6 +27,7 @@ import { PaymentSeal } from "./payer/PaymentSeal.ts"
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     yield* startHolds
+    yield* startRefunds
     yield* addApprovalRoutes
     const { http } = yield* Config
     const { register } = yield* Tools
@@ -36,6 +39,7 @@ export const layer = Layer.effectDiscard(
 ).pipe(
   Layer.merge(RunningBudget.layer),
   Layer.provide(Payments.layer),
+  Layer.provide(AgentChannels.layer),
   Layer.provide(Policy.layer.pipe(Layer.provideMerge(Approvals.layer))),
   Layer.provide(
     Layer.mergeAll(

@@ -1,6 +1,9 @@
 // How a guide's blocks are classified; `npm run guides` runs what is found here.
 import { describe, expect, it } from "vitest"
-import { blocksOf, missingIn, stepsOf } from "./blocks.ts"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { root } from "../../runtime/bootstrap.mjs"
+import { blocksOf, commandsBySection, missingIn, pathsOf, stepsOf } from "./blocks.ts"
 
 const fenced = (language: string, text: string) => `\`\`\`${language}\n${text}\n\`\`\`\n`
 
@@ -46,5 +49,15 @@ describe("a block of commands", () => {
       { kind: "stop" }
     ])
     expect(stepsOf("# only a remark")).toEqual([])
+  })
+})
+
+describe("a newcomer's path", () => {
+  it("takes as many commands as the guide states, for each language", () => {
+    const page = readFileSync(join(root, "examples", "guides", "languages.md"), "utf8")
+    const counted = commandsBySection(page)
+    const paths = pathsOf(page)
+    expect(paths.map(({ section }) => section)).toEqual(["curl-and-openssl", "python", "javascript-frameworks"])
+    expect(paths.map(({ section }) => counted.get(section))).toEqual(paths.map(({ stated }) => stated))
   })
 })

@@ -8,7 +8,7 @@ export type Step =
   | { readonly kind: "leave"; readonly text: string; readonly url: string }
   | { readonly kind: "stop" }
 
-export type Block = { readonly line: number } & (
+export type Block = { readonly line: number; readonly section?: string } & (
   | { readonly kind: "commands"; readonly steps: ReadonlyArray<Step>; readonly text: string; readonly shows?: string }
   | { readonly kind: "file"; readonly name: string; readonly text: string }
   | { readonly kind: "data"; readonly language: "json" | "yaml"; readonly text: string }
@@ -58,6 +58,47 @@ const blockOf = (language: string, text: string, line: number): Block => {
   return { kind: "invalid", why: `a block of ${language} neither names its file nor says why it is not run`, line }
 }
 
+/** Commands that a reader types in a block: lines that are not comments, a continued one once, `&&` apart. */
+export const commandsOf = (block: Block): number =>
+  block.kind !== "commands"
+    ? 0
+    : block.text
+        .replaceAll(/\\\n/g, " ")
+        .split("\n")
+        .filter((line) => /^\s*[^#\s]/.test(line)).length
+
+/** The heading that a position of a page is below. */
+const sectionAt = (page: string, at: number): string =>
+  [
+    ...page
+      .slice(0, at)
+      .replaceAll(fence, "")
+      .matchAll(/^#{1,2} (.+)$/gm)
+  ].at(-1)?.[1] ?? ""
+
+/** The paths that a page states in its table: the anchor of a section, and the commands that it takes. */
+export const pathsOf = (page: string): ReadonlyArray<{ readonly section: string; readonly stated: number }> =>
+  [...page.matchAll(/\[(\d+) commands?\]\(#([\w-]+)\)/g)].map(([, stated, section]) => ({
+    section: section!,
+    stated: Number(stated)
+  }))
+
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, "")
+    .replaceAll(" ", "-")
+
+/** Commands of each section of a page, by its anchor. */
+export const commandsBySection = (page: string): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const block of blocksOf(page)) {
+    const anchor = anchorOf(block.section ?? "")
+    counts.set(anchor, (counts.get(anchor) ?? 0) + commandsOf(block))
+  }
+  return counts
+}
+
 const fence = /^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm
 
 /** A page's blocks in order. A block of text right below commands is what they print. */
@@ -66,7 +107,8 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
   let end = 0
   for (const match of page.matchAll(fence)) {
     const [whole, language = "", text = ""] = match
-    const block = blockOf(language, text, page.slice(0, match.index).split("\n").length)
+    const line = page.slice(0, match.index).split("\n").length
+    const block = { ...blockOf(language, text, line), section: sectionAt(page, match.index) }
     const last = blocks.at(-1)
     const isBelow = page.slice(end, match.index).trim() === "" && end > 0
     if (block.kind === "drawing" && isBelow && last?.kind === "commands")

@@ -11,7 +11,7 @@ import process from "node:process"
 import { root } from "../../runtime/bootstrap.mjs"
 import { startPostgres, type TestPostgres } from "../support/postgres.ts"
 import { parse } from "yaml"
-import { type Block, blocksOf, missingIn } from "./blocks.ts"
+import { type Block, blocksOf, commandsOf, missingIn } from "./blocks.ts"
 import { World } from "./World.ts"
 
 const words = process.argv.slice(2)
@@ -89,10 +89,15 @@ const playGuide = async (page: string): Promise<typeof none> => {
   const startedAt = performance.now()
   const world = await World.open(name.replace(/\W.*/, ""), databasesOf())
   const count = { ...none }
+  const paths = new Map<string, { commands: number; millis: number }>()
   try {
     for (const block of blocks) {
       try {
+        const begunAt = performance.now()
         const done = await play(world, block)
+        const { commands, millis } = paths.get(block.section ?? "") ?? { commands: 0, millis: 0 }
+        const took = millis + performance.now() - begunAt
+        paths.set(block.section ?? "", { commands: commands + commandsOf(block), millis: took })
         if (done === "run") count.run++
         else {
           count.notRun++
@@ -110,6 +115,9 @@ const playGuide = async (page: string): Promise<typeof none> => {
     const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
     const state = count.failed > 0 ? "FAILED" : "ok    "
     console.log(`${state} ${name}: ${count.run} of ${blocks.length} blocks in ${seconds} s`)
+    // What a newcomer types and waits for.
+    for (const [section, { commands, millis }] of paths)
+      if (commands > 0) console.log(`      ${section}: ${commands} commands, ${(millis / 60_000).toFixed(1)} minutes`)
   }
 }
 

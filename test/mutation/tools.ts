@@ -46,6 +46,7 @@ const canonical = ofTest(["test/plugins/mcp-tools-pay/canonical.test.ts"])
 const restart = ofTest(["test/plugins/mcp-tools-pay/restart.slow.test.ts"], "mcp-tools-pay/", {
   TOLLKEEPER_TEST_SLOW: "only"
 })
+const channels = ofTest(["test/plugins/mcp-tools-pay/channels.daily.test.ts"], "mcp-tools-pay/")
 const policy = (name: string, from: string, to: string, file = "policy/Policy.ts"): Mutation =>
   inFile(
     `mcp-tools-pay/${file}`,
@@ -250,7 +251,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "payments: an open payment is forgotten with its process",
     "const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeUnavailable)",
     "const isKept = sealed !== identifier",
-    "call/Payments.ts"
+    "call/signPurchase.ts"
   ),
   restart(
     "payments: what is kept is not sealed",
@@ -312,7 +313,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   policy(
     "policy: nothing is decided",
-    "const giveBack = yield* (yield* Policy).verify(invocation, caller, made)",
+    "const giveBack = yield* (yield* Policy).verify(decidedOn(invocation), caller, made)",
     "yield* Policy\n  const giveBack = Effect.void",
     "call/makePurchase.ts"
   ),
@@ -601,7 +602,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "agents: the payment is sent before it is kept",
     "store.keep(identifier, { payment: sealed })",
     "store.keep(identifier, {})",
-    "call/Payments.ts"
+    "call/signPurchase.ts"
   ),
   agents(
     "agents: a hold that is checked too late never ends",
@@ -614,5 +615,35 @@ export const mutations: ReadonlyArray<Mutation> = [
     "replaces.length === 0 ? {} : { replaces }",
     "{}",
     "call/delivery.ts"
+  ),
+  channels(
+    "channels: any contract gets a deposit",
+    'if (batchContract !== batch.contract) return "the seller\'s batch contract is not the one that the operator allows"',
+    "",
+    "channel/channelTerms.ts"
+  ),
+  channels(
+    "channels: a seller's total is taken by its word",
+    "correction !== undefined && channel.isOurs(correction)",
+    "correction !== undefined",
+    "channel/payByChannel.ts"
+  ),
+  channels(
+    "channels: a deposit is not counted",
+    "reserve(purchase.invocation, caller, purchase.made, ledger, amount)",
+    "reserve(purchase.invocation, caller, purchase.made, ledger)",
+    "channel/payByChannel.ts"
+  ),
+  channels(
+    "channels: the policy decides on the price of one call",
+    "atMost === undefined ? invocation :",
+    "true ? invocation :",
+    "call/makePurchase.ts"
+  ),
+  channels(
+    "channels: nothing comes back at the end",
+    "Effect.forEach(channels.all(), refund,",
+    "Effect.forEach(channels.all().slice(0, 0), refund,",
+    "channel/refundChannels.ts"
   )
 ]

@@ -48,7 +48,9 @@ export const makeHoldTurn = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const { authorization } = one
     if (authorization === undefined) {
-      if (now - one.createdAtMillis > abandonedMillis) yield* store.move(one.id, { state: "released" })
+      // Signed without an authorization of the ledger: a voucher, which no ledger decides.
+      const isAbandoned = one.state === "reserved" && now - one.createdAtMillis > abandonedMillis
+      if (isAbandoned) yield* store.move(one.id, { state: "released" })
       return
     }
     if (one.transaction !== undefined && (yield* provesPayment(rpc, one.transaction, one, authorization))) {

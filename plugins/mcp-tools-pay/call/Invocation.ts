@@ -7,7 +7,8 @@ import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { ToolError } from "../../mcp-tools/contract.ts"
 import type { Authorization } from "../budget/Reservation.ts"
-import type { Fields, PaymentOption, SettlementClaim } from "../seller/SellerWire.ts"
+import type { Transfer } from "../payer/authorization.ts"
+import type { Challenge, Fields, PaymentOption, SettlementClaim } from "../seller/SellerWire.ts"
 
 /** What a tool returns to its agent. */
 export type Output = Readonly<Record<string, unknown>>
@@ -18,6 +19,8 @@ export interface Invocation {
   readonly versionHash: string
   /** As the catalog has it; the seller's own copy may differ in descriptive text. */
   readonly option: PaymentOption
+  /** What the payment may move at most, where that is more than the option's amount: a deposit. Atomic units. */
+  readonly atMost?: bigint | undefined
   /** What the policy may ask of the resource. */
   readonly about: {
     readonly kind: "http" | "mcp"
@@ -37,7 +40,7 @@ export interface Invocation {
 export interface PaidAnswer {
   readonly settlement: SettlementClaim | undefined
   /** Set when the seller asks for payment again, with its reason where that is a word. */
-  readonly asksAgain: { readonly reason: string | undefined } | undefined
+  readonly asksAgain: { readonly reason: string | undefined; readonly challenge?: Challenge | undefined } | undefined
   /** Whether it is what the resource answers, and not a failure on the way to it, after which the same may be asked. */
   readonly isContent: boolean
   /** What was bought, as the agent gets it. */
@@ -57,6 +60,8 @@ export interface OpenPayment {
   readonly authorization: Authorization
   /** What a person was shown of it is decided on, and not kept. */
   readonly invocation: Omit<Invocation, "bought">
+  /** The transfer that the authorization makes, where it is not the option's own: a deposit into a channel. */
+  readonly moves?: Transfer | undefined
   /** Payments of this invocation that were signed before it, and have been proven dead. */
   readonly replaces: ReadonlyArray<string>
 }

@@ -33,7 +33,9 @@ const Payment = Schema.fromJsonString(
       })
     }),
     /** Payments of this invocation that were signed before it, and released. */
-    replaces: Schema.Array(text)
+    replaces: Schema.Array(text),
+    /** Of a deposit: where its money goes. */
+    moves: Schema.optionalKey(Schema.Struct({ asset: text, payTo: text, amount: Schema.BigIntFromString }))
   })
 )
 
@@ -50,9 +52,9 @@ const Content = Schema.fromJsonString(
 const decodePayment = Schema.decodeUnknownOption(Payment)
 const decodeContent = Schema.decodeUnknownOption(Content)
 
-export const encodeKeptPayment = ({ invocation, payment, replaces }: OpenPayment): string => {
+export const encodeKeptPayment = ({ invocation, moves, payment, replaces }: OpenPayment): string => {
   const { about, key, option, ref, versionHash } = invocation
-  const kept = { version: 1, payment, invocation: { about, key, option, ref, versionHash }, replaces }
+  const kept = { version: 1, payment, invocation: { about, key, option, ref, versionHash }, replaces, moves }
   return JSON.stringify(kept, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value))
 }
 
@@ -63,13 +65,14 @@ export const decodeKeptPayment = (
 ): OpenPayment | undefined => {
   const read = Option.getOrUndefined(decodePayment(kept))
   if (read === undefined || authorization === undefined || read.invocation.key !== key) return undefined
-  const { invocation, payment, replaces } = read
+  const { invocation, moves, payment, replaces } = read
   const { about, option } = invocation
   return {
     identifier: id,
     payment,
     authorization,
     replaces,
+    moves,
     invocation: {
       ...invocation,
       option: { ...option, feesSponsored: option.feesSponsored },

@@ -40,7 +40,7 @@ const settledBefore = "settle_ledger_already_settled"
 /** What in a seller's receipt does not fit the payment, by name. */
 export const misfits = (
   word: SettlementClaim | undefined,
-  { authorization, invocation: { option } }: Pick<OpenPayment, "authorization" | "invocation">,
+  { authorization, invocation: { option }, moves }: Pick<OpenPayment, "authorization" | "invocation" | "moves">,
   transaction: string | undefined
 ): ReadonlyArray<string> => {
   if (word === undefined) return ["receipt"]
@@ -49,7 +49,7 @@ export const misfits = (
     transaction: word.transaction === undefined || word.transaction === transaction,
     network: word.network === undefined || word.network === option.network,
     payer: word.payer === undefined || word.payer === authorization.payer,
-    amount: word.amount === undefined || word.amount === option.amount.toString()
+    amount: word.amount === undefined || word.amount === (moves ?? option).amount.toString()
   }
   return Object.keys(fits).filter((member) => !fits[member] || word.unreadable.includes(member))
 }
@@ -92,10 +92,10 @@ export class PaymentPolicyCheck extends Context.Service<
       // The ledger is asked for a while: our node may be a little behind the seller's.
       const find = Effect.fnUntraced(function* (
         named: string | undefined,
-        { authorization, invocation: { option } }: OpenPayment
+        { authorization, invocation: { option }, moves = option }: OpenPayment
       ) {
         const end = (yield* monotonicMillis) + confirmMillis
-        const read = Effect.option(findPayment(rpc, option, authorization, named))
+        const read = Effect.option(findPayment(rpc, moves, authorization, named))
         while (true) {
           const proof: PaymentProof | undefined = Option.getOrUndefined(yield* read)
           if (proof !== undefined || (yield* monotonicMillis) >= end) return proof
@@ -105,7 +105,7 @@ export class PaymentPolicyCheck extends Context.Service<
 
       const fate = Effect.fnUntraced(function* (open: OpenPayment, named: string | undefined) {
         const { authorization, invocation } = open
-        const proof = yield* findPayment(rpc, invocation.option, authorization, named)
+        const proof = yield* findPayment(rpc, open.moves ?? invocation.option, authorization, named)
         if (proof !== undefined) return { _tag: "Paid", proof } as const
         const known = yield* fateOf(rpc, authorization)
         if (known.fate === "dead") return { _tag: "Dead" } as const

@@ -5,23 +5,24 @@
 // identical concurrent calls are one purchase: in one process the second has the result of the first, and of two
 // processes one waits a moment for the other.
 import { Clock, Context, Deferred, Effect, Fiber, Layer } from "effect"
-import { Hex } from "effect/encoding"
 import type { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
-import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"
-import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type Caller, toolError, type ToolError } from "../../mcp-tools/contract.ts"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type ExistingReservation } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
-import { Config } from "../Config.ts"
+import type { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
-import { type Challenge, encodePayment, type PaymentOption } from "../seller/SellerWire.ts"
+import type { AgentChannels } from "../channel/AgentChannels.ts"
+import { batchScheme } from "../channel/channelTerms.ts"
+import { payByChannel } from "../channel/payByChannel.ts"
 import { concurrent } from "./heldError.ts"
-import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
+import type { OpenPayment, Output, Seller } from "./Invocation.ts"
 import type { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
-import { decodeKeptPayment, encodeKeptPayment } from "./KeptWire.ts"
+import { decodeKeptPayment } from "./KeptWire.ts"
 import { OpenPayments } from "./OpenPayments.ts"
 import { resumePayment, sendPayment, storeUnavailable, type Waiter } from "./sendPayment.ts"
+import { type Purchase, reserve, sign } from "./signPurchase.ts"
 
 /** How long a call waits for the same call that another process may be paying for; after that it helps it along. */
 const elsewhereMillis = 10_000
@@ -44,89 +45,6 @@ export type PaymentState =
   | ExistingOpenPayment
   /** Nothing of it was kept, or it cannot be opened here. */
   | { readonly _tag: "Held"; readonly reservation: Reservation }
-
-/** The day is the ledger's: a machine whose clock is wrong neither opens a second budget nor closes the first. */
-const reserve = Effect.fnUntraced(function* (
-  invocation: Invocation,
-  caller: Caller,
-  made: number,
-  { closedAtSeconds }: LatestLedger
-) {
-  const { amount, asset, network, payTo } = invocation.option
-  const { ceilings } = yield* Config
-  const now = yield* Clock.currentTimeMillis
-  const id = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
-  const reservation: Reservation = {
-    id,
-    day: new Date(closedAtSeconds * 1_000).toISOString().slice(0, 10),
-    agent: caller.principal,
-    session: caller.session,
-    invocation: invocation.key,
-    network,
-    asset,
-    payTo,
-    origin: invocation.about.origin,
-    grade: invocation.about.grade,
-    amount,
-    state: "reserved",
-    createdAtMillis: now,
-    authorization: undefined,
-    transaction: undefined
-  }
-  const reserved = yield* Effect.mapError(
-    (yield* BudgetStore).reserve(reservation, ceilings, made),
-    () => storeUnavailable
-  )
-  if (reserved === "kept") return id
-  if (reserved === "changed") {
-    return yield* concurrent
-  }
-  return yield* toolError(
-    "BUDGET_EXCEEDED",
-    "the remaining budget, or the number of payments allowed per minute, does not cover this call",
-    {
-      amount: amount.toString(),
-      asset
-    }
-  )
-})
-
-/** What a payment is made from: the invocation, what the seller asks for, and which of it is paid. */
-export interface Purchase {
-  /** How often the call was paid for when its payment was decided on. */
-  readonly made: number
-  /** Payments of it that were signed and never spent. */
-  readonly released: ReadonlyArray<string>
-  readonly invocation: Invocation
-  readonly challenge: Challenge
-  readonly option: PaymentOption
-}
-
-/**
- * Steps 7 to 9: the authorization is stored before it is signed, and the signed payment before it is sent.
- */
-const sign = Effect.fnUntraced(function* (
-  { challenge, invocation, option, released: replaces }: Purchase,
-  identifier: string,
-  ledger: LatestLedger
-) {
-  const store = yield* BudgetStore
-  const { build } = yield* PaymentBuilder
-  const built = yield* build(option, ledger, (authorization) =>
-    Effect.flatMap(
-      Effect.mapError(store.move(identifier, { state: "signed", authorization }), () => storeUnavailable),
-      (moved) =>
-        moved
-          ? Effect.void
-          : Effect.fail(toolError("PAYMENT_REJECTED", "the reservation no longer exists; nothing was paid"))
-    )
-  )
-  const payment = encodePayment({ challenge, option, transaction: built.transaction, identifier })
-  const open: OpenPayment = { identifier, payment, authorization: built.authorization, invocation, replaces }
-  const sealed = (yield* PaymentSeal).seal(identifier, encodeKeptPayment(open))
-  const isKept = yield* Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeUnavailable)
-  return isKept ? open : yield* toolError("PAYMENT_REJECTED", "the reservation no longer exists; nothing was paid")
-})
 
 const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter) {
   const store = yield* BudgetStore
@@ -179,6 +97,7 @@ const stateOf = Effect.fnUntraced(function* (
 })
 
 type Parts =
+  | AgentChannels
   | BudgetStore
   | OpenPayments
   | PaymentBuilder
@@ -264,7 +183,15 @@ export class Payments extends Context.Service<
           }).pipe(Effect.andThen(Effect.suspend(() => stateOf(key))), Effect.provideContext(parts)),
         pay: (purchase, caller, seller) =>
           inOwnFiber((waiter) =>
-            Effect.ensuring(once(purchase.invocation.key, buy(purchase, caller, seller, waiter)), seller.close)
+            Effect.ensuring(
+              once(
+                purchase.invocation.key,
+                purchase.option.scheme === batchScheme
+                  ? payByChannel(purchase, caller, seller, waiter)
+                  : buy(purchase, caller, seller, waiter)
+              ),
+              seller.close
+            )
           ),
         resume: ({ open, reservation }, connect) =>
           inOwnFiber((waiter) => once(open.invocation.key, resumePayment(open, reservation, connect, waiter)))

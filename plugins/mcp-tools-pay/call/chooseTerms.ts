@@ -1,12 +1,13 @@
 // Selects the option of a resource that is paid and its maximum amount, from the catalog alone, before any connection
-// to the seller. `exact` is the only scheme that is paid; another one is refused, never converted to it (S217–S219,
-// S230).
+// to the seller. `exact` is paid, and `batch-settlement` where the operator allows deposits and the call can use them;
+// another scheme is refused, never converted (S217–S219, S230).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { readNetwork } from "../../../kernel/Dialect.ts"
 import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
-import { Config } from "../Config.ts"
+import { batchScheme, readChannelTerms } from "../channel/channelTerms.ts"
+import { type BatchPayments, Config } from "../Config.ts"
 import { isFields, type PaymentOption, readOptions } from "../seller/SellerWire.ts"
 
 export interface AskedTerms {
@@ -50,16 +51,23 @@ export class PayingPolicy extends Context.Service<
 const isPaidByName = ({ payTo }: PaymentOption): boolean =>
   StrKey.isValidEd25519PublicKey(payTo) || StrKey.isValidContract(payTo)
 
+/** Exact where it is offered; a channel only where nothing else is, and the operator allows deposits. */
+const schemeOf = ({ accepts }: { readonly accepts?: unknown }, batch: BatchPayments | undefined): string => {
+  const offered = new Set(readOptions(accepts).map(({ scheme }) => scheme))
+  return batch !== undefined && !offered.has("exact") && offered.has(batchScheme) ? batchScheme : "exact"
+}
+
 const rejected = (message: string, details?: unknown) => toolError("PAYMENT_REJECTED", message, details)
 
 export const chooseTerms = (
   resource: { readonly accepts?: unknown },
-  asked: AskedTerms
+  asked: AskedTerms,
+  batch?: BatchPayments
 ): Effect.Effect<PaymentOption, ToolError, PayingPolicy> =>
   Effect.gen(function* () {
     const policy = yield* PayingPolicy
-    const scheme = asked.scheme ?? "exact"
-    if (scheme !== "exact")
+    const scheme = asked.scheme ?? schemeOf(resource, batch)
+    if (scheme !== "exact" && (scheme !== batchScheme || batch === undefined))
       return yield* rejected("only the scheme exact is paid; another one is not turned into it", {
         scheme: "unsupported"
       })
@@ -84,6 +92,10 @@ export const chooseTerms = (
     if (option === undefined) return yield* rejected("the operator allows no asset that the resource accepts")
     if (isFields(option.sent["extra"]) && option.sent["extra"]["memoRequired"] === true)
       return yield* rejected("the resource requires a memo, which a sponsored payment cannot carry")
+    if (scheme === batchScheme) {
+      const issue = readChannelTerms(option, batch!)
+      if (typeof issue === "string") return yield* rejected(issue)
+    }
     if (option.maxTimeoutSeconds > policy.timeoutSecondsMax)
       return yield* rejected("the resource asks for an authorization that lives too long")
     const cap = [

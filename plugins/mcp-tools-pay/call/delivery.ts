@@ -18,12 +18,17 @@ export interface Proven {
   readonly transaction: string | undefined
   readonly source: "seller" | "ledger"
   readonly misfits: ReadonlyArray<string>
+  /** What was charged, where that is not the option's amount: atomic units. */
+  readonly amount?: bigint
 }
 
+/** A payment whose content is delivered. */
+export type Delivered = Pick<OpenPayment, "identifier" | "invocation" | "replaces" | "moves">
+
 const receiptOf = (
-  { identifier, invocation: { option, ref, versionHash }, replaces }: OpenPayment,
+  { identifier, invocation: { option, ref, versionHash }, moves, replaces }: Delivered,
   network: string,
-  { misfits, source, status, transaction }: Proven
+  { amount, misfits, source, status, transaction }: Proven
 ) => ({
   paymentIdentifier: identifier,
   ref,
@@ -33,7 +38,8 @@ const receiptOf = (
   asset: option.asset,
   payTo: option.payTo,
   authorizedAmount: option.amount.toString(),
-  settledAmount: status === "settled" ? option.amount.toString() : "0",
+  ...(moves === undefined ? {} : { deposited: moves.amount.toString() }),
+  settledAmount: status === "settled" ? (amount ?? option.amount).toString() : "0",
   transaction: transaction ?? null,
   status,
   source,
@@ -42,7 +48,7 @@ const receiptOf = (
 })
 
 /** The content with its receipt. */
-export const withReceipt = (open: OpenPayment, content: Output, proven: Proven) =>
+export const withReceipt = (open: Delivered, content: Output, proven: Proven) =>
   Effect.map(spelled, (spell): Output => ({
     ...content,
     receipt: receiptOf(open, spell(open.invocation.option.network), proven)
@@ -86,7 +92,10 @@ export const errorOf = (
   })
 
 /** True when it is kept. */
-export const keepContent = Effect.fnUntraced(function* ({ identifier }: OpenPayment, kept: KeptContent) {
+export const keepContent = Effect.fnUntraced(function* (
+  { identifier }: Pick<OpenPayment, "identifier">,
+  kept: KeptContent
+) {
   const text = encodeKeptContent(kept)
   if (text.length > contentLengthMax) return false
   const content = (yield* PaymentSeal).seal(identifier, text)

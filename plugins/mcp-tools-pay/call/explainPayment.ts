@@ -12,8 +12,11 @@ import {
   type Wrapping
 } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
+import { depositOf } from "../channel/channelTerms.ts"
+import { Config } from "../Config.ts"
 import { chooseTerms, type PayingPolicy } from "./chooseTerms.ts"
 import { chooseOperation, methods } from "./httpCall.ts"
+import { decidedOn } from "./makePurchase.ts"
 import { currentResource, TermsInput, askedTerms } from "./purchase.ts"
 import { Explained } from "./ReceiptWire.ts"
 
@@ -28,9 +31,11 @@ const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, 
   const { expectedVersionHash, method } = input
   const { about, identity, resource, versionHash } = yield* currentResource(input.ref, expectedVersionHash)
   const accepting = identity.type === "http" ? yield* chooseOperation(resource, method) : resource
-  const option = yield* chooseTerms(accepting, askedTerms(input))
+  const { batch } = yield* Config
+  const channels = identity.type === "http" ? batch : undefined
+  const option = yield* chooseTerms(accepting, askedTerms(input), channels)
   const { explain } = yield* Policy
-  const { outcome, rule } = yield* explain({ option, about }, caller)
+  const { outcome, rule } = yield* explain(decidedOn({ option, about, atMost: depositOf(option, channels) }), caller)
   return {
     scheme: option.scheme,
     network: (yield* spelled)(option.network),
@@ -45,7 +50,7 @@ const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, 
 
 export const explainTool = Effect.gen(function* () {
   const parts = yield* Effect.context<
-    DiscoveryClient | PayingPolicy | Policy | ToolsConfig | Wrapping | Effect.Services<typeof spelled>
+    Config | DiscoveryClient | PayingPolicy | Policy | ToolsConfig | Wrapping | Effect.Services<typeof spelled>
   >()
   return defineTool({
     name: "x402_explain_payment",

@@ -20,6 +20,7 @@ import {
   type Wrapping
 } from "../../mcp-tools/contract.ts"
 import { Config } from "../Config.ts"
+import { depositOf } from "../channel/channelTerms.ts"
 import { compareHttpTerms } from "../seller/compareTerms.ts"
 import { contentOf, type HttpCall, httpSeller, sendOnce } from "../seller/httpSeller.ts"
 import { readHttpChallenge } from "../seller/HttpWire.ts"
@@ -60,7 +61,7 @@ interface Prepared {
 
 /** Steps 1 to 3. Only the first makes a request: to the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
-  const { http } = yield* Config
+  const { batch, http } = yield* Config
   if ((yield* readReference(input.ref)).type !== "http")
     return yield* toolError("INVALID_ARGUMENT", "only HTTP resources are fetched; this reference names an MCP tool")
   const listing = yield* currentResource(input.ref, input.expectedVersionHash)
@@ -69,7 +70,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const call = yield* httpCall(identity, resource, operation.method, input, http)
   const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
   if (stringified !== undefined) return yield* stringifiedError(stringified)
-  const option = yield* chooseTerms(operation, askedTerms(input))
+  const option = yield* chooseTerms(operation, askedTerms(input), batch)
   const { headers = {}, json, text } = input
   // A body of JSON's null is a body: only what was given is part of the invocation.
   const body = { ...(json === undefined ? {} : { json }), ...(text === undefined ? {} : { text }) }
@@ -77,7 +78,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...body, headers } }
   return {
-    invocation: { key, ref, versionHash, option, about, bought },
+    invocation: { key, ref, versionHash, option, about, bought, atMost: depositOf(option, batch) },
     call,
     urls: [call.url.href, identity.url]
   } satisfies Prepared

@@ -27,6 +27,12 @@ export interface Shop {
   readonly connect: Effect.Effect<Seller, ToolError>
 }
 
+/** The invocation as the policy decides on it: by the most that may move. */
+export const decidedOn = <A extends Pick<Invocation, "option" | "atMost">>(invocation: A): A => {
+  const { atMost, option } = invocation
+  return atMost === undefined ? invocation : { ...invocation, option: { ...option, amount: atMost } }
+}
+
 export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, shop: Shop) {
   const payments = yield* Payments
   let state = yield* payments.stateOf(invocation.key)
@@ -38,7 +44,7 @@ export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation,
   if (state._tag === "UnderWay") return yield* state.outcome
   if (state._tag !== "None") return yield* heldError(state.reservation)
   const { made, released } = state
-  const giveBack = yield* (yield* Policy).verify(invocation, caller, made)
+  const giveBack = yield* (yield* Policy).verify(decidedOn(invocation), caller, made)
   const asked = yield* Effect.onError(shop.ask, () => giveBack)
   if (asked.free !== undefined) return yield* Effect.as(giveBack, asked.free)
   const { challenge, option, seller } = asked

@@ -20,7 +20,7 @@ import type { AskedTerms } from "./chooseTerms.ts"
 /** Which of a resource's terms an agent pays, and how much at most. */
 export const TermsInput = {
   network: Schema.optionalKey(Schema.String.annotate({ description: "Default: the enabled one." })),
-  scheme: Schema.optionalKey(Schema.String.annotate({ description: "Only exact." })),
+  scheme: Schema.optionalKey(Schema.String.annotate({ description: "Default: exact." })),
   asset: Schema.optionalKey(Schema.String.annotate({ description: "Token's contract." })),
   maxAtomicAmount: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/)).annotate({

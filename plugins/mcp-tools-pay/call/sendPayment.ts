@@ -6,7 +6,16 @@ import { toolError, type spelled, type ToolError } from "../../mcp-tools/contrac
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import type { PaymentSeal } from "../payer/PaymentSeal.ts"
-import { contentOf, errorOf, keepContent, keptOf, type Proven, provenOf, withReceipt } from "./delivery.ts"
+import {
+  contentOf,
+  type Delivered,
+  errorOf,
+  keepContent,
+  keptOf,
+  type Proven,
+  provenOf,
+  withReceipt
+} from "./delivery.ts"
 import type { OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
 import { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import type { KeptContent } from "./KeptWire.ts"
@@ -24,7 +33,7 @@ export interface Waiter {
 }
 
 /** Once a payment has been sent, an answer that cannot be read counts as an answer without information. */
-const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolError> =>
+export const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolError> =>
   seller.send(payment).pipe(
     Effect.catch((failed) => Effect.succeed(failed)),
     Effect.catchCause((cause) =>
@@ -41,8 +50,8 @@ const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Eff
  * Delivers the content of a payment, which is kept first and ends the payment once it has left: a process that dies in
  * between has paid for nothing that the same call does not get.
  */
-const deliver = Effect.fnUntraced(function* (
-  open: OpenPayment,
+export const deliver = Effect.fnUntraced(function* (
+  open: Delivered,
   kept: KeptContent,
   proven: Proven,
   { afterAnswer, isAwaited }: Waiter

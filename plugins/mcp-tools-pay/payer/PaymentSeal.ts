@@ -24,6 +24,8 @@ interface Seal {
   readonly seal: (id: string, text: string) => string
   /** Undefined of what was altered, or sealed for another id or under another key. */
   readonly open: (id: string, sealed: string) => string | undefined
+  /** A seed of 32 bytes for a purpose; the same as long as the key is. */
+  readonly seedFor: (purpose: string) => Redacted.Redacted<Uint8Array>
 }
 
 /** What `seal` and `open` work with, under one key. */
@@ -31,6 +33,7 @@ export const makeSeal = (crypto: Crypto["Service"], key: Redacted.Redacted<Uint8
   // A key for each reservation: what is sealed for one does not open for another.
   const keyOf = (id: string) => crypto.hmacSha256(Redacted.value(key), encoder.encode(id))
   return {
+    seedFor: (purpose) => Redacted.make(keyOf(`seed ${purpose}`)),
     seal: (id, text) => {
       const nonce = crypto.randomBytes(nonceBytes)
       const { sealed, tag } = crypto.aes256GcmSeal(keyOf(id), nonce, encoder.encode(text))

@@ -1,9 +1,12 @@
 // The one thing that is ever authorized: a single call `transfer(payer, payTo, amount)` of the asset's contract, under
-// a nonce of its own, until a ledger of its own. What is signed is therefore the payment and nothing besides it.
+// a nonce of its own, until a ledger of its own; where a payment channel is opened, `deposit` of its contract with that
+// one transfer, to the contract, below it. What is signed is therefore the payment and nothing besides it.
 import { Address, buildAuthorizationEntryPreimage, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { addressCredentials } from "../../../kernel/stellar/addressCredentials.ts"
+import { encodeValue, type Value } from "../../../kernel/stellar/Value.ts"
+import { type ChannelConfig, depositArgs } from "../../x402-batch/contract.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 
 export interface Transfer {
@@ -11,14 +14,36 @@ export interface Transfer {
   readonly payTo: string
   /** Atomic units. */
   readonly amount: bigint
+  /** Set where `payTo` is the batch contract and the money goes into this channel. */
+  readonly channel?: ChannelConfig | undefined
 }
 
-/** The contract call of a transfer. */
-export const callOf = ({ amount, asset, payTo }: Transfer, payer: string): xdr.InvokeContractArgs =>
+const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
+
+const transferCall = ({ amount, asset, payTo }: Transfer, payer: string): xdr.InvokeContractArgs =>
   new xdr.InvokeContractArgs({
     contractAddress: new Address(asset).toScAddress(),
     functionName: "transfer",
     args: [new Address(payer).toScVal(), new Address(payTo).toScVal(), nativeToScVal(amount, { type: "i128" })]
+  })
+
+/** The contract call of a transfer, or of the deposit that makes it. */
+export const callOf = (transfer: Transfer, payer: string): xdr.InvokeContractArgs =>
+  transfer.channel === undefined
+    ? transferCall(transfer, payer)
+    : new xdr.InvokeContractArgs({
+        contractAddress: new Address(transfer.payTo).toScAddress(),
+        functionName: "deposit",
+        args: depositArgs(payer, transfer.channel, transfer.amount).map(scVal)
+      })
+
+const invocationOf = (
+  call: xdr.InvokeContractArgs,
+  subInvocations: Array<xdr.SorobanAuthorizedInvocation> = []
+): xdr.SorobanAuthorizedInvocation =>
+  new xdr.SorobanAuthorizedInvocation({
+    function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(call),
+    subInvocations
   })
 
 /** An authorization as it is written for a network: its protocol says which version of credentials that is. */
@@ -33,10 +58,10 @@ export const entryWith = (
   signature: xdr.ScVal
 ): xdr.SorobanAuthorizationEntry =>
   new xdr.SorobanAuthorizationEntry({
-    rootInvocation: new xdr.SorobanAuthorizedInvocation({
-      function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(callOf(transfer, payer)),
-      subInvocations: []
-    }),
+    rootInvocation: invocationOf(
+      callOf(transfer, payer),
+      transfer.channel === undefined ? [] : [invocationOf(transferCall(transfer, payer))]
+    ),
     credentials: addressCredentials(
       new xdr.SorobanAddressCredentials({
         address: new Address(payer).toScAddress(),

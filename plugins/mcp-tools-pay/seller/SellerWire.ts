@@ -249,6 +249,8 @@ export interface SettlementClaim {
   /** Undefined when the seller named none, as for the amount. */
   readonly payer: string | undefined
   readonly amount: string | undefined
+  /** What a channel was charged in all, atomic units, where the seller says it. */
+  readonly chargedTotal?: bigint | undefined
   readonly reason: string | undefined
   /** The facilitator's receipt in its extensions: a compact JWS. It is kept, and not believed. */
   readonly receipt: string | undefined
@@ -281,6 +283,12 @@ const receiptIn = (extensions: unknown): string | undefined => {
     : undefined
 }
 
+const chargedIn = (extra: unknown): bigint | undefined => {
+  const state = isFields(extra) ? extra["channelState"] : undefined
+  const total = isFields(state) ? state["chargedCumulativeAmount"] : undefined
+  return typeof total === "string" && /^(0|[1-9][0-9]{0,38})$/.test(total) ? BigInt(total) : undefined
+}
+
 /** What a seller says of a settlement, as far as it can be read; undefined when it says nothing. */
 export const asSettlement = (value: unknown): SettlementClaim | undefined => {
   if (!isFields(value)) return undefined
@@ -300,6 +308,7 @@ export const asSettlement = (value: unknown): SettlementClaim | undefined => {
     network: Option.match(spelled, { onNone: () => undefined, onSome: ({ network }) => network }),
     payer: textIn(payer),
     amount: typeof amount === "number" ? String(amount) : textIn(amount),
+    chargedTotal: chargedIn(value["extra"]),
     reason: readReason(errorReason),
     receipt: receiptIn(value["extensions"]),
     unreadable: Object.keys(readable).filter((member) => !readable[member])
@@ -313,18 +322,18 @@ export const paymentMeta = (payment: unknown): Fields => ({ "x402/payment": paym
 export const encodePayment = (options: {
   readonly challenge: Challenge
   readonly option: PaymentOption
-  readonly transaction: string
+  readonly payload: Fields
   readonly identifier: string
 }): Fields => {
-  const { challenge, identifier, option, transaction } = options
+  const { challenge, identifier, option, payload } = options
   // The first version knows neither terms nor extensions in a payment.
   if (challenge.version === 1)
-    return { x402Version: 1, scheme: option.scheme, network: option.sent["network"], payload: { transaction } }
+    return { x402Version: 1, scheme: option.scheme, network: option.sent["network"], payload }
   const declared = challenge.extensions["payment-identifier"]
   const info = isFields(declared) && isFields(declared["info"]) ? declared["info"] : {}
   return {
     x402Version: 2,
-    payload: { transaction },
+    payload,
     resource: challenge.resource,
     accepted: option.sent,
     extensions: {

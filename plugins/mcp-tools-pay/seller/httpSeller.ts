@@ -88,7 +88,9 @@ export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: nu
       asksAgain:
         challenged._tag === "None"
           ? undefined
-          : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
+          : challenged._tag === "Challenge"
+            ? { reason: challenged.challenge.reason, challenge: challenged.challenge }
+            : { reason: undefined },
       isContent: isContent(answer, settlement),
       content: yield* contentOf(upstream, answer)
     }

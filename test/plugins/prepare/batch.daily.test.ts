@@ -15,6 +15,7 @@ import { noteCorrected, refundPayload } from "../../../examples/preparedBatch.mj
 import { root } from "../../../runtime/bootstrap.mjs"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { passkeyWallet } from "../../support/passkeyWallet.ts"
 import { makeSmartWallet } from "../../support/smartWallet.ts"
 
 const start = startFacilitator({ closeMillis: 1_000, set: ["prepare.per_second=0"] })
@@ -119,7 +120,7 @@ it.live(
         batch: { contracts: [contract], depositTimes: 5, channels: new Map() },
         wallet: {
           contract: wallet.contract,
-          sign: (hash: Uint8Array) => new Uint8Array((wallet.sign(Buffer.from(hash)) as any).toXdr())
+          sign: (hash: Uint8Array) => wallet.sign(hash).toXdr()
         }
       }
       for (const _ of [1, 2]) {
@@ -168,6 +169,40 @@ it("takes a seller's total by a voucher of its own key alone, and never more tha
   assert.isTrue(takes(shown("30", "40")))
   assert.deepStrictEqual(channels.get(channelId), { charged: 30n, balance: 100n })
 })
+
+it.live(
+  "a passkey's wallet pays by what it was shown, through the client",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const funder = yield* facilitator.account()
+      const payTo = (yield* facilitator.account(0n)).publicKey()
+      const passkey = passkeyWallet(50_000n)
+      const { contract } = yield* Effect.promise(() => makeSmartWallet(facilitator.ledgerUrl, funder, 50_000n, passkey))
+      const accepted = {
+        scheme: "exact",
+        network: "stellar:testnet",
+        asset: testnetUsdc,
+        amount: "1000",
+        payTo,
+        maxTimeoutSeconds: 300,
+        extra: { areFeesSponsored: true }
+      }
+      const payload = yield* Effect.promise(() =>
+        signPrepared(accepted, {
+          secret: Keypair.random().secret(),
+          facilitator: facilitator.url,
+          maxAmount: 10_000n,
+          wallet: { contract, sign: (hash: Uint8Array) => passkey.sign(hash).toXdr() }
+        })
+      )
+      const paymentPayload = { x402Version: 2, payload, resource: { url: "http://127.0.0.1/page" }, accepted }
+      const settled = yield* facilitator.settle({ x402Version: 2, paymentPayload, paymentRequirements: accepted })
+      assert.deepStrictEqual([settled.json.success, settled.json.payer], [true, contract], settled.text)
+      assert.strictEqual(yield* facilitator.balance(payTo), 1_000n)
+    }).pipe(Effect.scoped),
+  240_000
+)
 
 /** A facilitator that lies: the answer of the real one to another request, or changed. */
 const startLiar = (honest: (body: unknown) => Promise<any>) =>

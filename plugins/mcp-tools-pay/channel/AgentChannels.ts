@@ -1,0 +1,139 @@
+// The payment channels of agents: one for each agent, seller and set of terms. What is known of one is kept in memory
+// alone: after a loss the ledger says what was claimed and deposited, and the seller's total is taken by a voucher that
+// our own key signed. Vouchers are signed by a key derived from the one that seals payments, never by the payer's; it
+// can spend a channel towards its seller and nothing else. One call of a channel at a time.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Context, Effect, Layer, Redacted, Result, Semaphore } from "effect"
+import { Hex } from "effect/encoding"
+import { Network, passphrases } from "../../../kernel/config/Network.ts"
+import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
+import {
+  type BatchContract,
+  type ChannelConfig,
+  channelIdOf,
+  channelKey,
+  channelStateOf,
+  networkIdOf,
+  voucherDigest
+} from "../../x402-batch/contract.ts"
+import type { Seller } from "../call/Invocation.ts"
+import { Payer } from "../payer/Payer.ts"
+import { PaymentSeal } from "../payer/PaymentSeal.ts"
+import type { Challenge, Fields, PaymentOption } from "../seller/SellerWire.ts"
+import type { ChannelTerms, Correction } from "./channelTerms.ts"
+
+/** Atomic units: charged in all, as far as known, and deposited. */
+export interface ChannelBalance {
+  readonly charged: bigint
+  readonly balance: bigint
+}
+
+/** How the newest call reached its seller: a refund is asked the same way. */
+export interface LastCall {
+  readonly seller: Seller
+  readonly challenge: Challenge
+  readonly option: PaymentOption
+}
+
+export interface AgentChannel {
+  readonly channelId: string
+  readonly config: ChannelConfig
+  readonly terms: ChannelTerms
+  readonly lock: Semaphore.Semaphore
+  /** Undefined: the ledger is to be asked. */
+  known: ChannelBalance | undefined
+  last: LastCall | undefined
+  usedMillis: number
+  refundsFailed: number
+  /** The voucher for at most `max` in all, as on the wire. */
+  readonly voucher: (max: bigint) => Fields
+  /** Whether our own key signed the voucher that a correction shows. */
+  readonly isOurs: (correction: Correction) => boolean
+}
+
+const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
+
+export class AgentChannels extends Context.Service<
+  AgentChannels,
+  {
+    readonly of: (agent: string, option: PaymentOption, terms: ChannelTerms) => Effect.Effect<AgentChannel, ToolError>
+    /** What is known of a channel, or what the ledger shows: claimed is the base until the seller shows another. */
+    readonly balance: (channel: AgentChannel) => Effect.Effect<ChannelBalance, ToolError>
+    readonly all: () => ReadonlyArray<AgentChannel>
+    readonly forget: (channel: AgentChannel) => void
+  }
+>()("tollkeeper/mcp-tools-pay/AgentChannels") {
+  static readonly layer = Layer.effect(
+    AgentChannels,
+    Effect.gen(function* () {
+      const crypto = yield* Crypto
+      const rpc = yield* LedgerRpc
+      const payer = yield* Payer
+      const { seedFor } = yield* PaymentSeal
+      const networkId = networkIdOf(passphrases[(yield* Network).id])
+      const channels = new Map<string, AgentChannel>()
+
+      const open = (at: BatchContract, agent: string, config: ChannelConfig, terms: ChannelTerms): AgentChannel => {
+        const seed = seedFor(`channels of ${agent}`)
+        const channelId = channelIdOf(at, config)
+        const known = channels.get(channelId)
+        if (known !== undefined) return known
+        const channel: AgentChannel = {
+          channelId,
+          config,
+          terms,
+          lock: Semaphore.makeUnsafe(1),
+          known: undefined,
+          last: undefined,
+          usedMillis: 0,
+          refundsFailed: 0,
+          voucher: (max) => ({
+            channelId,
+            maxClaimableAmount: max.toString(),
+            signature: Hex.encode(crypto.ed25519Sign(Redacted.value(seed), voucherDigest(at, channelId, max)))
+          }),
+          isOurs: ({ signature, signedMax }) => {
+            const bytes = Result.getOrThrow(Hex.decode(signature))
+            const key = crypto.ed25519PublicKey(Redacted.value(seed))
+            return verifyEd25519(crypto, key, voucherDigest(at, channelId, signedMax), bytes)
+          }
+        }
+        channels.set(channelId, channel)
+        return channel
+      }
+
+      return AgentChannels.of({
+        of: Effect.fnUntraced(function* (agent, { asset, payTo }, terms) {
+          const seed = seedFor(`channels of ${agent}`)
+          const salt = crypto.sha256(new TextEncoder().encode(`tollkeeper agent channel ${agent}`))
+          const config: ChannelConfig = {
+            payer: yield* payer.address,
+            payerAuthorizer: StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed))),
+            receiver: payTo,
+            receiverAuthorizer: terms.receiverAuthorizer,
+            token: asset,
+            withdrawDelay: terms.withdrawDelay,
+            salt: Hex.encode(salt)
+          }
+          const channel = open({ networkId, address: terms.contract }, agent, config, terms)
+          channel.usedMillis = yield* monotonicMillis
+          return channel
+        }),
+        balance: Effect.fnUntraced(function* (channel) {
+          if (channel.known !== undefined) return channel.known
+          const key = channelKey(channel.terms.contract, channel.channelId)
+          const { values } = yield* Effect.mapError(rpc.contractData([key]), () => unavailable)
+          const state = channelStateOf(values.get(key))
+          channel.known = { charged: state?.totalClaimed ?? 0n, balance: state?.balance ?? 0n }
+          return channel.known
+        }),
+        all: () => [...channels.values()],
+        forget: ({ channelId }) => void channels.delete(channelId)
+      })
+    })
+  )
+}

@@ -1,0 +1,82 @@
+// What a seller's terms say of a payment channel, held against the operator's bounds before the seller is contacted, and
+// what a corrective answer says of one. A seller's total counts only with a voucher of our own key. Pure.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import type { BatchPayments } from "../Config.ts"
+import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
+
+export const batchScheme = "batch-settlement"
+const delayMin = 900
+
+export interface ChannelTerms {
+  readonly contract: string
+  readonly receiverAuthorizer: string
+  /** Seconds. */
+  readonly withdrawDelay: number
+  /** The least deposit that the seller announces, atomic units. */
+  readonly depositMin: bigint
+}
+
+const digits = /^(0|[1-9][0-9]{0,38})$/
+export const amountIn = (value: unknown): bigint | undefined =>
+  typeof value === "string" && digits.test(value) ? BigInt(value) : undefined
+
+/** The channel of an option, or in a sentence why none is opened for it. */
+export const readChannelTerms = (option: PaymentOption, batch: BatchPayments): ChannelTerms | string => {
+  const extra = isFields(option.sent["extra"]) ? option.sent["extra"] : {}
+  const { batchContract, receiverAuthorizer, withdrawDelay } = extra
+  if (batchContract !== batch.contract) return "the seller's batch contract is not the one that the operator allows"
+  if (typeof receiverAuthorizer !== "string" || !StrKey.isValidEd25519PublicKey(receiverAuthorizer))
+    return "the seller names no authorizer of its claims"
+  if (!Number.isSafeInteger(withdrawDelay) || (withdrawDelay as number) < delayMin)
+    return "the seller's withdraw delay is not valid"
+  if ((withdrawDelay as number) > batch.withdrawDelayMax)
+    return "the seller's withdraw delay is longer than the operator allows"
+  const depositMin = amountIn(extra["minDeposit"]) ?? 0n
+  if (depositMin > batch.depositMax || option.amount > batch.depositMax)
+    return "the seller asks for a larger deposit than the operator allows"
+  return { contract: batchContract, receiverAuthorizer, withdrawDelay: withdrawDelay as number, depositMin }
+}
+
+/** What is deposited for an option when `missing` is missing: for some calls, at least as announced, within the bound. */
+export const depositFor = (
+  { amount }: Pick<PaymentOption, "amount">,
+  { depositMin }: Pick<ChannelTerms, "depositMin">,
+  { depositCalls, depositMax }: BatchPayments,
+  missing: bigint
+): bigint => {
+  const least = missing > depositMin ? missing : depositMin
+  const wished = amount * BigInt(depositCalls)
+  const most = wished > depositMax ? depositMax : wished
+  return least > most ? least : most
+}
+
+/** The deposit that a call by this option may need; undefined for one that is not paid from a channel. */
+export const depositOf = (option: PaymentOption, batch: BatchPayments | undefined): bigint | undefined => {
+  if (option.scheme !== batchScheme || batch === undefined) return undefined
+  const terms = readChannelTerms(option, batch)
+  return typeof terms === "string" ? undefined : depositFor(option, terms, batch, option.amount)
+}
+
+/** A corrective answer's total, and the voucher that proves it. */
+export interface Correction {
+  readonly charged: bigint
+  readonly balance: bigint
+  readonly signedMax: bigint
+  /** Hex. */
+  readonly signature: string
+}
+
+/** What a 402 says of a channel; undefined where it says nothing that could be true. */
+export const readCorrection = (challenge: Challenge | undefined, channelId: string): Correction | undefined => {
+  for (const { sent } of challenge?.options ?? []) {
+    const extra = isFields(sent["extra"]) ? sent["extra"] : {}
+    const { channelState, voucherState } = extra
+    if (!isFields(channelState) || !isFields(voucherState) || channelState["channelId"] !== channelId) continue
+    const [charged, balance] = [amountIn(channelState["chargedCumulativeAmount"]), amountIn(channelState["balance"])]
+    const [signedMax, { signature }] = [amountIn(voucherState["signedMaxClaimable"]), voucherState]
+    if (charged === undefined || balance === undefined || signedMax === undefined || charged > signedMax) continue
+    if (typeof signature === "string" && /^[0-9a-f]{128}$/.test(signature))
+      return { charged, balance, signedMax, signature }
+  }
+  return undefined
+}

@@ -1,0 +1,70 @@
+// What is left of agents' channels is asked back: after a time without a call, and when the tool server ends. The seller
+// refunds; the ledger pays the payer. A refund that a seller does not give leaves the money in the channel, for the next
+// call or for the payer's own withdrawal, and is logged.
+import { Duration, Effect, Semaphore } from "effect"
+import { Hex } from "effect/encoding"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
+import { ToolError } from "../../mcp-tools/contract.ts"
+import { paidAnswer } from "../call/sendPayment.ts"
+import { Config } from "../Config.ts"
+import { encodePayment } from "../seller/SellerWire.ts"
+import { type AgentChannel, AgentChannels } from "./AgentChannels.ts"
+import { readCorrection } from "./channelTerms.ts"
+
+/** Refusals of one seller in a row, after which it is not asked again. */
+const refundsFailedMax = 3
+/** How long the end of the tool server waits for refunds. */
+const endTimeout = "10 seconds"
+const everyMaxMillis = 30_000
+
+const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
+  const channels = yield* AgentChannels
+  const { last } = channel
+  const { balance, charged } = yield* channels.balance(channel)
+  if (last === undefined || balance <= charged) return channels.forget(channel)
+  const { challenge, option, seller } = last
+  const payload = { type: "refund", channelConfig: channel.config, voucher: channel.voucher(charged) }
+  const identifier = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
+  const answer = yield* paidAnswer(seller, encodePayment({ challenge, option, payload, identifier }))
+  if (!(answer instanceof ToolError)) {
+    if (answer.settlement?.success === true) return channels.forget(channel)
+    const correction = readCorrection(answer.asksAgain?.challenge, channel.channelId)
+    if (correction !== undefined && channel.isOurs(correction)) channel.known = correction
+  }
+  channel.refundsFailed += 1
+  if (channel.refundsFailed < refundsFailedMax) return
+  channels.forget(channel)
+  yield* Effect.logWarning("a seller does not refund a channel", {
+    channel: channel.channelId,
+    receiver: channel.config.receiver,
+    left: (balance - charged).toString()
+  })
+})
+
+const refund = (channel: AgentChannel) => Effect.ignore(Semaphore.withPermit(channel.lock)(ask(channel)))
+
+/** Starts asking; where nothing is paid from channels, nothing is started. */
+export const startRefunds = Effect.gen(function* () {
+  const { batch } = yield* Config
+  if (batch === undefined) return
+  const channels = yield* AgentChannels
+  const services = yield* Effect.context<AgentChannels | Crypto>()
+  yield* Effect.addFinalizer(() =>
+    Effect.forEach(channels.all(), refund, { concurrency: "unbounded", discard: true }).pipe(
+      Effect.timeout(endTimeout),
+      Effect.ignore,
+      Effect.provideContext(services)
+    )
+  )
+  yield* reconciler({
+    id: "agent-channel-refunds",
+    every: Duration.millis(Math.min(batch.refundIdleMillis, everyMaxMillis)),
+    turn: Effect.gen(function* () {
+      const now = yield* monotonicMillis
+      const idle = channels.all().filter(({ usedMillis }) => now - usedMillis >= batch.refundIdleMillis)
+      yield* Effect.forEach(idle, refund, { discard: true })
+    })
+  })
+})
