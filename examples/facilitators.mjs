@@ -75,7 +75,10 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
    * @param {number} at @param {any} payment @param {any} requirements @returns {Promise<any>}
    */
   const settleAt = async (at, payment, requirements) => {
+    // Sent by a process that has not noted its end: nothing is known of it, as of a lost answer.
+    const wasSentBefore = await isMarked("sent", payment, at)
     await note("sent", payment, at)
+    const isUnkept = clients[at]?.keepsRecords === false
     for (let attempt = 1; ; attempt++) {
       const answer = await /** @type {any} */ (clients[at])
         .settle(payment, requirements)
@@ -84,15 +87,17 @@ export const facilitators = (clients, { attempts = 5, pauseMillis = 1_000, proof
         .then((/** @type {any} */ given) =>
           given.lost === true || typeof given.success === "boolean" ? given : { lost: true }
         )
-      const wasLost = await isMarked("lost", payment, at)
+      const wasLost = wasSentBefore || (await isMarked("lost", payment, at))
       const isRefused = answer.lost !== true && !answer.success && unavailable.test(answer.errorReason ?? "")
       if (!wasLost && (answer.isUnsent === true || isRefused)) {
         await note("ended", payment, at)
         return undefined
       }
       if (answer.lost === true && answer.isUnsent !== true) await note("lost", payment, at)
-      const isForgotten = wasLost && answer.success === false && clients[at]?.keepsRecords === false
-      if (isForgotten || (wasLost && answer.lost === true && clients[at]?.keepsRecords === false)) {
+      // What it refuses before it sends is final, unless it may have sent it in an earlier life.
+      const wasSent = wasLost || attempt > 1 || !/^invalid_/.test(answer.errorReason ?? "")
+      const isForgotten = isUnkept && answer.success === false && wasSent
+      if (isForgotten || (isUnkept && answer.lost === true)) {
         const shown = await proof?.(payment, requirements).catch(() => undefined)
         const { network } = requirements
         if (shown === "unspent") return { success: false, errorReason: "expired", transaction: "", network }
