@@ -65,6 +65,6 @@ export const startRefunds = Effect.gen(function* () {
       const now = yield* monotonicMillis
       const idle = channels.all().filter(({ usedMillis }) => now - usedMillis >= batch.refundIdleMillis)
       yield* Effect.forEach(idle, refund, { discard: true })
-    })
+    }).pipe(Effect.provideContext(services))
   })
 })

@@ -2,7 +2,7 @@
 // in Python, deposit once, pay by vouchers and get the rest back, to the atom; a wallet deposits; a channel that was
 // lost is taken from the seller by proof alone; each lie of a facilitator is refused before anything is signed.
 import { assert, it } from "@effect/vitest"
-import { Keypair } from "@stellar/stellar-sdk"
+import { Keypair, type xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { execFile, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
@@ -120,7 +120,7 @@ it.live(
         batch: { contracts: [contract], depositTimes: 5, channels: new Map() },
         wallet: {
           contract: wallet.contract,
-          sign: (hash: Uint8Array) => wallet.sign(hash).toXdr()
+          sign: (hash: Uint8Array) => (wallet.sign(Buffer.from(hash)) as xdr.ScVal).toXdr()
         }
       }
       for (const _ of [1, 2]) {

@@ -15,6 +15,7 @@ import { PaymentPolicyCheck } from "../../../plugins/mcp-tools-pay/call/PaymentP
 import { makePurchase } from "../../../plugins/mcp-tools-pay/call/makePurchase.ts"
 import { OpenPayments } from "../../../plugins/mcp-tools-pay/call/OpenPayments.ts"
 import { Payments } from "../../../plugins/mcp-tools-pay/call/Payments.ts"
+import { AgentChannels } from "../../../plugins/mcp-tools-pay/channel/AgentChannels.ts"
 import { Config } from "../../../plugins/mcp-tools-pay/Config.ts"
 import { Payer } from "../../../plugins/mcp-tools-pay/payer/Payer.ts"
 import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuilder.ts"
@@ -87,7 +88,9 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
 /** The product's own layers over the ports of one process. */
 const layerOf = (world: AgentWorld, process: Process, perDay: bigint) =>
   Payments.layer.pipe(
-    Layer.provide(Layer.mergeAll(PaymentBuilder.layer, PaymentPolicyCheck.layer, OpenPayments.layer)),
+    Layer.provide(
+      Layer.mergeAll(PaymentBuilder.layer, PaymentPolicyCheck.layer, OpenPayments.layer, AgentChannels.layer)
+    ),
     Layer.provideMerge(portsOf(world, process, perDay))
   )
 
