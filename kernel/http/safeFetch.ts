@@ -33,6 +33,8 @@ export interface FetchRequest {
   readonly body?: Uint8Array
   /** Ends the reading of an answer's body before its connection ends. */
   readonly reader?: BodyReader | undefined
+  /** As of `OutboundRequest`. */
+  readonly keepsPart?: boolean | undefined
 }
 
 export interface FetchAnswer extends OutboundAnswer {

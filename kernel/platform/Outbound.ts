@@ -34,6 +34,11 @@ export interface OutboundRequest {
   /** Maximum body bytes; a longer answer fails. */
   readonly bytesMax: number
   readonly reader?: BodyReader | undefined
+  /**
+   * A body that is too long, too late or cut off is answered as far as it came, and marked: it has been paid for. A
+   * late one after nine tenths of the time.
+   */
+  readonly keepsPart?: boolean | undefined
 }
 
 export interface OutboundAnswer {
@@ -41,6 +46,8 @@ export interface OutboundAnswer {
   /** Names in lower case; the first of several. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  /** Only with `keepsPart`: why the rest of the body is missing. */
+  readonly cut?: "timeout" | "too_large" | "unreachable"
 }
 
 export class Outbound extends Context.Service<

@@ -11,6 +11,9 @@ import { Outbound, OutboundFailed, type OutboundAnswer, type OutboundRequest } f
 /** Timeout of a name lookup. */
 const resolveTimeout = "3 seconds"
 
+/** Share of a request's time after which what has come of its body is answered, where a part is kept. */
+const partShare = 0.9
+
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
 
 const codeOf = (error: unknown): string | undefined =>
@@ -53,6 +56,7 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
     const url = new URL(request.url)
     const name = url.hostname.replace(/^\[|\]$/g, "")
     const secure = url.protocol === "https:"
+    const begun = performance.now()
     const outgoing = (secure ? https : http).request(
       {
         host: request.address,
@@ -68,12 +72,24 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
         let bytes = 0
         const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
         const isLast = request.reader?.(head) ?? (() => false)
-        const answered = () => resume(Effect.succeed({ ...head, body: new Uint8Array(Buffer.concat(chunks)) }))
+        const answered = (cut?: OutboundAnswer["cut"]) => {
+          clearTimeout(late)
+          const body = new Uint8Array(Buffer.concat(chunks))
+          resume(Effect.succeed({ ...head, body, ...(cut === undefined ? {} : { cut }) }))
+        }
+        const broken = (reason: NonNullable<OutboundAnswer["cut"]>) => {
+          if (request.keepsPart === true && bytes > 0) answered(reason)
+          else resume(Effect.fail(failed(reason)))
+          outgoing.destroy()
+        }
+        const wait = partShare * request.timeoutMillis - (performance.now() - begun)
+        const late = request.keepsPart === true ? setTimeout(() => broken("timeout"), wait) : undefined
         incoming.on("data", (chunk: Buffer) => {
+          const room = request.bytesMax - bytes
           bytes += chunk.length
-          if (bytes > request.bytesMax) {
-            resume(Effect.fail(failed("too_large")))
-            outgoing.destroy()
+          if (chunk.length > room) {
+            chunks.push(chunk.subarray(0, room))
+            broken("too_large")
             return
           }
           chunks.push(chunk)
@@ -81,8 +97,9 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
           answered()
           outgoing.destroy()
         })
-        incoming.once("end", answered)
-        incoming.once("error", () => resume(Effect.fail(failed("unreachable"))))
+        incoming.once("end", () => answered())
+        incoming.once("error", () => broken("unreachable"))
+        incoming.once("close", () => clearTimeout(late))
       }
     )
     outgoing.once("error", (error) => {

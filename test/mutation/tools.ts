@@ -54,6 +54,7 @@ const policy = (name: string, from: string, to: string, file = "policy/Policy.ts
   )(name, from, to)
 const sellerWire = ofTest(["test/plugins/mcp-tools-pay/SellerWire.test.ts"], "mcp-tools-pay/seller/")
 const stateless = ofTest(["test/plugins/catalog/StatelessRevision.test.ts"], "catalog/ownership/")
+const readToResult = ofTest(["test/plugins/mcp-tools-pay/readToResult.test.ts"], "mcp-tools-pay/seller/")
 const eras = ofTest(["test/plugins/mcp-tools-pay/eras.daily.test.ts"], "mcp-tools-pay/seller/")
 const question = (name: string, from: string, to: string, file: string, ...more: ReadonlyArray<Change>): Mutation => ({
   name,
@@ -108,6 +109,19 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: the recipient is not compared", '"payTo", "amount"', '"amount"'),
   terms("terms: the timeout is not compared", '"maxTimeoutSeconds", "feesSponsored"', '"feesSponsored"'),
   terms("terms: extension data is not compared", '"feesSponsored", "extra"]', '"feesSponsored"]'),
+  call("request: half a character is a path parameter", "|| /\\p{Surrogate}/u.test(value)", ""),
+  delivery(
+    "request: another order of its query is another call",
+    "Object.keys(query).toSorted()",
+    "Object.keys(query)",
+    "call/httpCall.ts"
+  ),
+  delivery(
+    "request: another case of a header is another call",
+    "name.toLowerCase(), value",
+    "name, value",
+    "call/fetchResource.ts"
+  ),
   terms("terms: the asset is not compared", "&& asset === option.asset", ""),
   terms("terms: two offers of one kind are paid", "offers.length > 1", "offers.length > 2"),
   terms("terms: any extension may demand", "...demanded]", "]"),
@@ -423,10 +437,40 @@ export const mutations: ReadonlyArray<Mutation> = [
     "!/^[\\x21-\\x7e]{1,256}$/.test(state.session)",
     "false"
   ),
-  inFile("mcp-tools-pay/seller/SellerWire.ts", hostile)(
-    "mcp: any number of events is read",
-    "if (events.length > eventsMax + 1) return undefined",
-    ""
+  sellerWire("mcp: any number of events is read", ".slice(-eventsMax)", "", "SellerWire.ts"),
+  sellerWire("mcp: a byte order mark ends a stream", '.replace(/^\\ufeff/, "")', "", "SellerWire.ts"),
+  sellerWire("mcp: an id written as text is another's", "|| given === String(id)", "", "SellerWire.ts"),
+  readToResult("delivery: JSON texts of a sequence are one JSON", "json\\s*(;|$)/i", "json\\b/i", "readToResult.ts"),
+  readToResult(
+    "delivery: a text is read to the end of its connection",
+    "return byte === quote && this.#depth === 0",
+    "",
+    "readToResult.ts"
+  ),
+  delivery(
+    "delivery: one event that is no JSON hides the answer",
+    "Effect.option(parse(part))",
+    'Effect.asSome(Effect.mapError(parse(part), () => malformed("unreadable")))',
+    "seller/SellerSession.ts"
+  ),
+  delivery(
+    "delivery: a result under another status is thrown away",
+    'if (status !== 200 && !(method === "tools/call" && isResult))',
+    "if (status !== 200)",
+    "seller/SellerSession.ts"
+  ),
+  delivery("delivery: a part is thrown away", "keepsPart: true", "keepsPart: false", "seller/httpSeller.ts"),
+  delivery(
+    "delivery: a part is all there is",
+    "answer instanceof ToolError || answer.isPart === true",
+    "answer instanceof ToolError",
+    "call/PaymentPolicyCheck.ts"
+  ),
+  delivery(
+    "verification: a lost answer says nothing of the ledger",
+    "const proof = yield* once(undefined, open)",
+    "const proof = undefined",
+    "call/PaymentPolicyCheck.ts"
   ),
   inFile("mcp-tools/Upstream.ts", hostile)(
     "upstream: one seller may have every connection",

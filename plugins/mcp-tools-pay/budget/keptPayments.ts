@@ -58,9 +58,13 @@ export const keptInFiles = Effect.fnUntraced(function* (folder: string, known: R
 
   for (const name of yield* files.readDirectory(folder)) {
     const id = name.replace(/\.json$/, "")
-    const kept = known.has(id) ? yield* Effect.option(read(id)) : undefined
-    if (kept?._tag !== "Some") yield* Effect.ignore(files.remove(path.join(folder, name)))
-    else if (kept.value.content !== undefined) withContent.add(id)
+    if (!known.has(id)) {
+      yield* Effect.ignore(files.remove(path.join(folder, name)))
+      continue
+    }
+    // What cannot be read now stays: it may be the one copy of a payment that was sent.
+    const kept = yield* Effect.option(read(id))
+    if (kept._tag === "Some" && kept.value.content !== undefined) withContent.add(id)
   }
 
   const all: KeptPayments = {

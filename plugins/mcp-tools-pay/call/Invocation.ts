@@ -43,6 +43,8 @@ export interface PaidAnswer {
   readonly asksAgain: { readonly reason: string | undefined; readonly challenge?: Challenge | undefined } | undefined
   /** Whether it is what the resource answers, and not a failure on the way to it, after which the same may be asked. */
   readonly isContent: boolean
+  /** It broke off, or did not end in time: the same payment, sent again, may bring the whole. */
+  readonly isPart?: boolean
   /** What was bought, as the agent gets it. */
   readonly content: Output
 }

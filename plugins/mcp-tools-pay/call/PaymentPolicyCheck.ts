@@ -2,7 +2,7 @@
 // does, asked by the transaction that the seller names and by the authorization's own nonce, for a while that is
 // bounded. Where it shows the payment, what was answered is delivered, and what of the seller's receipt did not fit is
 // named. A refusal leaves the reservation held for as long as the authorization lives. All else is unknown.
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { neutralReason } from "../../../kernel/Dialect.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -24,7 +24,13 @@ export type PolicyResult =
   /** The seller asks for payment again. */
   | { readonly _tag: "StillRequired"; readonly reason: string | undefined }
   | { readonly _tag: "Rejected"; readonly reason: string | undefined }
-  | { readonly _tag: "Unknown"; readonly why: string; readonly transaction: string | undefined }
+  | {
+      readonly _tag: "Unknown"
+      readonly why: string
+      readonly transaction: string | undefined
+      /** The ledger shows the payment; what was paid for has not come. */
+      readonly isPaid?: true
+    }
 
 const confirmPause = "400 millis"
 
@@ -54,7 +60,11 @@ export const misfits = (
   return Object.keys(fits).filter((member) => !fits[member] || word.unreadable.includes(member))
 }
 
-const unknown = (why: string, transaction?: string): PolicyResult => ({ _tag: "Unknown", why, transaction })
+const unknown = (why: string, transaction?: string): Extract<PolicyResult, { readonly _tag: "Unknown" }> => ({
+  _tag: "Unknown",
+  why,
+  transaction
+})
 
 const notSettled = ({ reason: said, transaction }: SettlementClaim): PolicyResult => {
   const reason = said === undefined ? undefined : neutralReason(said)
@@ -89,15 +99,17 @@ export class PaymentPolicyCheck extends Context.Service<
       const rpc = yield* LedgerRpc
       const { confirmMillis } = yield* ToolsConfig
 
-      // The ledger is asked for a while: our node may be a little behind the seller's.
-      const find = Effect.fnUntraced(function* (
+      /** One check; none where the ledger cannot be asked. */
+      const once = (
         named: string | undefined,
         { authorization, invocation: { option }, moves = option }: OpenPayment
-      ) {
+      ) => Effect.orElseSucceed(findPayment(rpc, moves, authorization, named), () => undefined)
+
+      // The ledger is asked for a while: our node may be a little behind the seller's.
+      const find = Effect.fnUntraced(function* (named: string | undefined, open: OpenPayment) {
         const end = (yield* monotonicMillis) + confirmMillis
-        const read = Effect.option(findPayment(rpc, moves, authorization, named))
         while (true) {
-          const proof: PaymentProof | undefined = Option.getOrUndefined(yield* read)
+          const proof: PaymentProof | undefined = yield* once(named, open)
           if (proof !== undefined || (yield* monotonicMillis) >= end) return proof
           yield* Effect.sleep(confirmPause)
         }
@@ -117,7 +129,11 @@ export class PaymentPolicyCheck extends Context.Service<
         find: (open, named) => find(named, open),
         fate: (open, named) => Effect.orElseSucceed(fate(open, named), () => ({ _tag: "Open" }) as const),
         verify: Effect.fn("Tools.verify")(function* (answer, open) {
-          if (answer instanceof ToolError) return unknown(answer.message)
+          if (answer instanceof ToolError || answer.isPart === true) {
+            const why = "message" in answer ? answer.message : "the seller's answer broke off, or did not end in time"
+            const proof = yield* once(undefined, open)
+            return proof === undefined ? unknown(why) : { ...unknown(why, proof.transaction), isPaid: true }
+          }
           const { asksAgain, isContent, settlement: word } = answer
           if (asksAgain !== undefined && word?.success !== true)
             return word?.success === false ? notSettled(word) : { _tag: "StillRequired", reason: asksAgain.reason }

@@ -24,6 +24,8 @@ export const FetchResult = Schema.Struct({
   json: Schema.optionalKey(Schema.Json.annotate({ description: "A JSON body." })),
   text: Schema.optionalKey(Schema.String),
   base64: Schema.optionalKey(Schema.String),
+  contentEncoding: Schema.optionalKey(Schema.String),
+  truncated: Schema.optionalKey(Schema.Boolean),
   receipt: Receipt
 })
 

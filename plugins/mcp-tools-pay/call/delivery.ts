@@ -60,7 +60,9 @@ const keptNote = (isKept: boolean) => (isKept ? " The content came and is kept u
 export const errorOf = (
   open: OpenPayment,
   verified: Exclude<PolicyResult, { readonly _tag: "Settled" }>,
-  isKept: boolean
+  isKept: boolean,
+  /** What has come of the content, given where the ledger shows the payment. */
+  part?: Output
 ): Effect.Effect<ToolError, never, Effect.Services<typeof spelled>> =>
   Effect.map(spelled, (spell) => {
     const details = {
@@ -82,12 +84,24 @@ export const errorOf = (
           "the settlement was rejected; the budget stays held while the authorization lives",
           { ...details, reason: verified.reason }
         )
-      case "Unknown":
+      case "Unknown": {
+        const { isPaid = false, transaction, why } = verified
+        const what = !isPaid
+          ? "signed, unconfirmed"
+          : part === undefined
+            ? "paid, no content"
+            : "paid, part of the content"
         return toolError(
           "SETTLEMENT_UNKNOWN",
-          `signed, unconfirmed: ${verified.why}. The same call asks again and pays nothing more.${keptNote(isKept)}`,
-          { ...details, ...(verified.transaction === undefined ? {} : { transaction: verified.transaction }) }
+          `${what}: ${why}. The same call asks again and pays nothing more.${keptNote(isKept)}`,
+          {
+            ...details,
+            ...(transaction === undefined ? {} : { transaction }),
+            ...(isPaid ? { paid: true } : {}),
+            ...(isPaid && part !== undefined ? { partialContent: part } : {})
+          }
         )
+      }
     }
   })
 

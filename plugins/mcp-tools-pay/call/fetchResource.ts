@@ -74,7 +74,8 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const { headers = {}, json, text } = input
   // A body of JSON's null is a body: only what was given is part of the invocation.
   const body = { ...(json === undefined ? {} : { json }), ...(text === undefined ? {} : { text }) }
-  const args = { method: call.method, url: call.url.href, headers, ...body }
+  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const args = { method: call.method, url: call.url.href, headers: named, ...body }
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...body, headers } }
   return {

@@ -67,7 +67,7 @@ const fillPath = Effect.fnUntraced(function* (path: string, given: Readonly<Reco
       continue
     }
     const value = Object.hasOwn(given, name) ? given[name]! : ""
-    if (value === "" || value === "." || value === "..")
+    if (value === "" || value === "." || value === ".." || /\p{Surrogate}/u.test(value))
       return yield* wrong("a path parameter is missing or is not a valid segment", { parameter: name })
     left.delete(name)
     segments.push(`${segment.slice(0, at)}${encodeURIComponent(value)}${segment.slice(at + 1 + name.length)}`)
@@ -88,7 +88,8 @@ const urlOf = Effect.fnUntraced(function* (identity: Identity, resource: Canonic
     return yield* wrong("the resource has no parameters in its path")
   const url = new URL(`${listed.origin}${path}`)
   if (url.origin !== listed.origin || url.pathname !== path) return yield* wrong("the parameters change the path")
-  for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
+  // In one order, so that the same call is one invocation however an agent orders its members.
+  for (const name of Object.keys(query).toSorted()) url.searchParams.append(name, query[name]!)
   return url.href.length <= urlLengthMax ? url : yield* wrong("the URL is too long")
 })
 

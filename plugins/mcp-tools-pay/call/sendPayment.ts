@@ -77,7 +77,8 @@ export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, selle
     return yield* deliver(open, keptOf(open, answer), proven, waiter)
   }
   const isContent = "content" in answer && answer.isContent && answer.asksAgain === undefined
-  const isKept = isContent && (yield* keepContent(open, keptOf(open, answer)))
+  const part = isContent && answer.isPart === true ? answer.content : undefined
+  const isKept = isContent && part === undefined && (yield* keepContent(open, keptOf(open, answer)))
   const failed = verified as Exclude<typeof verified, { readonly _tag: "Settled" }>
   const transaction = failed._tag === "Unknown" ? failed.transaction : undefined
   yield* Effect.ignore(
@@ -86,7 +87,7 @@ export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, selle
       ...(transaction === undefined ? {} : { transaction })
     })
   )
-  return yield* yield* errorOf(open, failed, isKept)
+  return yield* yield* errorOf(open, failed, isKept, part)
 })
 
 /** What a payment that was released leaves: its content, if any came, for nothing. */

@@ -23,6 +23,8 @@ export interface HttpAnswer {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  /** Why the rest of the body is missing. */
+  readonly cut?: "timeout" | "too_large" | "unreachable"
 }
 
 /** Characters of a header that are read. */

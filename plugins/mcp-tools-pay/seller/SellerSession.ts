@@ -5,6 +5,7 @@
 // the first request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its
 // stream open after it.
 import { Effect } from "effect"
+import type { FetchAnswer } from "../../../kernel/http/safeFetch.ts"
 import { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "../../catalog/contract.ts"
 import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
 import { toRpcAnswer } from "./readToResult.ts"
@@ -63,6 +64,28 @@ type Answered = { readonly result: Fields } | { readonly refusal: ToolError }
 /** The requests that open a conversation. */
 const opening = new Set(["initialize", "server/discover"])
 
+const bom = [0xef, 0xbb, 0xbf]
+const withoutBom = (body: Uint8Array): Uint8Array =>
+  bom.every((byte, at) => body[at] === byte) ? body.subarray(3) : body
+
+/** The answer to one request in what was sent; an event that is no JSON is no answer to it, and others are read on. */
+const readAnswer = Effect.fnUntraced(function* (
+  upstream: Upstream,
+  { body, headers }: FetchAnswer,
+  id: number,
+  isContent: boolean
+) {
+  const isStream = /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
+  const parts = isStream ? eventData(body).map((text) => encoder.encode(text)) : [withoutBom(body)]
+  const parse = isContent ? upstream.parseContent : upstream.parse
+  const messages = yield* Effect.forEach(parts, (part) => Effect.option(parse(part)))
+  const answer = findAnswer(
+    messages.flatMap((message) => (message._tag === "Some" ? [message.value] : [])),
+    id
+  )
+  return { answer, isUnreadable: messages.some(({ _tag }) => _tag === "None") }
+})
+
 /** The two ways to send on one conversation: what is answered, and what is not. */
 const speak = (upstream: Upstream, endpoint: URL) => {
   const state: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint, listed: undefined }
@@ -94,23 +117,25 @@ const speak = (upstream: Upstream, endpoint: URL) => {
 
   const request = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps) {
     const id = ++state.lastId
-    const { body, headers, status, url } = yield* post({ id, method, params }, caps)
-    if (status === 429 || status === 503)
-      return yield* toolError("UPSTREAM_TIMEOUT", "the seller is unavailable; retry later", { status })
-    if (status !== 200) {
+    const answered = yield* post({ id, method, params }, caps)
+    const { headers, status, url } = answered
+    const read = yield* readAnswer(upstream, answered, id, method === "tools/call")
+    // What was paid for is read whatever the status that it comes with.
+    const isResult = read.answer !== undefined && "result" in read.answer
+    if (status !== 200 && !(method === "tools/call" && isResult)) {
+      if (status === 429 || status === 503)
+        return yield* toolError("UPSTREAM_TIMEOUT", "the seller is unavailable; retry later", { status })
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
       return { refusal } satisfies Answered
     }
     if (method === "initialize") state.session = headers["mcp-session-id"]
-    const isStream = headers["content-type"]?.startsWith("text/event-stream") === true
-    const parts = isStream ? eventData(body)?.map((text) => encoder.encode(text)) : [body]
-    if (parts === undefined) return yield* malformed("the seller's answer has too many events")
-    const parse = method === "tools/call" ? upstream.parseContent : upstream.parse
-    const messages = yield* Effect.mapError(Effect.forEach(parts, parse), () =>
-      malformed("the seller's answer is not JSON within the limits")
-    )
-    const answer = findAnswer(messages, id)
-    if (answer === undefined) return yield* malformed("the seller's answer does not match the request")
+    const { answer } = read
+    if (answer === undefined)
+      return yield* malformed(
+        read.isUnreadable
+          ? "the seller's answer is not JSON within the limits"
+          : "the seller's answer does not match the request"
+      )
     if ("errorCode" in answer) {
       const details = { code: answer.errorCode }
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's server rejected the request", details)

@@ -13,31 +13,35 @@ export const isFields = (value: unknown): value is Fields =>
 
 const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
 
-/** Maximum events of one answer: each is parsed separately. */
+/** Maximum events of one answer that are parsed: the last of them, since the answer to a request ends its stream. */
 const eventsMax = 10_000
 
-/** The data of each event of a stream, in order; undefined when there are too many. */
-export const eventData = (body: Uint8Array): ReadonlyArray<string> | undefined => {
-  const events = utf8.decode(body).split(/\r\n\r\n|\n\n|\r\r/, eventsMax + 2)
-  if (events.length > eventsMax + 1) return undefined
-  return events.flatMap((event) => {
-    const data = event
-      .split(/\r\n|\n|\r/)
-      .filter((line) => line.startsWith("data:"))
-      .map((line) => line.slice(5).replace(/^ /, ""))
-    return data.length === 0 ? [] : [data.join("\n")]
-  })
-}
+/** The data of the events of a stream that have any, in order. Comments, named pings and lines' ends are all allowed. */
+export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
+  utf8
+    .decode(body)
+    .replace(/^\ufeff/, "")
+    .replace(/\r\n?/g, "\n")
+    .split("\n\n")
+    .flatMap((event) => {
+      const data = event
+        .split("\n")
+        .flatMap((line) => (line.startsWith("data:") ? [line.slice(5).replace(/^ /, "")] : []))
+      return data.length === 0 ? [] : [data.join("\n")]
+    })
+    .slice(-eventsMax)
 
 export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number }
 
-/** The answer to the request `id` among messages; undefined when there is none. */
+const isIdOf = (id: number, given: unknown): boolean => given === id || given === String(id)
+
+/** The answer to the request `id`, perhaps written as text, among messages; undefined when there is none. */
 export const findAnswer = (messages: ReadonlyArray<unknown>, id: number): RpcAnswer | undefined => {
   const own = messages
     .flat()
     .find(
       (message): message is Fields =>
-        isFields(message) && message["id"] === id && ("result" in message || "error" in message)
+        isFields(message) && isIdOf(id, message["id"]) && ("result" in message || "error" in message)
     )
   if (own === undefined) return undefined
   const { error, result } = own

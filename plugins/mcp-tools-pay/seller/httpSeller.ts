@@ -21,9 +21,15 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const textIn = (bytes: Uint8Array): string | undefined => Result.getOrUndefined(Result.try(() => utf8.decode(bytes)))
 
 /** The answer as an agent gets it. */
-export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body, headers, status }: HttpAnswer) {
+export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body, cut, headers, status }: HttpAnswer) {
   const contentType = headers["content-type"] ?? ""
-  const about = { status, contentType: contentType.slice(0, 256) }
+  const encoding = headers["content-encoding"]
+  const about = {
+    status,
+    contentType: contentType.slice(0, 256),
+    ...(encoding === undefined ? {} : { contentEncoding: encoding.slice(0, 64) }),
+    ...(cut === undefined ? {} : { truncated: true })
+  }
   const isPlain = headers["content-encoding"] === undefined
   const json =
     isPlain && /^application\/([\w.-]+\+)?json\b/i.test(contentType)
@@ -40,7 +46,7 @@ export const sendOnce = (
   upstream: Upstream,
   call: HttpCall,
   more: Readonly<Record<string, string>>,
-  timeoutMillis?: number
+  { keepsPart, timeoutMillis }: { readonly timeoutMillis?: number; readonly keepsPart?: boolean } = {}
 ): Effect.Effect<HttpAnswer, ToolError> =>
   Effect.flatMap(
     Effect.mapError(
@@ -49,6 +55,7 @@ export const sendOnce = (
         {
           method: call.method,
           reader: toJsonEnd,
+          keepsPart,
           headers: {
             "user-agent": "Tollkeeper/0.1 (agent tools)",
             "accept-encoding": "identity",
@@ -80,7 +87,7 @@ const isContent = ({ status }: HttpAnswer, settlement: SettlementClaim | undefin
 /** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
 export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
   send: Effect.fnUntraced(function* (payment) {
-    const answer = yield* sendOnce(upstream, call, paymentHeader(payment), timeoutMillis)
+    const answer = yield* sendOnce(upstream, call, paymentHeader(payment), { timeoutMillis, keepsPart: true })
     const challenged = readHttpChallenge(answer)
     const settlement = readHttpSettlement(answer)
     const paid: PaidAnswer = {
@@ -92,6 +99,8 @@ export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: nu
             ? { reason: challenged.challenge.reason, challenge: challenged.challenge }
             : { reason: undefined },
       isContent: isContent(answer, settlement),
+      // What is too long is so each time; the rest of anything else may come when it is asked for again.
+      isPart: answer.cut !== undefined && answer.cut !== "too_large",
       content: yield* contentOf(upstream, answer)
     }
     return paid

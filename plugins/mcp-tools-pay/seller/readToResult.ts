@@ -1,5 +1,5 @@
 // Reads a seller's answer to the end of what was asked for, and no further: a server may leave its connection open
-// after the whole result has come. JSON ends where its outermost bracket closes; of a stream of events, the one that
+// after the whole result has come. JSON ends where its outermost bracket or its text closes; of a stream of events, the one that
 // answers the request ends it. What follows is not read. Only where an answer does not say its own length. Pure.
 import { Result } from "effect"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
@@ -16,12 +16,13 @@ class JsonEnd {
   #isString = false
   #isEscaped = false
 
-  /** True for the byte that closes the outermost object or array. */
+  /** True for the byte that closes the outermost object, array or text. */
   next(byte: number): boolean {
     if (this.#isEscaped) this.#isEscaped = false
     else if (this.#isString) {
       if (byte === backslash) this.#isEscaped = true
       if (byte === quote) this.#isString = false
+      return byte === quote && this.#depth === 0
     } else if (byte === quote) this.#isString = true
     else if (openers.has(byte)) this.#depth += 1
     else if (closers.has(byte)) return --this.#depth === 0
@@ -36,6 +37,7 @@ const jsonReader = () => {
 }
 
 const answerBounds = { depthMax: 1_000, valuesMax: 1_000_000, keys: "any" } as const
+const byteOrderMark = [0xef, 0xbb, 0xbf]
 const dataPrefix = new TextEncoder().encode("data:")
 
 /** Bytes of one event's data, in parts. */
@@ -72,6 +74,8 @@ const eventReader = (id: number) => {
   /** Bytes of the line's name that were read; -1 in a line that is no data. */
   let column = 0
   let wasCarriage = false
+  /** Bytes of a byte order mark that were read before anything else; all of it once something else was. */
+  let marked = 0
 
   const endLine = () => {
     if (column === 0) event = new EventData()
@@ -89,6 +93,14 @@ const eventReader = (id: number) => {
     let at = 0
     while (at < chunk.length) {
       const byte = chunk[at]!
+      if (marked < byteOrderMark.length) {
+        const isMark = byte === byteOrderMark[marked]
+        marked = isMark ? marked + 1 : byteOrderMark.length
+        if (isMark) {
+          at += 1
+          continue
+        }
+      }
       if (isNewline(byte)) {
         if (byte === carriage || !wasCarriage) endLine()
         wasCarriage = byte === carriage
@@ -112,7 +124,8 @@ const eventReader = (id: number) => {
 
 const isSized = ({ headers }: AnswerHead) => headers["content-length"] !== undefined
 const isPlain = ({ headers }: AnswerHead) => headers["content-encoding"] === undefined
-const isJson = ({ headers }: AnswerHead) => /^application\/([\w.-]+\+)?json\b/i.test(headers["content-type"] ?? "")
+const isJson = ({ headers }: AnswerHead) =>
+  /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(headers["content-type"] ?? "")
 const isEvents = ({ headers }: AnswerHead) => /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
 /** Of a JSON resource. */

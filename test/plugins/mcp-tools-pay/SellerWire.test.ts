@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { readChallenge } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
+import { eventData, findAnswer, readChallenge } from "../../../plugins/mcp-tools-pay/seller/SellerWire.ts"
 
 const asking = { x402Version: 2, accepts: [], resource: { url: "https://a.example/mcp" }, extensions: {} }
 
@@ -30,4 +30,19 @@ it("a result of the extension's type requests payment and matches other copies [
   expect(readChallenge({ ...typed, structuredContent: { ...asking, error: "other" } })._tag).toBe("Malformed")
   expect(readChallenge({ resultType: "payment_required" })._tag).toBe("Malformed")
   expect(readChallenge({ resultType: "complete", paymentRequired: asking })._tag).toBe("None")
+})
+
+it("events are read whatever their line ends, names and comments, the last ten thousand of them [S238]", () => {
+  const stream = "\ufeffdata: 1\n\r\n: ping\r\rid: 4\ndata\n\nevent: ping\ndata: now\r\n\r\ndata: {\ndata:}\n\n"
+  expect(eventData(new TextEncoder().encode(stream))).toEqual(["1", "now", "{\n}"])
+  const many = eventData(
+    new TextEncoder().encode(`${": ping\n\n".repeat(20_000)}${"data:1\n\n".repeat(10_001)}data:2\n\n`)
+  )
+  expect([many.length, many.at(-1)]).toEqual([10_000, "2"])
+})
+
+it("an answer is found under its id, as a number or as text", () => {
+  const result = { content: [] }
+  for (const id of [4, "4"]) expect(findAnswer([{ method: "x" }, { id, result }], 4)).toEqual({ result })
+  for (const id of [5, "5", null, [4], "04"]) expect(findAnswer([{ id, result }], 4)).toBe(undefined)
 })

@@ -14,6 +14,43 @@ import { amount, type Behaviour } from "./seller.ts"
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 110_000 })
 
+const postJson = (url: string, body: Json): Promise<Json> =>
+  fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body)
+  }).then((answer) => answer.json() as Promise<Json>)
+
+const [stream, json] = ["text/event-stream", "application/json"]
+const event = (message: Json) => `data: ${JSON.stringify(message)}\n\n`
+const notification = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+
+/** What frames the answer to a payment: its status, its type and its text. */
+const framings: ReadonlyArray<readonly [string, number, string, (message: Json) => string]> = [
+  ["behind a priming event", 200, stream, (message) => `id: 0\ndata: \n\n${event(message)}`],
+  ["behind a ping that is no JSON", 200, stream, (message) => `event: ping\ndata: now\n\n${event(message)}`],
+  ["behind comments", 200, stream, (message) => ": ping\n\n".repeat(20_000) + event(message)],
+  ["behind notifications", 200, stream, (message) => `data: ${notification}\n\n`.repeat(12_000) + event(message)],
+  ["behind a byte order mark", 200, stream, (message) => `\ufeff${event(message)}`],
+  ["with two kinds of line ends", 200, stream, (message) => `data: ${notification}\n\r\n${event(message)}`],
+  ["with a type in capitals", 200, "Text/Event-Stream", event],
+  ["in JSON behind a byte order mark", 200, json, (message) => `\ufeff${JSON.stringify(message)}`],
+  ["in a batch", 200, json, (message) => `[${notification},${JSON.stringify(message)}]`],
+  ["with its id as text", 200, json, ({ id, ...message }) => JSON.stringify({ ...message, id: String(id) })],
+  ["with another status", 402, json, (message) => JSON.stringify(message)]
+]
+
+const sentRaw = (reply: HttpReply, more: ReadonlyArray<string>): string => {
+  const { "content-type": _, ...headers } = reply.headers
+  const head = Object.entries({ ...headers, "content-type": "text/plain" }).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${reply.status} X`, ...head, ...more, "", ""].join("\r\n")
+}
+
+const openText = (socket: Duplex, reply: HttpReply) =>
+  void socket.write(`${sentRaw(reply, ["transfer-encoding: chunked"])}b\r\n17 degrees\n\r\n`)
+const brokenText = (socket: Duplex, reply: HttpReply) =>
+  void socket.end(`${sentRaw(reply, ["content-length: 1000"])}17 degrees\n`)
+
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid content", (it) => {
   it.effect(
     "paid HTTP content is delivered despite a false receipt, mismatches reported [S214, S215, S216]",
@@ -81,6 +118,93 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
           expect(found).toEqual([{ transaction, network, asset, payTo, amount: String(httpAmount), receipt }])
         }
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "a paid MCP result is delivered despite a framing that no official server has [S214, S238]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+        const client = yield* paying()
+        const before = yield* facilitator.balance(agent.publicKey())
+        for (const [what, status, type, framed] of framings) {
+          seller.behaviour = {
+            wire: (message, response) => {
+              const payment = message["params"]?._meta?.["x402/payment"]
+              if (payment === undefined) return false
+              const body = { x402Version: 2, paymentPayload: payment, paymentRequirements: payment.accepted }
+              void postJson(`${facilitator.url}/settle`, body).then((settled) => {
+                const { a, b } = message["params"].arguments
+                const meta = { "x402/payment-response": settled }
+                const result = { content: [], structuredContent: { sum: a + b }, _meta: meta }
+                const text = framed({ jsonrpc: "2.0", id: message["id"], result })
+                response.writeHead(status, { "content-type": type })
+                // A stream stays open, as it may.
+                return type === "application/json" ? response.end(text) : response.write(text)
+              })
+              return true
+            }
+          }
+          const own = args()
+          const { body } = yield* pay(client, ref, own)
+          expect([what, body["structuredContent"], body["message"]]).toEqual([what, { sum: own.a + own.b }, undefined])
+        }
+        seller.behaviour = {}
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * BigInt(framings.length))
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect(
+    "the part of paid HTTP content that came is given, and the whole once it comes [S214, S232]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying } = yield* PayWorld
+        const { ref, seller } = yield* HttpWorld
+        const client = yield* paying([enabled, "network_security.paid_call_timeout_ms=3000"])
+        const before = yield* facilitator.balance(agent.publicKey())
+        const received = seller.received.length
+        const own = { query: query() }
+        for (const raw of [openText, brokenText]) {
+          seller.behaviour = { raw: { paid: raw } }
+          const { body } = yield* fetched(client, ref, own)
+          expect(body).toMatchObject({
+            code: "SETTLEMENT_UNKNOWN",
+            message: expect.stringContaining("paid, part of the content"),
+            details: { paid: true, partialContent: { status: 200, text: "17 degrees\n", truncated: true } }
+          })
+        }
+        seller.behaviour = { raw: { paid: (socket) => void socket.destroy() } }
+        expect((yield* fetched(client, ref, own)).body).toMatchObject({
+          message: expect.stringContaining("paid, no content"),
+          details: { paid: true, transaction: seller.settlements.at(-1)!["transaction"] }
+        })
+        seller.behaviour = {}
+        expect((yield* fetched(client, ref, own)).body["receipt"]?.status).toBe("settled")
+        expect(new Set(paymentsIn(seller, received)).size).toBe(1)
+        // What is too long is so each time.
+        seller.behaviour = { paid: (reply) => ({ ...reply, body: " ".repeat(12_000_000) }) }
+        const { body } = yield* fetched(client, ref)
+        expect([body["receipt"]?.status, body["truncated"]]).toEqual(["settled", true])
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * 2n)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect("one call is one invocation, however its members are ordered and its headers spelled [S212]", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      const client = yield* paying([enabled, 'http_payments.request_headers=["x-units"]'])
+      const received = seller.received.length
+      seller.behaviour = { raw: { paid: (socket) => void socket.destroy() } }
+      const { city } = query()
+      yield* fetched(client, ref, { query: { city, day: "1" }, headers: { "X-Units": "si" } })
+      seller.behaviour = {}
+      const again = { query: { day: "1", city }, headers: { "x-units": "si" } }
+      expect((yield* fetched(client, ref, again)).body["receipt"]?.status).toBe("settled")
+      expect(new Set(paymentsIn(seller, received)).size).toBe(1)
     }).pipe(Effect.scoped)
   )
 

@@ -24,6 +24,9 @@ describe("a seller's response", () => {
         `data: {"method":"x"}\n\ndata: {"id":9,"result":{}}\n\ndata: ${answer}`
       ],
       ["with carriage returns", `event: message\r\ndata: {"id":9,"result":{}}\r\n\r\ndata:${answer}`],
+      ["behind a byte order mark", `\ufeffdata: ${answer}`],
+      ["after a priming event and a ping", `id: 0\ndata: \n\nevent: ping\ndata: now\n\ndata: ${answer}`],
+      ["with lines that end in either way", `data: {"method":"x"}\n\r\ndata: ${answer}`],
       ["over two lines", `data: ${answer.replace(',"result"', '\ndata: ,"result"')}`]
     ]
     for (const [what, stream] of streams)
@@ -49,6 +52,9 @@ describe("a seller's response", () => {
   it("a JSON response ends at its closing bracket or its declared length", () => {
     expect(endOf(toJsonEnd(json), `${answer}   `, 1)).toBe(bytes(answer).length)
     expect(endOf(toJsonEnd(json), answer.slice(0, -1), 1)).toBe(-1)
+    expect(endOf(toJsonEnd(json), '"a \\" }"\n', 1)).toBe(8)
+    for (const type of ["application/json-seq", "application/jsonlines", "application/x-ndjson"])
+      expect(toJsonEnd({ ...json, headers: { "content-type": type } })).toBe(undefined)
     expect(toJsonEnd({ ...json, headers: { ...json.headers, "content-length": "9" } })).toBe(undefined)
     expect(toJsonEnd({ ...json, headers: { ...json.headers, "content-encoding": "gzip" } })).toBe(undefined)
     expect(toJsonEnd(events)).toBe(undefined)
