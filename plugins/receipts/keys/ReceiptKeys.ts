@@ -96,7 +96,7 @@ export class ReceiptKeys extends Context.Service<
       const { host } = yield* Config
       const sql = yield* SqlClient.SqlClient
       const epochs = yield* Epochs
-      const held = yield* readKeys()
+      const held: ReadonlyArray<SigningKey> = yield* readKeys()
       const isEnabled = host !== undefined && held.length > 0
       let history: ReadonlyArray<KeyOfHistory> = []
       const signers = new Map(held.map((key) => [key.kid, key]))

@@ -287,7 +287,7 @@ describe("probing an origin", () => {
   )
 
   /** The official server of 2026-07-28 alone, which refuses `initialize`; `mark` is what its schema mirrors. */
-  const statelessServer = (result: object, mark: unknown = "City") => {
+  const statelessServer = (result: object, mark = "City") => {
     const properties = { a: { type: "string", "x-mcp-header": mark } }
     const handler = createMcpHandler(
       () => {
@@ -316,7 +316,7 @@ describe("probing an origin", () => {
     return { ask, called }
   }
 
-  it.effect.each([
+  it.effect.each<readonly [string, object]>([
     ["a result of its own type", { resultType: "payment_required", content: [], paymentRequired: required }],
     ["an error's structured content", { isError: true, structuredContent: required, content: [] }]
   ])("a probe reads a tool's terms from a server without sessions, in %s", ([, result]) =>

@@ -44,6 +44,7 @@ const word = (more: Partial<SettlementClaim>): SettlementClaim => ({
   payer: undefined,
   amount: undefined,
   reason: undefined,
+  receipt: undefined,
   unreadable: [],
   ...more
 })
