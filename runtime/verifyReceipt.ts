@@ -110,7 +110,7 @@ const askLog = async (
 }
 
 /**
- * Each witness cosigned the proof's checkpoint, or the log's by now, which was shown to continue it: so it is in the one
+ * The witness cosigned the proof's checkpoint, or the log's by now, which was shown to continue it: so it is in the one
  * story that the witness has seen.
  */
 const askWitness = async (key: string, notes: ReadonlyArray<string>): Promise<string> => {

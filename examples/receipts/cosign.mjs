@@ -1,5 +1,5 @@
 // Has a witness cosign a log's newest checkpoint (C2SP tlog-witness): it asks which size the witness has signed, sends
-// the proof that the checkpoint continues it, and prints the note with the witness's line. Anyone may ask. The same file
+// the proof that the checkpoint continues it, and prints the note with the witness's line. Anyone may ask. It also
 // checks such a line by the witness's key.
 //   node cosign.mjs LOG did.json WITNESS    LOG is a folder, or a URL such as HOST/log
 import { openTiles, readText } from "./tiles.mjs"

@@ -1,4 +1,4 @@
-// The receipts of a chaos run. A watcher reads the log's checkpoint at any replica while it runs, as a witness does, and
+// The receipts of a chaos run. A watcher reads the log's checkpoint at any replica all along, as a witness does, and
 // keeps the largest of each epoch; before a failover that loses commits the published log is downloaded. At the end
 // every payment's receipt is verified offline, by the script of the examples and a DID document; every outcome of the
 // database has exactly one leaf; and every checkpoint that was seen is continued by the log of its epoch, or the epoch
@@ -136,11 +136,11 @@ const readLeaves = (url: string) =>
   Effect.runPromise(
     onServer(
       url,
-      (sql) => sql<{ outcomes: number; leaves: number; never: number; often: number }>`with logged as (
+      (sql) => sql<{ outcomes: number; never: number; often: number }>`with logged as (
           select record::jsonb->>'settlement' as id, count(*)::int as leaves from receipts_leaves
           where record is not null and not record::jsonb ? 'by' group by 1),
         ended as (select id::text as id from kernel_settlements where state in ('settled', 'failed', 'expired'))
-      select (select count(*)::int from ended) as outcomes, (select coalesce(sum(leaves), 0)::int from logged) as leaves,
+      select (select count(*)::int from ended) as outcomes,
         (select count(*)::int from ended where id not in (select id from logged)) as never,
         (select count(*)::int from logged where leaves > 1 or id not in (select id from ended)) as often`
     )

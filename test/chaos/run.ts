@@ -6,7 +6,8 @@
 // with one every success can be read again, without one a retry of the owner is answered success once and then
 // `already_settled` with the hash; success once more where a failover lost that it was answered.
 // Both sign receipts: each payment's verifies offline, each outcome has one leaf, and the audit compares the log too
-// (`receipts.ts`); `--no-receipts` runs without. `--payments N --kills N --failovers N --seed S`, the first three at least.
+// (`receipts.ts`); `--no-receipts` runs without. `--payments N --kills N --failovers N --seed S`, the first three at
+// least.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"

@@ -205,7 +205,7 @@ describe("the log by now", () => {
     await expect(verifyKept(await answer(), { log: join(folder, "shorter") })).rejects.toThrow()
   })
 
-  it("is the one that a witness has seen, by its line on the proof's checkpoint or on one that continues it", async () => {
+  it("is the one that a witness has seen, by its line on the proof's checkpoint or a later one", async () => {
     const document = didDocument(methodOf(key), methodOf(log))
     const witness = await openWitness(document, join(folder, "witness.json"), "witness.example")
     const [kept, bare] = [await answer(), await answer()]

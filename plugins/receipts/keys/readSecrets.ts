@@ -1,5 +1,6 @@
 // The keys that this process signs with, from their variables or the files behind them, or on another machine (a KMS, a
-// vault, an HTTPS signer: the current key, before which the seeds are former ones); on a development network from a seed that is made once and kept in the state folder. The first of several signs what is new; former ones still sign
+// vault, an HTTPS signer: the current key, before which the seeds are former ones); on a development network from a
+// seed that is made once and kept in the state folder. The first of several signs what is new; former ones still sign
 // what was recorded in their time. A refusal names the variable, never its content.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"

@@ -1,8 +1,8 @@
 // The epochs of the log: one unbroken life each. Every change of the log is made under one lock, and begins a new epoch
 // where the current one would go back: the database is another, or on another timeline, or an embedded one in another
-// folder; or it has fewer leaves, or others, than a checkpoint that this process signed or found in its state folder. The first entry of a new epoch names
-// the last checkpoint known of the one before; nothing is added to that any more. A replica that had signed more of it
-// than the one that began the epoch adds that as a later entry.
+// folder; or it has fewer leaves, or others, than a checkpoint that this process signed or found in its state folder.
+// The first entry of a new epoch names the last checkpoint known of the one before; nothing is added to that any more. A
+// replica that had signed more of it than the one that began the epoch adds that as a later entry.
 import { Clock, Context, Effect, FileSystem, Layer, Path, Result } from "effect"
 import { Base64, Base64Url, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -197,7 +197,7 @@ export class Epochs extends Context.Service<
       /** The server whose leaves up to the mark are those that were published; they only grow there. */
       let checkedAt: string | undefined
 
-      /** An embedded database and the mark are in one folder: what was signed is known there, unless it was restored. */
+      /** An embedded database and the mark are in one folder: what was signed is known there, unless it was copied. */
       const isCopied = Effect.fnUntraced(function* (epoch: number) {
         if (!isEmbedded) return false
         return (yield* sql`select 1 from receipts_checkpoints where epoch = ${epoch} limit 1`).length > 0
