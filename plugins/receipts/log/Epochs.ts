@@ -1,8 +1,8 @@
 // The epochs of the log: one unbroken life each. Every change of the log is made under one lock, and begins a new epoch
 // where the current one would go back: the database is another, or on another timeline, or an embedded one in another
 // folder; or it has fewer leaves, or others, than a checkpoint that this process signed or found in its state folder.
-// The first entry of a new epoch names the last checkpoint known of the one before; nothing is added to that any more. A
-// replica that had signed more of it than the one that began the epoch adds that as a later entry.
+// The first entry of a new epoch names the last checkpoint known of the one before, to which nothing is added any more.
+// A replica that had signed more of it than the one that began the epoch adds that as a later entry.
 import { Clock, Context, Effect, FileSystem, Layer, Path, Result } from "effect"
 import { Base64, Base64Url, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
