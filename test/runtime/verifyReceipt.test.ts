@@ -209,8 +209,8 @@ describe("the log by now", () => {
     const document = didDocument(methodOf(key), methodOf(log))
     const witness = await openWitness(document, join(folder, "witness.json"), "witness.example")
     const [kept, bare] = [await answer(), await answer()]
-    const [{ proof }] = kept.outcomes as unknown as [{ proof: { checkpoint: string } }]
-    const line = await added(witness, `old 0\n\n${proof.checkpoint}`)
+    const { proof } = kept.outcomes[0]!
+    const line = String(await witness.add(`old 0\n\n${proof.checkpoint}`))
     proof.checkpoint += line
     const { checks } = await verifyKept(kept, { witnesses: [witness.key] })
     expect(checks.at(-1)).toMatch(/^the witness witness\.example cosigned the log of 300 at 20/)
@@ -218,26 +218,20 @@ describe("the log by now", () => {
     await expect(verifyKept(bare, { witnesses: [witness.key] })).rejects.toThrow("did not cosign")
     const note = await writeLog(join(folder, "cosigned/log/1"), log, entries)
     const more = await openWitness(document, join(folder, "more.json"), "witness.example")
-    await writeFile(join(folder, "cosigned/log/1/checkpoint"), note + (await added(more, `old 0\n\n${note}`)))
+    await writeFile(join(folder, "cosigned/log/1/checkpoint"), note + (await more.add(`old 0\n\n${note}`)))
     const later = await verifyKept(bare, { witnesses: [more.key], log: join(folder, "cosigned") })
     expect(later.checks.at(-1)).toContain("cosigned the log of 600")
     // Of the same name and another key; of another checkpoint; at another time; nothing to cosign; no key.
     await expect(verifyKept(kept, { witnesses: [more.key] })).rejects.toThrow("did not cosign")
-    const [{ proof: moved }] = bare.outcomes as unknown as [{ proof: { checkpoint: string } }]
+    const { proof: moved } = bare.outcomes[0]!
     const other = checkpointOf(log, 299, rootOf(levelsOf(entries.slice(0, 299)), 299))
-    const reopened = await openWitness(document, join(folder, "witness.json"), "witness.example")
-    const again = await added(reopened, `old 300\n\n${proof.checkpoint}`)
-    moved.checkpoint += again.replace(/ (\S+)\n$/, (_, text) => ` ${atAnotherTime(text)}\n`)
+    moved.checkpoint += line.replace(/ (\S+)\n$/, (_, text) => ` ${atAnotherTime(text)}\n`)
     await expect(verifyKept(bare, { witnesses: [witness.key] })).rejects.toThrow("did not cosign")
     expect(await cosignedAt(other + line, witness.key)).toBeUndefined()
     await expect(verifyKept(receiptOf(key, 2), { witnesses: [witness.key] })).rejects.toThrow("there is no proof")
     await expect(verifyKept(kept, { witnesses: ["witness.example"] })).rejects.toThrow("is no witness's key")
   })
 })
-
-/** The line by which a witness cosigns. */
-const added = async (witness: Awaited<ReturnType<typeof openWitness>>, request: string): Promise<string> =>
-  String(await witness.add(request))
 
 /** A cosignature whose time was changed. */
 const atAnotherTime = (text: string): string => {

@@ -257,7 +257,7 @@ export interface SettlementClaim {
   readonly chargedTotal?: bigint | undefined
   readonly reason: string | undefined
   /** The facilitator's receipt in its extensions: a compact JWS. It is kept, and not believed. */
-  readonly receipt: string | undefined
+  readonly receipt?: string | undefined
   /** Members that are not as the transports write them, by name. */
   readonly unreadable: ReadonlyArray<string>
 }

@@ -167,5 +167,6 @@ export const readKeys = Effect.fn("receipts.readKeys")(function* () {
     ...logSeeds.map((seed) => edKey(crypto, "log", seed))
   ]
   yield* refuseAccounts(keys)
-  return [...keys, ...attestation]
+  const all: ReadonlyArray<SigningKey> = [...keys, ...attestation]
+  return all
 })

@@ -91,7 +91,7 @@ it.effect("an event of a success has the same members; of anything else, or wher
     const extensions = yield* Extensions
     yield* extensions.onSettledAnswer(giving("a", { info: 1 }))
     yield* extensions.onSettledAnswer({ key: "dies", add: () => Effect.die("broken") })
-    const [settled, open] = [{ state: "settled" }, { state: "submitted" }] as unknown as ReadonlyArray<
+    const [settled, open] = [{ state: "settled" }, { state: "submitted" }] as ReadonlyArray<unknown> as ReadonlyArray<
       SettledAnswer["record"]
     >
     expect(yield* eventExtensions(extensions, "settlement.settled", settled!)).toEqual({
