@@ -82,7 +82,7 @@ export const settlementContract = contract(
   KeyRotation,
   OperatorAuditLog
 )
-export const paymentContract = contract("payment", Schemes, Extensions, Facilitator, EventStreams)
+export const paymentContract = contract("payment", Schemes, Extensions, Facilitator, EventStreams, MetricReadings)
 
 const driver = { boot: "required", migrations: "none" } as const
 

@@ -15,7 +15,7 @@ import {
   SessionOpened,
   SessionShown
 } from "./OperatorWire.ts"
-import { statusRoute } from "./statusPage.ts"
+import { statusRoute } from "./status/statusPage.ts"
 
 const errors = (words: Readonly<Record<number, string>>) =>
   Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: ErrorBody }]))

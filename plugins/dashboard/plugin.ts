@@ -25,8 +25,9 @@ import { addAboutRoute } from "./about.ts"
 import { addAccountRoutes } from "./AccountRoutes.ts"
 import { Assets } from "./Assets.ts"
 import { described } from "./description.ts"
-import { addStatusRoute } from "./statusPage.ts"
+import { addStatusRoute } from "./status/statusPage.ts"
 import { startActionSweep } from "./sweepActions.ts"
+import { Incidents } from "./status/Incidents.ts"
 import { addOperatorRoutes } from "./OperatorRoutes.ts"
 import { addPageRoutes } from "./PageRoutes.ts"
 import { addSessionRoutes } from "./SessionRoutes.ts"
@@ -66,6 +67,7 @@ export const plugin = define({
   layer: Layer.merge(started, describe(described)).pipe(
     Layer.provide(
       Layer.mergeAll(
+        Incidents.layer,
         Assets.layer,
         ChannelActions.layer,
         OperatorActions.layer,

@@ -71,6 +71,7 @@ const views: ReadonlyArray<readonly [name: string, path: string, shows: string]>
   ["listings", "/dashboard#resources", "Last paid"],
   ["search", "/dashboard#search", "Searches and payments"],
   ["operation", "/dashboard#standing", "actors run."],
+  ["status", "/status", "No new ledger was observed"],
   ["interface", "/docs", "/verify"]
 ]
 const reads: ReadonlyArray<Read> = [390, 768, 1_280].flatMap((width) =>
@@ -85,6 +86,10 @@ describe.skipIf(chromiumPath() === undefined)(
       browser = await launch()
       facilitator = await start()
       for (let made = 0; made < 3; made++) await pay(facilitator, `http://127.0.0.1:9/page-${made}`, "A page")
+      await Effect.runPromise(
+        facilitator.sql`insert into dashboard_incidents select 'ledger_stalled', date_trunc('minute', now())
+          - interval '30 minutes' + minute * interval '1 minute' from generate_series(0, 2) minute`
+      )
     }, 240_000)
     afterAll(async () => {
       await browser.close()

@@ -2,7 +2,7 @@
 // many settlements ended within two ledgers, and in which minutes any replica could write to the database. A minute
 // without a beat is one of unavailability; gaps of two minutes and more are listed. Reads only, but for a beat a
 // minute.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
 
@@ -13,10 +13,13 @@ const millisPerDay = 86_400_000
 const ledgersTarget = 2
 /** Gaps that are listed, the newest first. */
 const gapsMax = 50
+/** The figures scan a month of settlements: they are read this often at most. */
+const figuresFor = "5 minutes"
 
 export interface Gap {
   readonly from: Date
-  readonly to: Date
+  /** Null while no replica can write. */
+  readonly to: Date | null
 }
 
 export interface Levels {
@@ -57,7 +60,7 @@ export class ServiceLevels extends Context.Service<
           yield* sql`delete from kernel_heartbeats where minute < ${yield* since}::timestamptz - interval '1 day'`
         })
       })
-      const read = Effect.gen(function* () {
+      const readFigures = Effect.gen(function* () {
         const from = yield* since
         const [row] = yield* sql<Row>`select count(*)::int8 as settlements,
             (percentile_cont(0.95) within group (order by extract(epoch from verified_at - asked_at) * 1000)
@@ -68,6 +71,12 @@ export class ServiceLevels extends Context.Service<
             (avg(case when ledger - recorded_ledger <= ${ledgersTarget} then 1 else 0 end)
               filter (where ledger is not null))::float8 as "endedInTwoLedgers"
           from kernel_settlements where recorded_at >= ${from}`
+        return row!
+      })
+      const figures = yield* Effect.cachedWithTTL(readFigures, (exit) => (Exit.isSuccess(exit) ? figuresFor : 0))
+      const read = Effect.gen(function* () {
+        const from = yield* since
+        const row = yield* figures
         const [beats] = yield* sql<{ availability: number | null }>`select
             (count(*) / nullif(extract(epoch from date_trunc('minute', clock_timestamp()) - min(minute)) / 60 + 1, 0))
               ::float8 as availability
@@ -75,8 +84,9 @@ export class ServiceLevels extends Context.Service<
         const gaps = yield* sql<Gap>`select "from", "to" from (
             select minute + interval '1 minute' as "from", lead(minute) over (order by minute) as "to"
             from kernel_heartbeats where minute >= ${from}) g
-          where "to" - "from" >= interval '2 minutes' order by "from" desc limit ${gapsMax}`
-        return { since: from, ...row!, availability: beats!.availability, gaps } satisfies Levels
+          where coalesce("to", clock_timestamp()) - "from" >= interval '2 minutes'
+          order by "from" desc limit ${gapsMax}`
+        return { since: from, ...row, availability: beats!.availability, gaps } satisfies Levels
       })
       return ServiceLevels.of({ read })
     })

@@ -1,0 +1,62 @@
+// Incidents of the last 30 days: when each began and ended, and why. Every replica holds its own metrics against the
+// conditions twice a minute and writes the minutes in which one held; an incident is a run of such minutes at any of
+// them, to the minute. What cannot be written, since the database is the incident, is kept and written afterwards;
+// minutes without any replica's beat come from `ServiceLevels`. Nothing here is on a payment's path.
+import { Context, Effect, Layer, Metric } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { MetricReadings } from "../../../kernel/payment/report/MetricReadings.ts"
+import { daysReported } from "../../../kernel/settlement/operators/ServiceLevels.ts"
+import { oldBefore, trustedMillis } from "../../../kernel/time/trustedTime.ts"
+import { watchConditions } from "./watchConditions.ts"
+
+export interface Incident {
+  readonly cause: string
+  readonly from: Date
+  /** Null while it lasts. */
+  readonly to: Date | null
+}
+
+/** Incidents that are listed, the newest first. */
+export const incidentsMax = 100
+const keptMillis = (daysReported + 1) * 86_400_000
+
+const read = (sql: SqlClient.SqlClient) => (since: Date) =>
+  sql<Incident>`select cause, "from", case when "to" < clock_timestamp() - interval '2 minutes' then "to" end as "to"
+    from (select cause, min(minute) as "from", max(minute) + interval '1 minute' as "to"
+      from (select cause, minute, count(*) filter (where begins) over (partition by cause order by minute) as run
+        from (select cause, minute, coalesce(minute - lag(minute) over (partition by cause order by minute)
+            > interval '2 minutes', true) as begins
+          from dashboard_incidents where minute >= ${since}) marked) runs
+      group by cause, run) incidents
+    order by "from" desc, cause limit ${incidentsMax}`
+
+export class Incidents extends Context.Service<
+  Incidents,
+  { readonly read: (since: Date) => Effect.Effect<ReadonlyArray<Incident>, SqlError.SqlError> }
+>()("tollkeeper/dashboard/Incidents") {
+  static readonly layer = Layer.effect(
+    Incidents,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { refresh } = yield* MetricReadings
+      const watch = watchConditions()
+      yield* reconciler({
+        id: "incidents",
+        every: "30 seconds",
+        turn: Effect.gen(function* () {
+          yield* refresh
+          watch.read(yield* trustedMillis, yield* Metric.snapshot)
+          const minutes = watch.waiting()
+          if (minutes.length === 0) return
+          yield* sql`insert into dashboard_incidents (cause, minute)
+            select * from unnest(${minutes.map(({ cause }) => cause)}::text[],
+              ${minutes.map(({ minute }) => new Date(minute).toISOString())}::timestamptz[]) on conflict do nothing`
+          watch.written(minutes)
+          yield* sql`delete from dashboard_incidents where minute < ${yield* oldBefore(keptMillis)}`
+        })
+      })
+      return Incidents.of({ read: read(sql) })
+    })
+  )
+}

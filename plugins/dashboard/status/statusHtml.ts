@@ -1,0 +1,86 @@
+// The page of `/status`: no script, the sheet of the other pages, every value a figure, a time or a sentence of our
+// own. What goes on now comes first; then the figures, then the incidents with their length. Pure.
+import type { ServiceStatus } from "./statusPage.ts"
+
+type Status = typeof ServiceStatus.Type
+
+export const pagePolicy =
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const none = `<span class="quiet">none yet</span>`
+/** A share that is not whole is never rounded up to it. */
+const percent = (value: number | null) => (value === null ? none : `${(Math.floor(value * 10_000) / 100).toFixed(2)} %`)
+const seconds = (millis: number | null) =>
+  millis === null ? none : millis < 1_000 ? `${Math.round(millis)} ms` : `${(millis / 1_000).toFixed(2)} s`
+const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, " ")
+const shortTime = (iso: string) =>
+  `<time datetime="${iso}" data-more="UTC">${iso.slice(0, 10)} ${iso.slice(11, 16)}</time>`
+
+const lengthOf = ({ from, to }: Status["items"][number]): string => {
+  if (to === null) return "it lasts"
+  const minutes = Math.round((Date.parse(to) - Date.parse(from)) / 60_000)
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60]
+  return hours === 0 ? `${rest} min` : `${grouped(String(hours))} h ${rest} min`
+}
+
+const nowOf = ({ items }: Status): string => {
+  const lasting = items.filter(({ to }) => to === null)
+  return lasting.length === 0
+    ? `<p class="notice">No incident now.</p>`
+    : lasting
+        .map(({ from, summary }) => `<p class="notice error">${summary} Since ${shortTime(from)} UTC.</p>`)
+        .join("\n")
+}
+
+const figuresOf = (status: Status): string =>
+  [
+    ["Availability", percent(status.availability), "of minutes, by the service's own beats"],
+    ["Settlements", grouped(status.settlements), "recorded"],
+    ["Verifying", seconds(status.verify_p95_ms), "95 of 100 within"],
+    ["Settling", seconds(status.settle_p95_ms), "95 of 100 within, from request to settled"],
+    ["Ended in two ledgers", percent(status.ended_in_two_ledgers), "of those with an end on the ledger"]
+  ]
+    .map(([name, value, note]) => `<div><dt>${name}</dt><dd>${value}<span class="note">${note}</span></dd></div>`)
+    .join("\n")
+
+const incidentsOf = ({ items }: Status): string => {
+  if (items.length === 0) return `<p class="quiet">None in these days.</p>`
+  const rows = items.map(
+    (one) => `<tr><td class="card-first">${one.summary}</td><td class="card-last numeric">${lengthOf(one)}</td>
+<td data-label="From">${shortTime(one.from)}</td>
+<td data-label="To"${one.to === null ? ` class="card-none"></td>` : `>${shortTime(one.to)}</td>`}</tr>`
+  )
+  return `<div class="scroll cards"><table><thead><tr><th scope="col">What it meant</th>
+<th scope="col" class="numeric">Length</th><th scope="col">From (UTC)</th><th scope="col">To</th></tr></thead>
+<tbody>${rows.join("\n")}</tbody></table></div>`
+}
+
+export const pageOf = (status: Status): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Status · Tollkeeper</title>
+<link rel="icon" href="/dashboard/web/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/dashboard/web/style.css">
+</head>
+<body>
+<header class="bar"><a class="skip" href="#main">Skip to the content</a><a class="brand" href="/">Tollkeeper</a>
+<nav aria-label="Pages"><a href="/">Catalog</a><a href="/seller">Selling</a>
+<a href="/status" aria-current="page">Status</a></nav></header>
+<main id="main" class="stack"><div><h1>Status</h1>
+<p class="lead">The last ${status.days} days of this facilitator, from its own records.</p>
+${nowOf(status)}</div>
+<section class="panel" aria-labelledby="levels"><div class="panel-head"><h2 id="levels">Service levels</h2></div>
+<dl class="figures">
+${figuresOf(status)}
+</dl></section>
+<section class="panel" aria-labelledby="incidents"><div class="panel-head"><h2 id="incidents">Incidents</h2></div>
+${incidentsOf(status)}
+</section>
+<p class="quiet">For a report: the same address as JSON, or the incidents as CSV with <code>Accept: text/csv</code>.
+Times are UTC, to the minute.</p></main>
+</body>
+</html>
+`

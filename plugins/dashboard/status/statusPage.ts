@@ -1,0 +1,105 @@
+// GET /status: the service levels of the last 30 days and the incidents in them, for anyone: JSON, CSV of the incidents
+// for a report, or a page where the browser asks for one. Figures of the whole service alone: no payer, seller, key or
+// amount. Read at most once in a minute, however many ask, so that a flood costs the database nothing.
+import { Effect, Exit, Schema } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { listed } from "../../../kernel/http/csv.ts"
+import { json } from "../../../kernel/http/httpMiddleware.ts"
+import type { RouteDescription } from "../../../kernel/http/OpenApi.ts"
+import { text, time, units, whole } from "../../../kernel/http/wireSchema.ts"
+import { daysReported, type Levels, ServiceLevels } from "../../../kernel/settlement/operators/ServiceLevels.ts"
+import { interruption, summaryOf } from "./conditions.ts"
+import { type Incident, Incidents, incidentsMax } from "./Incidents.ts"
+import { pageOf, pagePolicy } from "./statusHtml.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** How long an answer is given again. */
+const keptFor = "1 minute"
+
+const share = Schema.NullOr(Schema.Finite)
+export const ServiceStatus = Schema.Struct({
+  days: whole("Days that are reported."),
+  since: time("UTC."),
+  settlements: units("Settlements recorded."),
+  verify_p95_ms: Schema.NullOr(Schema.Finite).annotate({ description: "Verification within settle." }),
+  settle_p95_ms: Schema.NullOr(Schema.Finite).annotate({ description: "From request to settled." }),
+  ended_in_two_ledgers: share.annotate({ description: "Share of those with an end on the ledger." }),
+  availability: share.annotate({ description: "Share of minutes in which the service could write." }),
+  items: Schema.Array(
+    Schema.Struct({
+      cause: text("A word: the condition of an alert, or `interruption`."),
+      summary: text("What it meant."),
+      from: time("UTC, to the minute."),
+      to: Schema.NullOr(time("UTC, to the minute.")).annotate({ description: "null while it lasts." })
+    })
+  ).annotate({ description: `Incidents, the newest first; ${incidentsMax} at most.` })
+}).annotate({ identifier: "ServiceStatus" })
+
+export const statusRoute: RouteDescription = {
+  method: "get",
+  path: "/status",
+  id: "serviceStatus",
+  summary: "Service levels and incidents of the last 30 days; a page to a browser, the incidents as CSV.",
+  tag: "dashboard",
+  callers: "public",
+  answers: {
+    200: { description: "The figures.", body: ServiceStatus },
+    503: {
+      description: "The database is unavailable.",
+      body: Schema.Struct({ error: text("`temporarily_unavailable`.") })
+    }
+  }
+}
+
+const bodyOf = (levels: Levels, incidents: ReadonlyArray<Incident>): typeof ServiceStatus.Type => {
+  const interrupted = levels.gaps.map((gap) => ({ cause: interruption.cause, ...gap }))
+  const all = [...incidents, ...interrupted].toSorted((one, other) => other.from.getTime() - one.from.getTime())
+  return {
+    days: daysReported,
+    since: levels.since.toISOString(),
+    settlements: levels.settlements.toString(),
+    verify_p95_ms: levels.verifyP95,
+    settle_p95_ms: levels.settleP95,
+    ended_in_two_ledgers: levels.endedInTwoLedgers,
+    availability: levels.availability,
+    items: all.slice(0, incidentsMax).map(({ cause, from, to }) => ({
+      cause,
+      summary: summaryOf(cause),
+      from: from.toISOString(),
+      to: to?.toISOString() ?? null
+    }))
+  }
+}
+
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+
+const asPage = (body: typeof ServiceStatus.Type) =>
+  HttpServerResponse.text(pageOf(body), {
+    contentType: "text/html; charset=utf-8",
+    headers: {
+      "content-security-policy": pagePolicy,
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      vary: "accept"
+    }
+  })
+
+export const addStatusRoute = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const levels = yield* ServiceLevels
+  const incidents = yield* Incidents
+  const read = Effect.flatMap(levels.read, (found) =>
+    Effect.map(incidents.read(found.since), (some) => bodyOf(found, some))
+  )
+  const current = yield* Effect.cachedWithTTL(read, (exit) => (Exit.isSuccess(exit) ? keptFor : 0))
+
+  yield* router.add("GET", "/status", (request: Request) =>
+    Effect.matchEffect(current, {
+      onFailure: (error) => Effect.as(Effect.logError("the status could not be read", error), away),
+      onSuccess: (body) =>
+        Effect.succeed((request.headers["accept"] ?? "").includes("text/html") ? asPage(body) : listed(request, body))
+    })
+  )
+})

@@ -1,0 +1,35 @@
+// The page of the status as text: what lasts comes first, no share is rounded up to the whole, nothing is a script.
+import { expect, it } from "vitest"
+import { pageOf } from "../../../../plugins/dashboard/status/statusHtml.ts"
+
+const status = {
+  days: 30,
+  since: "2026-10-28T00:00:00.000Z",
+  settlements: "1234567",
+  verify_p95_ms: 41.4,
+  settle_p95_ms: 5_432,
+  ended_in_two_ledgers: 0.99999,
+  availability: 1,
+  items: [
+    { cause: "ledger_stalled", summary: "No new ledger.", from: "2026-11-27T01:00:00.000Z", to: null },
+    {
+      cause: "interruption",
+      summary: "No replica wrote.",
+      from: "2026-11-20T01:00:00.000Z",
+      to: "2026-11-20T03:07:00.000Z"
+    }
+  ]
+} as const
+
+it("the figures are in a person's units, and no share is rounded up", () => {
+  const page = pageOf(status)
+  for (const part of ["1 234 567", "41 ms", "5.43 s", "99.99 %", "100.00 %", "2 h 7 min", "it lasts"])
+    expect(page).toContain(part)
+  expect(page).not.toContain("<script")
+})
+
+it("what lasts is said first, and its absence too", () => {
+  expect(pageOf(status)).toMatch(/notice error">No new ledger\. Since <time[^>]*>2026-11-27 01:00<\/time> UTC\./)
+  const calm = pageOf({ ...status, items: [], verify_p95_ms: null })
+  for (const part of ["No incident now.", "None in these days.", "none yet"]) expect(calm).toContain(part)
+})
