@@ -232,7 +232,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "mcp-tools-pay/call/purchase.ts"
   ),
   reference(
-    "reference: the policy decides after the seller was asked",
+    "reference: an approval whose seller was not paid stays used",
     "const asked = yield* Effect.onError(shop.ask, () => giveBack)",
     "const asked = yield* shop.ask",
     "mcp-tools-pay/call/makePurchase.ts"

@@ -2,6 +2,9 @@
 // dialed, and nothing is paid, over MCP and HTTP.
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
 import { call, connectHttp } from "../mcp-tools/support.ts"
 import { enabled, fetched, HttpWorld, query, refOf } from "./httpWorld.ts"
@@ -84,7 +87,11 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forge
   it.effect("an approval is returned when the seller's terms have changed [S217]", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
-      const url = yield* toolsUrl(["policy.otherwise=approve"], undefined, {
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-approval-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+      )
+      const url = yield* toolsUrl(["policy.otherwise=approve"], folder, {
         OPERATOR_API_KEYS: "boss:0f1e2d3c4b5a6978"
       })
       const client = yield* connectHttp(url, agentKey.split(":")[1])
@@ -104,6 +111,10 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forge
       seller.behaviour = {}
       expect((yield* pay(client, ref, own)).body["receipt"]?.status).toBe("settled")
       expect((yield* pay(client, ref, own)).body["details"].approval.state).toBe("pending")
+      // Given back, it is taken again as it was: no call passes beside an approval that is still used.
+      const lines = readFileSync(join(folder, "tools-decisions.jsonl"), "utf8").trim().split("\n")
+      const outcomes = lines.map((line) => (JSON.parse(line) as { readonly outcome: string }).outcome)
+      expect(outcomes.filter((outcome) => outcome.startsWith("approved"))).toEqual(["approved", "approved"])
     }).pipe(Effect.scoped)
   )
 })
