@@ -95,19 +95,23 @@ const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<As
       h("span", { class: "quiet" }, evidenceOf(one))
     ),
     one.tags === undefined || one.tags.length === 0 ? null : h("div", { class: "row quiet" }, one.tags.map(written)),
-    h(PriceHistory, { one, assets }),
     h(
-      "details",
-      null,
-      h("summary", null, "Declaration"),
+      "div",
+      { class: "disclosures" },
+      h(PriceHistory, { one, assets }),
       h(
-        "p",
-        { class: "quiet" },
-        "Changed ",
-        h(Moment, { at: one.lastUpdated }),
-        `; version ${one.versionHash.slice(0, 12)}`
-      ),
-      h("pre", { tabIndex: 0 }, JSON.stringify(one, null, 2))
+        "details",
+        null,
+        h("summary", null, "Declaration"),
+        h(
+          "p",
+          { class: "quiet" },
+          "Changed ",
+          h(Moment, { at: one.lastUpdated }),
+          `; version ${one.versionHash.slice(0, 12)}`
+        ),
+        h("pre", { tabIndex: 0 }, JSON.stringify(one, null, 2))
+      )
     )
   )
 }

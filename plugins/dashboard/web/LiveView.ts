@@ -68,7 +68,10 @@ export const LiveView = (): VNode<any> => {
       title: "Live settlements",
       isPage: true,
       wide: true,
-      actions: h(LinkState, { link })
+      actions: [
+        h("span", { key: "what", class: "quiet" }, `The newest ${rowsMax}, as they are recorded and as they end.`),
+        h(LinkState, { key: "link", link })
+      ]
     },
     link === "lost" || link === "refused" ? h(Notice, { kind: "error" }, "Showing the last known settlements.") : null,
     h(Table<SettlementUpdate>, {

@@ -27,9 +27,13 @@ export const windows: Choices = [
 
 const rate = (sums: Sums): number => (endedOf(sums) === 0 ? 0 : (sums.settled / endedOf(sums)) * 100)
 
+/** Percent below the lowest rate at which its bars begin, so that they differ to the eye. */
+const rateMargin = 3
+
 const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
   const { before, now, series } = of
   const recorded = series.filter((point) => point.recorded)
+  const rates = recorded.filter(endedOf).map(rate)
   return h(Figures, {
     items: [
       {
@@ -44,7 +48,10 @@ const MoneyFigures = ({ of }: { readonly of: Pulse }): VNode<any> => {
       },
       {
         label: "Success rate",
-        value: [percent(now.settled, endedOf(now)), h(Spark, { values: recorded.filter(endedOf).map(rate) })],
+        value: [
+          percent(now.settled, endedOf(now)),
+          h(Spark, { values: rates, floor: Math.max(0, Math.min(...rates) - rateMargin) })
+        ],
         note: h(Change, { now: rate(now), before: before === null ? undefined : rate(before), points: true })
       }
     ]

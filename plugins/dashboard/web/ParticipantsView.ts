@@ -48,7 +48,7 @@ const columnsOf = (role: "buyers" | "sellers", whole: string): ReadonlyArray<Col
     cell: ({ address }) => h(Thing, { kind: "account", id: address })
   },
   { head: "Volume", numeric: true, card: "last", cell: (row) => h(Amount, { units: row.total_amount, of: row }) },
-  { head: "Share", cell: (row) => h(Share, { of: row.total_amount, whole }) },
+  { head: "Share", isSpare: true, cell: (row) => h(Share, { of: row.total_amount, whole }) },
   { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) },
   {
     head: "Success rate",
@@ -124,7 +124,7 @@ export const ParticipantsView = (): VNode<any> => {
     { class: "grid" },
     h(
       Panel,
-      { title: "Organic share", wide: true },
+      { title: "Organic share", wide: true, isPage: true },
       h(FilterBar, {
         query: place.query,
         choices: [

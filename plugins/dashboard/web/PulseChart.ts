@@ -35,8 +35,13 @@ export const Change = (props: {
 
 const sparkHeight = 28
 
-/** A line of small bars; the figures are in the table of the chart. */
-export const Spark = ({ values }: { readonly values: ReadonlyArray<number> }): VNode<any> | null => {
+/** A line of small bars; the figures are in the table of the chart. `floor` is the value of a bar without height. */
+export const Spark = (props: {
+  readonly values: ReadonlyArray<number>
+  readonly floor?: number
+}): VNode<any> | null => {
+  const { floor = 0 } = props
+  const values = props.values.map((value) => value - floor)
   const most = Math.max(...values)
   if (values.length < 2 || most <= 0) return null
   return h(

@@ -36,7 +36,7 @@ const Samples = ({ of }: { readonly of: Refusal }): VNode<any> | null =>
 const columns: ReadonlyArray<Column<Refusal>> = [
   { head: "Reason", card: "first", cell: ({ reason }) => h(Reason, { word: reason }) },
   { head: "Refused", numeric: true, card: "last", cell: ({ refused }) => count(refused) },
-  { head: "At", cell: ({ operation }) => operations[operation] ?? operation },
+  { head: "Operation", isSpare: true, cell: ({ operation }) => operations[operation] ?? operation },
   {
     head: "Key",
     cell: ({ principal }) => (principal === "none" ? "No listed key" : h(Thing, { kind: "key", id: principal }))

@@ -167,7 +167,7 @@ const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
     of.by === "facilitator" ? "" : ` by ${of.by}`,
     of.reason === null || of.reason === ""
       ? "."
-      : [": ", sentenceOf(of.reason) ?? written(/^[a-z_]+$/.test(of.reason) ? `${reasonText(of.reason)}.` : of.reason)]
+      : [" – ", sentenceOf(of.reason) ?? written(/^[a-z_]+$/.test(of.reason) ? `${reasonText(of.reason)}.` : of.reason)]
   )
 
 const moves: ReadonlyArray<readonly [move: string, label: string, question: string]> = [
@@ -203,19 +203,19 @@ const Moves = (props: { readonly of: History; readonly mayMove: boolean; readonl
 
 const optionColumns = (price: (option: Option) => string): ReadonlyArray<Column<Option>> => [
   { head: "Price", card: "first", cell: price },
+  { head: "From", cell: ({ first_seen_at }) => h(Moment, { at: first_seen_at }) },
   {
     head: "Until",
     card: "last",
-    cell: ({ retired_at }) => (retired_at === null ? h(State, { word: "active" }) : h(Moment, { at: retired_at }))
+    cell: ({ retired_at }) => (retired_at === null ? "Now" : h(Moment, { at: retired_at }))
   },
-  { head: "From", cell: ({ first_seen_at }) => h(Moment, { at: first_seen_at }) },
   { head: "Method", cell: ({ operation }) => operation || "–" },
   { head: "Scheme", cell: ({ scheme }) => scheme },
   { head: "Recipient", cell: ({ pay_to }) => account(pay_to) }
 ]
 
 const versionColumns: ReadonlyArray<Column<Version>> = [
-  { head: "Version", numeric: true, cell: ({ version }) => count(version) },
+  { head: "Version", card: "first", cell: ({ version }) => count(version) },
   { head: "Since", cell: ({ at }) => h(Moment, { at }) },
   { head: "Declared by", cell: ({ pay_to }) => account(pay_to) },
   {
@@ -225,10 +225,12 @@ const versionColumns: ReadonlyArray<Column<Version>> = [
   }
 ]
 
+const stages: Readonly<Record<string, string>> = { verified: "Verified", settled: "Settled" }
+
 const observationColumns: ReadonlyArray<Column<ListingObservation>> = [
   { head: "Decision", card: "first", cell: ({ decision }) => h(State, { word: decision }) },
   { head: "Reason", cell: ({ reason }) => (reason === null ? "–" : reasonText(reason)) },
-  { head: "Stage", cell: ({ stage }) => stage },
+  { head: "Stage", cell: ({ stage }) => stages[stage] ?? stage },
   { head: "Times", numeric: true, cell: ({ times }) => count(times) },
   { head: "Recipient", cell: ({ pay_to }) => account(pay_to) },
   { head: "Last seen", cell: ({ last_at }) => h(Moment, { at: last_at }) }
@@ -272,15 +274,18 @@ const Head = (props: { readonly of: History; readonly actions: Child }): VNode<a
       "div",
       { class: "row" },
       h("span", { class: "sum" }, written(titleOf(of))),
+      titleOf(of) === address(of.resource) ? h(Copy, { text: of.resource, noun: "URL" }) : null,
       h(State, { word: of.status }),
       h(State, { word: of.ownership })
     ),
-    h(
-      "div",
-      { class: "row" },
-      h("span", { class: "url" }, written(address(of.resource))),
-      h(Copy, { text: of.resource, noun: "URL" })
-    ),
+    titleOf(of) === address(of.resource)
+      ? null
+      : h(
+          "div",
+          { class: "row" },
+          h("span", { class: "url" }, written(address(of.resource))),
+          h(Copy, { text: of.resource, noun: "URL" })
+        ),
     of.status_reason === null
       ? null
       : h("p", { class: "quiet" }, sentenceOf(of.status_reason) ?? written(of.status_reason)),

@@ -3,9 +3,9 @@ import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Meter } from "./Bars.ts"
-import { address, amount, count, type Denomination, percent, stroops } from "./format.ts"
+import { address, amount, count, counted, type Denomination, percent, stroops } from "./format.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
-import { pageOf, payeePageOf } from "./place.ts"
+import { hrefOf, pageOf, payeePageOf } from "./place.ts"
 import type { Amount as AmountShown, FacilitatorStatus, Found, Listed, Pulse, Selling, Statuses } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { Change, endedOf, PulseChart, Volume } from "./PulseChart.ts"
@@ -62,14 +62,14 @@ const Side = (props: { readonly id: string; readonly role: "buyer" | "seller" })
     }),
     others.state === "ready" && others.body.items.length > 0
       ? h(Table<Counterparty>, {
-          label: isBuyer ? "Largest recipients" : "Largest payers",
+          label: isBuyer ? "Most frequent recipients" : "Most frequent payers",
           rows: others.body.items,
           keyOf: ({ address }) => address,
           cards: true,
           empty: "",
           columns: [
             {
-              head: isBuyer ? "Largest recipients" : "Largest payers",
+              head: isBuyer ? "Most frequent recipients" : "Most frequent payers",
               card: "first",
               cell: ({ address }) => h(Thing, { kind: "account", id: address })
             },
@@ -122,8 +122,8 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
     h(
       "p",
       { class: "quiet" },
-      `${percent(organic, settled)} of the newest ${count(over)} settlements are organic: `,
-      "this account had not paid the payer before."
+      `Organic, which is paid by accounts that it had not paid before: ${percent(organic, settled)} of the newest `,
+      `${counted(over, "settlement")}.`
     )
   )
 }
@@ -230,8 +230,13 @@ export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
             keyOf: (row) => row.id,
             empty: "Nothing of this origin is listed.",
             columns: [
-              { head: "Listing", cell: (row) => h("a", { href: pageOf("resource", row.id) }, written(row.title)) },
-              { head: "URL", cell: ({ note }) => written(address(note)) }
+              {
+                head: "Listing",
+                cell: (row) => [
+                  h("a", { href: pageOf("resource", row.id) }, written(row.title)),
+                  row.title === row.note ? null : h("div", { class: "url" }, written(address(row.note)))
+                ]
+              }
             ]
           })
       })
@@ -257,19 +262,31 @@ export const KeyView = ({ id, mayOperate }: { readonly id: string; readonly mayO
     ),
     fees === undefined
       ? null
-      : h(
-          Panel,
-          { title: "Limits today", wide: true },
-          h(Meter, {
-            label: "Sponsored fees",
-            used: Number(used),
-            of: Number(limit),
-            text: `${stroops(used > limit ? 0n : limit - used)} left`,
-            note:
-              `${stroops(own?.charged_stroops ?? "0")} charged and ${stroops(own?.reserved_stroops ?? "0")} ` +
-              `reserved of ${stroops(limit)} a UTC day`
-          })
-        ),
+      : id === "anonymous"
+        ? h(
+            Panel,
+            { title: "Limits today", wide: true },
+            h(
+              "p",
+              { class: "quiet" },
+              "Callers without a key are limited by their address; ",
+              h("a", { href: hrefOf("standing") }, "Operation"),
+              " has the fees of each."
+            )
+          )
+        : h(
+            Panel,
+            { title: "Limits today", wide: true },
+            h(Meter, {
+              label: "Sponsored fees",
+              used: Number(used),
+              of: Number(limit),
+              text: `${stroops(used > limit ? 0n : limit - used)} left`,
+              note:
+                `${stroops(own?.charged_stroops ?? "0")} charged and ${stroops(own?.reserved_stroops ?? "0")} ` +
+                `reserved of ${stroops(limit)} a UTC day`
+            })
+          ),
     h(SettlementList, { title: "Settlements", fixed: { key: id }, leave: ["Key"] })
   )
 }

@@ -9,8 +9,13 @@ import { type Link, linkLabel } from "./stream.ts"
 
 export type Child = ComponentChildren
 
+/** A URL breaks behind its separators, and only then within a word. */
+const breakable = (url: string): ReadonlyArray<Child> =>
+  url.split(/(?<=[/?&])(?![/])/).flatMap((part, index) => (index === 0 ? [part] : [h("wbr", { key: index }), part]))
+
 /** Untrusted text. */
-export const written = (text: string): VNode<any> => h("bdi", { class: "written" }, text)
+export const written = (text: string): VNode<any> =>
+  h("bdi", { class: "written" }, /^https?:[/]{2}/.test(text) ? breakable(text) : text)
 
 export const Panel = (props: {
   readonly title: string
@@ -128,9 +133,15 @@ const tones: Readonly<Record<string, string>> = {
   provisional: "warn"
 }
 
+/** States whose word says too little by itself. */
+const stateWords: Readonly<Record<string, string>> = {
+  provisional: "owner unconfirmed",
+  proven: "owner confirmed"
+}
+
 /** A state as a word; the color only repeats it. */
 export const State = ({ word }: { readonly word: string }): VNode<any> =>
-  h("span", { class: `state ${tones[word] ?? "plain"}` }, word.replaceAll("_", " "))
+  h("span", { class: `state ${tones[word] ?? "plain"}` }, stateWords[word] ?? word.replaceAll("_", " "))
 
 /** One word for each state of a settlement, whichever route reports it. */
 const settlementStates: Readonly<Record<string, string>> = {

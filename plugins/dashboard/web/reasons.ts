@@ -12,6 +12,25 @@ const sentences: Readonly<Record<string, string>> = {
   settle_ledger_authorization_spent: "The buyer's signature was used by another transaction.",
   settle_ledger_transaction_status_unknown: "The outcome is not known yet; ask again with the same payment.",
   settlement_pending: "The outcome is not known yet; ask again with the same payment.",
+  settle_ledger_temporarily_unavailable: "Every channel was in use; the same payment may be sent again.",
+  settle_ledger_sponsor_budget_exceeded: "The day's fee budget of this key or of the sponsor is used up.",
+  settle_ledger_already_settled: "The payment was settled and delivered before.",
+  invalid_request: "The request is not well-formed, or a member is missing.",
+  requirements_mismatch: "The buyer signed other terms than the seller asks for.",
+  network_mismatch: "The payment and its terms name different networks.",
+  invalid_ledger_asset_not_allowed: "The asset is not among those that this facilitator accepts.",
+  invalid_ledger_auth_expired: "The buyer's signature has expired.",
+  invalid_exact_ledger_signature_expiration_too_far: "The buyer's signature is valid for longer than the terms allow.",
+  invalid_ledger_enforcing_simulation_failed:
+    "The ledger would refuse the transfer: most often the buyer lacks the balance or a trustline.",
+  invalid_exact_ledger_payload_wrong_amount: "The buyer signed another amount.",
+  invalid_exact_ledger_payload_wrong_recipient: "The buyer signed another recipient.",
+  invalid_exact_ledger_payload_wrong_asset: "The buyer signed another asset.",
+  invalid_exact_ledger_payload_fee_exceeds_maximum: "The network fee is above the ceiling of the settings.",
+  ledger_unavailable: "The ledger's RPC did not answer.",
+  unauthorized: "No listed key was sent.",
+  rate_limited: "The caller sent more than its rate allows.",
+  request_too_large: "The body is larger than the limit.",
   schema_invalid: "What is declared does not fit its own schema.",
   metadata_too_large: "What is declared is larger than this facilitator keeps.",
   missing_resource_url: "The payment names no URL of the resource.",
@@ -30,7 +49,15 @@ const labels: Readonly<Record<string, string>> = {
   settle_ledger_transaction_expired: "Signature expired",
   settle_ledger_authorization_spent: "Signature already used",
   settle_ledger_transaction_status_unknown: "Outcome not known yet",
-  settlement_pending: "Outcome not known yet"
+  settlement_pending: "Outcome not known yet",
+  settle_ledger_temporarily_unavailable: "Channels in use",
+  settle_ledger_sponsor_budget_exceeded: "Fee budget used up",
+  invalid_ledger_enforcing_simulation_failed: "Ledger would refuse it",
+  invalid_ledger_auth_expired: "Signature expired",
+  unauthorized: "No listed key",
+  invalid_request: "Malformed request",
+  requirements_mismatch: "Other terms than asked for",
+  ledger_unavailable: "Ledger unavailable"
 }
 
 export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
