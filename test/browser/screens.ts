@@ -1,4 +1,4 @@
-// Pictures of every view over a facilitator with a month of settlements, for a reader who judges how they look:
+// Pictures of every view over a facilitator with a month of settlements, for a second reader:
 // `node test/browser/screens.ts FOLDER [NAME …]` takes those whose name begins so at three widths in both themes. The
 // two of `examples/screens` are "overview 1280 light" and "settlements 1280 light".
 import { NodeServices } from "@effect/platform-node"

@@ -101,6 +101,30 @@ export const mutations: ReadonlyArray<Mutation> = [
       "(${sql.literal(column)}, '00000000-0000-0000-0000-000000000000'::uuid)"
     ]
   ]),
+  ...guards("plugins/analytics/reports/ranking.ts", "test/plugins/analytics/history.daily.test.ts", [
+    [
+      "a leaderboard's page that repeats the last address",
+      "and address > ${after.address})",
+      "and address >= ${after.address})"
+    ],
+    [
+      "a leaderboard's page that repeats those of other assets",
+      "and address > ${page.after?.address",
+      "and address >= ${page.after?.address"
+    ],
+    ["a least volume that is one too much", "amount >= ${min}::numeric", "amount > ${min}::numeric"]
+  ]),
+  ...guards("kernel/settlement/operators/findByIdentifier.ts", "test/plugins/analytics/lists.daily.test.ts", [
+    [
+      "an identifier by its beginning",
+      "identifier = ${identifier} order",
+      "starts_with(identifier, ${identifier}) order"
+    ]
+  ]),
+  ...guards("plugins/batch-store/channelReport.ts", "test/plugins/batch-store/channelReport.test.ts", [
+    ["a channel that a cursor repeats", "one.channel_id !== cursor?.slice(-64) && isBehind(one, cursor)", "true"],
+    ["channels that a filter of states keeps", '(state === "withdrawing")', "true"]
+  ]),
   ...guards("plugins/analytics/badge.ts", "test/plugins/analytics/badge.test.ts", [
     [
       "a badge of uptime that is rounded up",

@@ -44,7 +44,7 @@ const columns: ReadonlyArray<Column<Cataloged>> = [
   { head: "Last paid", cell: ({ last_seen_paid_at }) => h(Moment, { at: last_seen_paid_at }) }
 ]
 
-/** Who stands behind a listing, by its grade. */
+/** The evidence for a listing, by its grade. */
 const grades: Readonly<Record<string, string>> = {
   origin: "Origin confirms",
   declared: "Seller declared",

@@ -29,10 +29,10 @@ const merged = <Row>(kept: ReadonlyArray<Row>, fresh: ReadonlyArray<Row>, keyOf:
   return overlap < 0 ? undefined : [...fresh, ...kept.slice(overlap + 1)]
 }
 
-/** Rows of each further page, more than of the first: it is asked for by a reader who goes on. */
+/** Rows of each further page, more than of the first: a reader who continues asks for it. */
 const furtherLimit = 200
 
-/** `path` without a cursor; `everyMillis` reads its first page again. `keyOf` tells rows apart. */
+/** `path` without a cursor; `everyMillis` reads its first page again. `keyOf` names a row. */
 export const usePages = <Row>(path: string, everyMillis: number, keyOf: (row: Row) => string): Pages<Row> => {
   const asked = useAsked<CursorPage<Row>>(path, everyMillis)
   const [kept, keep] = useState<Kept<Row>>({ path: "", rows: [], cursor: null })

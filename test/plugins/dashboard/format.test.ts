@@ -1,6 +1,6 @@
 // How the pages show an address written by an untrusted party, read an amount, and keep filters in the URL.
 import { expect, it } from "vitest"
-import { address, atomic } from "../../../plugins/dashboard/web/format.ts"
+import { address, atomic, bytes, rounded } from "../../../plugins/dashboard/web/format.ts"
 import { hrefOf, readPlace } from "../../../plugins/dashboard/web/place.ts"
 
 it.each([
@@ -30,6 +30,25 @@ it("an amount as people write it is exact in atomic units, or refused", () => {
   ])
   for (const text of ["1.00000001", "-1", "1e3", "1,5", "", "0x1"])
     expect([text, atomic(text, 7)]).toEqual([text, undefined])
+})
+
+it("a headline is rounded down from one on, and exact below", () => {
+  const shown = ["31645249267", "99999999", "10000000", "9999999", "1", "0", "-31645249267"].map((units) =>
+    rounded(units, 7)
+  )
+  expect(shown).toEqual(["3,164.52", "9.99", "1.00", "0.9999999", "0.0000001", "0.00", "−3,164.52"])
+  expect([rounded("1234", 0), rounded("1234", 2)]).toEqual(["1,234.00", "12.34"])
+})
+
+it("bytes have the decimal unit that fits", () => {
+  expect([0, 999, 1_000, 29_900_000, 74_960_000_000, 3e15].map(bytes)).toEqual([
+    "0 B",
+    "999 B",
+    "1 kB",
+    "29.9 MB",
+    "75 GB",
+    "3000 TB"
+  ])
 })
 
 it("a fragment keeps the view, the thing and the filters apart, whatever is in them", () => {
