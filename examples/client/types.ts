@@ -1091,7 +1091,18 @@ export type PrepareAnswer = {
         readonly args: ReadonlyArray<string>
       }>
     }
+    /** What the payload has signed beside it, by name: of a batch deposit its `voucher`. */
+    readonly beside?: Readonly<Record<string, {
+      /** The ed25519 key that signs, as G…. */
+      readonly signer: string
+      /** Base64 of the bytes that are hashed. */
+      readonly preimage: string
+      /** sha256 of them, hex: what the key signs. */
+      readonly hash: string
+    }>>
   }
+  /** What to send as `paymentPayload.payload`, its signatures empty. */
+  readonly payload: Readonly<Record<string, unknown>>
   readonly expires: {
     /** Last ledger of the signature. */
     readonly ledger: number
@@ -1120,6 +1131,8 @@ export type PrepareRequest = {
   readonly paymentRequirements: Readonly<Record<string, unknown>>
   /** Account (G…) or contract (C…) that will sign. */
   readonly payer: string
+  /** What the payer chooses. Batch deposit: `amount`, `charged`, `payerAuthorizer`, `salt`. */
+  readonly choices?: Readonly<Record<string, unknown>>
 }
 
 /** As /openapi.json has it. */

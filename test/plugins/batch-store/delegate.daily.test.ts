@@ -19,7 +19,8 @@ it.live(
   () =>
     Effect.gen(function* () {
       const facilitator = yield* startFacilitator({ environment })
-      const { kinds } = (yield* facilitator.ask("/supported")).json
+      const { kinds } = (yield* facilitator.ask("/supported", { headers: { authorization: `Bearer ${keys.shop}` } }))
+        .json
       const kind = kinds.find(({ scheme }: { readonly scheme: string }) => scheme === "batch-settlement")
       const batch = makeBatch(facilitator.rpc, kind.extra.batchContract)
       const store = { facilitator: facilitator.url, apiKey: keys.shop, network: "stellar:testnet" }

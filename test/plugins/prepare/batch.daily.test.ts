@@ -29,7 +29,8 @@ const contractOf = (facilitator: Facilitator) =>
 
 const sell = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const receiver = (yield* facilitator.account(0n)).publicKey()
-  const server = new BatchStellarServer({ receiver, authorizer: keyAuthorizer(Keypair.random().secret()) })
+  const authorizer = keyAuthorizer(Keypair.random().secret())
+  const server = new BatchStellarServer({ receiver, authorizer, minDepositTimes: 1 })
   const seller = yield* Effect.acquireRelease(
     Effect.promise(() =>
       startBatchSeller({
@@ -347,7 +348,6 @@ it.live(
         [[], {}, 400, "invalid_request"],
         [{ amount: 5 }, {}, 422, reason("payload_type")],
         [{ amount: "0" }, {}, 422, reason("deposit_amount")],
-        [{ amount: "9999999999999999" }, {}, 422, reason("deposit_amount")],
         [{ charged: "-1" }, {}, 422, reason("payload_type")],
         [{ salt: "short" }, {}, 422, reason("payload_type")],
         [{ payerAuthorizer: testnetUsdc }, {}, 422, reason("payload_type")],
