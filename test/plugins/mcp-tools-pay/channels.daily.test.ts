@@ -133,7 +133,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
           }
           server.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "another_total" }) as any
           const refused = yield* call(one, "x402_fetch_resource", { ref, query: query() })
-          expect([refused.isError, refused.body["error"]?.code], JSON.stringify(refused.body)).toEqual([
+          expect([refused.isError, refused.body["code"]], JSON.stringify(refused.body)).toEqual([
             true,
             "PAYMENT_REJECTED"
           ])
@@ -163,7 +163,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
       for (const [settings, code] of cases) {
         const client = yield* paying(settings)
         const { body } = yield* call(client, "x402_fetch_resource", { ref, query: query() })
-        expect([settings.at(-1), body["error"]?.code], JSON.stringify(body)).toEqual([settings.at(-1), code])
+        expect([settings.at(-1), body["code"]], JSON.stringify(body)).toEqual([settings.at(-1), code])
       }
       expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
       expect(yield* Effect.promise(() => server.channels.list())).toEqual([])
