@@ -37,27 +37,80 @@ export interface Stringified {
   readonly holds: "object" | "array"
 }
 
-/** The first member of a value that is a string where its schema takes an object or an array and no string. */
-export const findStringified = (value: unknown, schema: unknown, member: string): Stringified | undefined => {
-  if (!isFields(schema)) return undefined
-  const types = typesOf(schema)
-  const isMember = isFields(schema["properties"]) || types.includes("object") || types.includes("array")
+/** Parts of one schema that are read, its references and alternatives followed. */
+const variantsMax = 64
+
+/** What a reference to a part of the same document (`#/$defs/…`) leads to. */
+const referred = (root: unknown, reference: unknown): unknown =>
+  typeof reference === "string" && reference.startsWith("#/")
+    ? reference
+        .slice(2)
+        .split("/")
+        .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
+        .reduce<unknown>(
+          (value, part) => (isFields(value) && Object.hasOwn(value, part) ? value[part] : undefined),
+          root
+        )
+    : undefined
+
+/**
+ * A schema with its alternatives, each as far as it says something itself; undefined where one of them takes anything:
+ * a member that may be left out is often `anyOf` its schema and null, and a model a reference to its definition.
+ */
+const variantsOf = (schema: unknown, root: unknown): ReadonlyArray<Fields> | undefined => {
+  const variants: Array<Fields> = []
+  const waiting: Array<unknown> = [schema]
+  for (let at = 0; at < waiting.length; at++) {
+    const one = waiting[at]
+    if (!isFields(one) || at >= variantsMax) return undefined
+    const { $ref, allOf, anyOf, oneOf } = one
+    const further = [allOf, anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? (list as Array<unknown>) : []))
+    if ($ref !== undefined) further.push(referred(root, $ref))
+    waiting.push(...further)
+    const isSaying = ["type", "properties", "enum", "const"].some((name) => one[name] !== undefined)
+    if (isSaying) variants.push(one)
+    else if (further.length === 0) return undefined
+  }
+  return variants
+}
+
+/** What several schemas say of one part, as one schema. */
+const joined = (schemas: ReadonlyArray<unknown>): unknown => (schemas.length === 1 ? schemas[0] : { anyOf: schemas })
+
+/**
+ * The first member of a value that is a string where its schema takes an object or an array and no string. References
+ * are to parts of `root`.
+ */
+export const findStringified = (
+  value: unknown,
+  schema: unknown,
+  member: string,
+  root: unknown = schema
+): Stringified | undefined => {
+  const variants = variantsOf(schema, root)
+  if (variants === undefined) return undefined
+  const types = variants.flatMap(typesOf)
+  const isMember =
+    types.includes("object") || types.includes("array") || variants.some(({ properties }) => isFields(properties))
   if (typeof value === "string") {
     const holds = isMember && !types.includes("string") ? heldIn(value) : undefined
     return holds === undefined ? undefined : { member, holds }
   }
   if (Array.isArray(value)) {
+    const items = variants.flatMap(({ items }) => (items === undefined ? [] : [items]))
     for (const [at, item] of value.entries()) {
-      const found = findStringified(item, schema["items"], `${member}.${at}`)
+      const found = findStringified(item, joined(items), `${member}.${at}`, root)
       if (found !== undefined) return found
     }
     return undefined
   }
   if (!isFields(value)) return undefined
-  const { additionalProperties, properties } = schema
   for (const [name, item] of Object.entries(value)) {
-    const own = isFields(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
-    const found = findStringified(item, own, `${member}.${name}`)
+    const own = variants.flatMap(({ additionalProperties, properties }) => {
+      const one = isFields(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+      return one === undefined ? [] : [one]
+    })
+    const found = findStringified(item, joined(own), `${member}.${name}`, root)
     if (found !== undefined) return found
   }
   return undefined

@@ -109,6 +109,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: the recipient is not compared", '"payTo", "amount"', '"amount"'),
   terms("terms: the timeout is not compared", '"maxTimeoutSeconds", "feesSponsored"', '"feesSponsored"'),
   terms("terms: extension data is not compared", '"feesSponsored", "extra"]', '"feesSponsored"]'),
+  delivery(
+    "request: another listing of one address is another call",
+    'caller.principal, "", args',
+    "caller.principal, ref, args",
+    "call/fetchResource.ts"
+  ),
   call("request: half a character is a path parameter", "|| /\\p{Surrogate}/u.test(value)", ""),
   delivery(
     "request: another order of its query is another call",
@@ -151,7 +157,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   delivery(
     "delivery: content without proof is thrown away",
-    "const isKept = isContent && (yield* keepContent(open, keptOf(open, answer)))",
+    "const isKept = isContent && part === undefined && (yield* keepContent(open, keptOf(open, answer)))",
     "const isKept = false",
     "call/sendPayment.ts"
   ),
@@ -570,6 +576,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     "tools: a member that may be anything names no type",
     "{ type: anyType }",
     "{}"
+  ),
+  inFile("mcp-tools/stringified.ts", stringified)(
+    "tools: a member that may be null is taken as a string",
+    "[allOf, anyOf, oneOf]",
+    "[allOf, oneOf]"
+  ),
+  inFile("mcp-tools/stringified.ts", stringified)(
+    "tools: a model by reference is taken as a string",
+    "further.push(referred(root, $ref))",
+    "further.push({ enum: [] })"
   ),
   inFile("mcp-tools/stringified.ts", stringified)(
     "tools: an object that was stringified twice is taken",

@@ -14,7 +14,17 @@ describe("findStringified", () => {
       note: { type: "string" },
       any: {},
       either: { type: ["object", "string"] },
-      shaped: { properties: { a: {} } }
+      shaped: { properties: { a: {} } },
+      left: { anyOf: [{ type: "object" }, { type: "null" }] },
+      model: { $ref: "#/$defs/Model" },
+      open: { anyOf: [{ type: "object" }, {}] },
+      text: { oneOf: [{ $ref: "#/$defs/Model" }, { type: "string" }] },
+      loop: { $ref: "#/$defs/Loop" },
+      lost: { $ref: "#/$defs/None" }
+    },
+    $defs: {
+      Model: { type: "object", properties: { rows: { allOf: [{ type: "array" }] } } },
+      Loop: { anyOf: [{ $ref: "#/$defs/Loop" }] }
     }
   }
   const found = (value: unknown) => findStringified(value, schema, "arguments")?.member
@@ -27,17 +37,29 @@ describe("findStringified", () => {
     [{ rows: "[]" }, "arguments.rows"],
     [{ rows: [{}, "{}"] }, "arguments.rows.1"],
     [{ shaped: "{}" }, "arguments.shaped"],
+    [{ left: '{"a":1}' }, "arguments.left"],
+    [{ model: "{}" }, "arguments.model"],
+    [{ model: { rows: "[]" } }, "arguments.model.rows"],
     ['{"filter":{}}', "arguments"]
   ])("findStringified finds the stringified object in %j", (value, member) => {
     expect(found(value)).toBe(member)
   })
 
-  it.each([[{ note: '{"a":1}' }], [{ any: "{}" }], [{ either: "{}" }], [{ filter: "text" }], [{ filter: '{"a":' }]])(
-    "findStringified ignores %j, a plain string or invalid JSON",
-    (value) => {
-      expect(found(value)).toBeUndefined()
-    }
-  )
+  const plain = [
+    { note: '{"a":1}' },
+    { any: "{}" },
+    { either: "{}" },
+    { filter: "text" },
+    { filter: '{"a":' },
+    { open: "{}" },
+    { text: "{}" },
+    { loop: "{}" },
+    { lost: "{}" },
+    { left: null }
+  ]
+  it.each(plain.map((value) => [value]))("findStringified ignores %j, a plain string or invalid JSON", (value) => {
+    expect(found(value)).toBeUndefined()
+  })
 })
 
 describe("a tool", () => {
