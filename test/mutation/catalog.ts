@@ -143,7 +143,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
   ),
   ranked("search/rank/spreadSellers.ts")(
     "ranks behind a flood decide equal relevance",
-    "hit.scoreAmongEvidence >= (1 - equalShare) * best.scoreAmongEvidence",
+    "isAtLeast(hit.scoreAmongEvidence, best.scoreAmongEvidence)",
     "true"
   ),
   flooded("search/report/conversion.ts")(

@@ -43,9 +43,13 @@ export type SignalWeights = Pick<
 const cheapShare = 0.05
 const centDollars = 0.01
 
+/** A hit's relevance by all branches together; 0 where nothing was asked. */
+export const relevanceOf = ({ ranks }: Partial<Pick<Weighed, "ranks">>): number =>
+  Object.values(ranks ?? {}).reduce((sum, { relevance }) => sum + relevance, 0)
+
 /** Each hit's relevance by all branches together. */
 const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
-  new Map(hits.map(({ id, ranks }) => [id, Object.values(ranks).reduce((sum, { relevance }) => sum + relevance, 0)]))
+  new Map(hits.map((hit) => [hit.id, relevanceOf(hit)]))
 
 /** Claims that rank before evidence by the margin alone: under a flood the rest of a first page has evidence. */
 const claimsMax = 8

@@ -5,6 +5,7 @@
 // matched in them too, so that padding makes no other text of one, and three places are those of one payer whose free
 // payments listed them. What is too many goes behind the first page in its order, or behind the others where they do
 // not fill it: none is lost, and later pages hold the rest. Pure.
+import { relevanceOf, type Weighed } from "./signals.ts"
 import { groupAlike, matchedSketches } from "./textSketch.ts"
 
 /** Places of a first page. */
@@ -90,20 +91,29 @@ const copiesAmong = (
   return new Set(groups.flatMap((ids) => ids.toSorted(inOrder).slice(ofOneTextMax)))
 }
 
-/** A smaller difference of scores says nothing. */
+/** A smaller difference of scores, or of relevance, says nothing. */
 const equalShare = 0.05
 
 interface Scored {
   readonly id: bigint
   readonly score?: number
   readonly scoreAmongEvidence?: number
+  readonly ranks?: Weighed["ranks"]
 }
 
-/** Behind a flood all ranks are about equal: there two hits with evidence are compared by their ranks among such. */
+const isAtLeast = (one: number, best: number): boolean => one >= (1 - equalShare) * best
+
+/**
+ * By score and by relevance. Behind a flood all ranks are about equal: there two hits with evidence are compared by
+ * their ranks among such, and sellers that use one sentence differ by the word that was asked for, which relevance
+ * shows.
+ */
 const isAboutAsRelevant = (hit: Scored, best: Scored): boolean =>
-  hit.scoreAmongEvidence === undefined || best.scoreAmongEvidence === undefined
-    ? (hit.score ?? 0) >= (1 - equalShare) * (best.score ?? 0)
-    : hit.scoreAmongEvidence >= (1 - equalShare) * best.scoreAmongEvidence
+  isAtLeast(relevanceOf(hit), relevanceOf(best)) &&
+  isAtLeast(relevanceOf(best), relevanceOf(hit)) &&
+  (hit.scoreAmongEvidence === undefined || best.scoreAmongEvidence === undefined
+    ? isAtLeast(hit.score ?? 0, best.score ?? 0)
+    : isAtLeast(hit.scoreAmongEvidence, best.scoreAmongEvidence))
 
 /**
  * Near-duplicates that are about as relevant, in the order of originality: they change places among themselves. A hit

@@ -489,6 +489,14 @@ describe("a first page", () => {
     // Behind a flood scores are about equal; the scores among evidence decide the order.
     const behind = list.map((one, at) => ({ ...one, score: 1, scoreAmongEvidence: 1 / (1 + at) }))
     expect(first(true, behind).filter((id) => id <= 30)).toEqual([1, 2, 3])
+    // Sellers that use one sentence differ by the word that was asked for: the newest of them holds it.
+    for (const asked of [1n, 2n]) {
+      const ranksOf = (id: bigint) => ({
+        lexical: { rank: 40, score: 1, relevance: id === asked ? 0.9 : id > asked ? 0.6 : 0.5 }
+      })
+      const flooded = list.map((one) => ({ ...one, score: 1, ranks: ranksOf(one.id) }))
+      expect(first(true, flooded)).toContain(Number(asked))
+    }
   })
 
   it("a text copied by many sellers keeps three places, first sellers first", () => {
