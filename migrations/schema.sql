@@ -1053,7 +1053,8 @@ CREATE TABLE public.search_lexical_state (
     refreshed_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     begun_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     spoken text DEFAULT ''::text NOT NULL,
-    origins integer DEFAULT 0 NOT NULL
+    origins integer DEFAULT 0 NOT NULL,
+    proven boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE public.search_lexical_terms (

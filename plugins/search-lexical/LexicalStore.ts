@@ -6,7 +6,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../catalog/contract.ts"
-import { refreshStatistics } from "./refreshStatistics.ts"
+import { type HasEvidence, refreshStatistics } from "./refreshStatistics.ts"
 import { writeDocuments } from "./writeDocuments.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -20,6 +20,8 @@ export interface IndexState {
   readonly documents: number
   /** As of the last refresh; 0 where they were not counted yet. */
   readonly origins: number
+  /** They are origins with evidence alone. */
+  readonly proven: boolean
   readonly averageLexemes: number
   /** The other languages that listings are in, those of most listings, by their tags (`languages.ts`). */
   readonly spoken: string
@@ -50,7 +52,11 @@ export class LexicalStore extends Context.Service<
     readonly retire: Sql<void>
   }
 >()("tollkeeper/search-lexical/LexicalStore") {
-  static readonly layer = (language: string): Layer.Layer<LexicalStore, SqlError.SqlError, SqlClient.SqlClient> =>
+  /** Without `hasEvidence` every origin counts for how common a word is. */
+  static readonly layer = (
+    language: string,
+    hasEvidence?: HasEvidence
+  ): Layer.Layer<LexicalStore, SqlError.SqlError, SqlClient.SqlClient> =>
     Layer.effect(
       LexicalStore,
       Effect.gen(function* () {
@@ -63,7 +69,7 @@ export class LexicalStore extends Context.Service<
             from search_lexical_state where language <> ${language}
           on conflict (language) do update set begun_at = excluded.begun_at`
         const columns = sql.literal(
-          `language, scanned, complete, documents, origins, average_lexemes as "averageLexemes", spoken, changed, ` +
+          `language, scanned, complete, documents, origins, proven, average_lexemes as "averageLexemes", spoken, changed, ` +
             `refreshed_at as "refreshedAt"`
         )
         const retired: IndexState = {
@@ -72,6 +78,7 @@ export class LexicalStore extends Context.Service<
           complete: true,
           documents: 0,
           origins: 0,
+          proven: false,
           averageLexemes: 1,
           spoken: "",
           changed: 0,
@@ -96,7 +103,7 @@ export class LexicalStore extends Context.Service<
               sql`update search_lexical_state set scanned = ${id}::int8, complete = ${complete}
                 where language = ${language}`
             ),
-          refresh: Effect.provideService(refreshStatistics(language), SqlClient.SqlClient, sql),
+          refresh: Effect.provideService(refreshStatistics(language, hasEvidence), SqlClient.SqlClient, sql),
           retire: Effect.gen(function* () {
             const earlier = sql`select o.language from search_lexical_state o join search_lexical_state s
               on s.language = ${language} and s.complete and o.begun_at < s.begun_at`

@@ -22,7 +22,7 @@ export interface Frequency {
   readonly origins: number
 }
 
-type Counts = Pick<IndexState, "documents" | "origins">
+type Counts = Pick<IndexState, "documents" | "origins"> & Partial<Pick<IndexState, "proven">>
 
 /** Robertson and Sparck Jones' inverse document frequency, never negative. */
 const rarity = (held: number, all: number): number => Math.log(1 + (Math.max(0, all - held) + 0.5) / (held + 0.5))
@@ -41,10 +41,19 @@ const shareOf = ({ documents, origins }: Frequency, state: Counts, common: numbe
 export const isMedium = (frequency: Frequency, state: Counts, common = 0): boolean =>
   discriminativeShare(shareOf(frequency, state, common)) === leastEvidence
 
-/** An unknown word is as rare as the rarest. `common`: the share of interfaces of any kind that use it. */
+/**
+ * By listings, and no less than by origins with evidence, where those are counted: listings that cost nothing make no
+ * word frequent. An unknown word is as rare as the rarest.
+ */
+const rarityOf = ({ documents, origins }: Frequency, state: Counts): number =>
+  Math.max(
+    rarity(Math.max(documents, Math.min(1, state.documents)), state.documents),
+    state.proven === true ? rarity(Math.max(1, origins), state.origins) : 0
+  )
+
+/** `common`: the share of interfaces of any kind that use the word. */
 export const evidenceOf = (frequency: Frequency, state: Counts, common = 0): number =>
-  rarity(Math.max(frequency.documents, Math.min(1, state.documents)), state.documents) *
-  discriminativeShare(shareOf(frequency, state, common))
+  rarityOf(frequency, state) * discriminativeShare(shareOf(frequency, state, common))
 
 /** What a word of a single listing is worth. */
 export const fullEvidence = (state: Counts): number =>

@@ -94,7 +94,15 @@ export const plugin = define({
     Layer.merge(
       registered.pipe(
         Layer.provide(Layer.merge(QueryReader.layer, Feedback.layer)),
-        Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))
+        Layer.provide(
+          Layer.unwrap(
+            Effect.gen(function* () {
+              const { lexical } = yield* SearchSettings
+              const catalog = yield* Catalog
+              return LexicalStore.layer(lexical.language, (id) => catalog.condition({ hasEvidence: true }, { id }))
+            })
+          )
+        )
       )
     )
   )

@@ -3,7 +3,7 @@
 // One replica counts; a concurrent one finds nothing due. The other languages of listings are counted too, by the marks
 // of their lexemes (`languages.ts`).
 import { Clock, Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { Lane } from "../../kernel/database/Lane.ts"
 import { languageMark } from "./languages.ts"
@@ -23,18 +23,38 @@ const isDue = Effect.fnUntraced(function* (language: string) {
   return row?.due ?? false
 })
 
-const countLexemes = Effect.fnUntraced(function* (language: string) {
+/** From as many origins with evidence on, theirs alone are counted. */
+const provenOriginsMin = 20
+
+/** A condition on the resource whose id is this expression: it has evidence. */
+export type HasEvidence = (id: string) => Statement.Fragment
+
+/**
+ * One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often. Where enough
+ * origins have evidence they alone are counted: names that cost nothing make no word common.
+ */
+const drawnOf = Effect.fnUntraced(function* (language: string, hasEvidence: HasEvidence | undefined) {
+  const sql = yield* SqlClient.SqlClient
+  const all = sql`select distinct on (coalesce(origin, id)) document from search_lexical_documents d
+    where language = ${language}`
+  const order = sql`order by coalesce(origin, id), hashint8(id)`
+  if (hasEvidence === undefined) return { drawn: sql`${all} ${order}`, isProven: false }
+  const proven = sql`${all} and ${hasEvidence("d.id")} ${order}`
+  const [row] = yield* sql<{ count: number }>`select count(*)::int as count from (${proven}) one`
+  const isProven = (row?.count ?? 0) >= provenOriginsMin
+  return { drawn: isProven ? proven : sql`${all} ${order}`, isProven }
+})
+
+const countLexemes = Effect.fnUntraced(function* (language: string, drawn: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const documents = `select document from search_lexical_documents where language = '${language}'`
-  // One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often.
-  const drawn = `select document from (select distinct on (coalesce(origin, id)) document from search_lexical_documents
-    where language = '${language}' order by coalesce(origin, id), hashint8(id)) one`
   yield* sql`with counted as materialized (
       select word collate "C" as lexeme, ndoc as documents from ts_stat(${documents})
     ), named as materialized (
       select word collate "C" as lexeme, ndoc as naming from ts_stat(${documents}, 'ac')
     ), drawn as materialized (
-      select word collate "C" as lexeme, ndoc as origins from ts_stat(${drawn})
+      select lexeme collate "C" as lexeme, count(*)::int as origins from (${drawn}) one,
+        lateral unnest(tsvector_to_array(document)) lexeme group by 1
     ), gone as (
       delete from search_lexical_terms t where language = ${language} and not exists (select 1 from counted c
         where c.lexeme = t.lexeme)
@@ -50,29 +70,32 @@ const countLexemes = Effect.fnUntraced(function* (language: string) {
     where (old.documents, old.naming, old.origins) <> (excluded.documents, excluded.naming, excluded.origins)`
 })
 
-const count = Effect.fnUntraced(function* (language: string) {
+const count = Effect.fnUntraced(function* (language: string, hasEvidence: HasEvidence | undefined) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`select 1 from search_lexical_state where language = ${language} for update`
   if (!(yield* isDue(language))) return false
   // Counting reads every document once: it may take long, and searches continue meanwhile.
   yield* sql`set local statement_timeout = '10min'`.unprepared
-  yield* countLexemes(language)
+  const { drawn, isProven } = yield* drawnOf(language, hasEvidence)
+  yield* countLexemes(language, drawn)
   yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${now}, documents = d.count,
-      origins = d.origins,
+      origins = (select count(*)::int from (${drawn}) one), proven = ${isProven},
       average_lexemes = d.average, spoken = (select coalesce(string_agg(tag, ',' order by most desc, tag), '') from (
         select split_part(lexeme, ${languageMark}, 2) as tag, max(documents) as most from search_lexical_terms
         where language = ${language} and position(${languageMark} in lexeme) > 0
         group by 1 order by most desc, tag limit ${spokenMax}) m)
-    from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average,
-      count(distinct coalesce(origin, id))::int as origins
+    from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average
       from search_lexical_documents where language = ${language}) d
     where language = ${language}`
   return true
 })
 
 /** Refreshes the statistics of a language when they are due; true if it did. The name is one of PostgreSQL's. */
-export const refreshStatistics = Effect.fn("LexicalStore.refresh")(function* (language: string) {
+export const refreshStatistics = Effect.fn("LexicalStore.refresh")(function* (
+  language: string,
+  hasEvidence?: HasEvidence
+) {
   if (!(yield* isDue(language))) return false
-  return yield* Effect.provideService(inTransaction(count(language)), Lane, "maintenance")
+  return yield* Effect.provideService(inTransaction(count(language, hasEvidence)), Lane, "maintenance")
 })

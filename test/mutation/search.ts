@@ -24,6 +24,7 @@ const texts = inFile("catalog/search/rank/textSketch.ts", "catalog/search/rankin
 const spread = inFile("catalog/search/rank/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
 const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.daily.test.ts")
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.daily.test.ts")
+const counted = inFile("search-lexical/refreshStatistics.ts", "search-lexical/ranking.daily.test.ts")
 const readBy = inFile("search-lexical/QueryReader.ts", "search-lexical/ranking.daily.test.ts")
 const known = inFile("search-lexical/Vocabulary.ts", "search-lexical/ranking.daily.test.ts")
 const spoken = inFile("search-lexical/languages.ts", "search-lexical/ranking.daily.test.ts")
@@ -97,6 +98,16 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   fusedBy("vectors alone are measured by absent words", "words === undefined || prominence", "prominence"),
   spreadText("a text has as many places as it has sellers", "copies.has(hit.id) || ", ""),
+  spreadText(
+    "under a flood an older listing of another thing takes the place of what was asked for",
+    "isAtLeast(relevanceOf(hit), relevanceOf(best)) &&",
+    ""
+  ),
+  spreadText(
+    "under a flood what is more relevant than the first gives way to age",
+    "isAtLeast(relevanceOf(best), relevanceOf(hit)) &&",
+    ""
+  ),
   spreadText("a copy takes the place of what it was copied from", "(a < b ? -1 : 1)", "(a < b ? 1 : -1)"),
   fusedBy("little of a short query is evidence", "const enoughMin = 0.2", "const enoughMin = -9"),
   fusedBy("much of a long query is no evidence", "const evidenceScale = 4", "const evidenceScale = 3"),
@@ -252,6 +263,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     "? [origins, state.origins]",
     "? [documents, state.documents]"
   ),
+  counted(
+    "free listings make a word common",
+    "const isProven = (row?.count ?? 0) >= provenOriginsMin",
+    "const isProven = (row?.count ?? 0) < 0"
+  ),
+  evident("free listings make a word frequent", "state.proven === true ?", "(false as boolean) ?"),
   evident("a small catalog of one trade has no word of it", "const priorOrigins = 200", "const priorOrigins = 0"),
   usual("what a few providers use is common", "const usualMin = 0.08", "const usualMin = 0.01"),
   usual("a listing is not paid by definition", "if (byDefinition.has(singular)) return 1", ""),

@@ -35,6 +35,14 @@ describe("the evidence of a word", () => {
     expect(isMedium(held(20), small)).toBe(false)
   })
 
+  it("listings without evidence make no word frequent", () => {
+    const flooded = { documents: 1_050, origins: 50, proven: true }
+    const [asked, other] = [held(5, 1_005), held(5, 5)]
+    expect(evidenceOf(asked, flooded) / evidenceOf(other, flooded)).toBeGreaterThan(0.3)
+    expect(evidenceOf(asked, { ...flooded, proven: false })).toBeLessThan(0.1)
+    expect(evidenceOf(held(0, 1_000), flooded)).toBeLessThanOrEqual(fullEvidence(flooded))
+  })
+
   it("evidence counts documents until origins have been counted", () => {
     const uncounted = { documents: 100_000, origins: 0 }
     expect(evidenceOf(held(0, 10), uncounted)).toBeGreaterThan(evidenceOf(held(0, 1_000), uncounted))

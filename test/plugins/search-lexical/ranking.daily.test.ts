@@ -1,6 +1,6 @@
 // The lexical index and its ranking on a real database.
 import { expect } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type ResourceDocument, Search } from "../../../plugins/catalog/contract.ts"
@@ -43,11 +43,15 @@ const crowdOf = (count: number): ReadonlyArray<ResourceDocument> =>
 const readAt = (plan: CandidatePlan): RankLookup => ({ plan, filters: "after", documentsMax: 600 })
 
 /** An index of these documents in a language, without those of earlier tests. */
-const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
+const indexed = (
+  documents: ReadonlyArray<ResourceDocument>,
+  language = "english",
+  hasEvidence?: Parameters<typeof LexicalStore.layer>[1]
+) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`truncate search_lexical_documents, search_lexical_terms, search_lexical_state restart identity`
-    const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer(language))
+    const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer(language, hasEvidence))
     yield* store.write(documents)
     yield* store.refresh
     yield* store.scannedTo(documents.at(-1)?.id ?? 0n, true)
@@ -125,6 +129,28 @@ describeDatabases(
         const { ids } = yield* indexed([...few, named(20, "Endpoint", "An API tool."), ...crowdOf(20)])
         expect(yield* ids("museums API endpoint")).toEqual([2])
         expect((yield* ids("API endpoint"))[0]).toBe(20)
+      })
+    )
+
+    it.effect("free listings on made-up origins make no word common", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const at = (one: ResourceDocument) => ({ ...one, origin: Option.some(`https://seller-${one.id}.example`) })
+        const things = "tide orchard glacier violin passport bakery satellite beehive ferry archive".split(" ")
+        const sellers = Array.from({ length: 30 }, (_, place) =>
+          at(named(place + 1, `${things[place % 10]} ${["forecast", "appraisal", "history"][Math.floor(place / 10)]}`))
+        )
+        const flood = Array.from({ length: 120 }, (_, place) => at(named(place + 1_000, "Tide", "A tide of tides.")))
+        const proven = (id: string) => sql`${sql.literal(id)} < 1000`
+        const { ids, store } = yield* indexed([...sellers, ...flood], "english", proven)
+        expect((yield* store.answering).origins).toBe(30)
+        const counted = sql<{ origins: number }>`select origins from search_lexical_terms where lexeme = 'tide'`
+        expect((yield* counted)[0]?.origins).toBe(3)
+        expect((yield* ids("tide appraisal"))[0]).toBe(11)
+        // Fewer origins with evidence say too little: all are counted.
+        const { store: few } = yield* indexed([...sellers.slice(0, 19), ...flood], "english", proven)
+        expect((yield* few.answering).origins).toBe(139)
+        expect((yield* counted)[0]?.origins).toBe(122)
       })
     )
 
