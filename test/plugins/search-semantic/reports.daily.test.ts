@@ -132,14 +132,9 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               settled_impressions: "0",
               settlements_at_5: "0"
             })
-            // As the kernel reports a settlement of the second resource shown.
-            for (const [type, data] of [
-              ["settlement.recorded", { resourceUrl: `${shown[1]!.resource}?paid=1` }],
-              ["settlement.settled", {}]
-            ] as const) {
-              yield* facilitator.sql`insert into kernel_facts (type, version, subject, data)
-                values (${type}, 1, 'settlement-1', ${JSON.stringify(data)}::jsonb)`
-            }
+            // As the catalog counts a settlement of the second resource shown.
+            yield* facilitator.sql`insert into catalog_sales (transaction, resource_id, at, payer)
+              select 'one', id, now(), 'G' from catalog_resources where resource = ${shown[1]!.resource} limit 1`
             expect((yield* read("conversion?hours=1")).json).toMatchObject({
               hours: 1,
               attribution: "resource_within_window",

@@ -3,10 +3,9 @@
 // direction, not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key
 // costs nothing: of such a session (one address, one day) each list counts once, and no more than the first few.
 // Verified payments come from the catalog's observations, which keep the first and the last of equal ones; settled ones
-// from the journal.
+// are the catalog's sales, each of the one listing that it was for: a tool is not credited with its server's others.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import { endedType, recordedType } from "../../../../kernel/settlement/store/facts.ts"
 import { keyedMark } from "./recordImpressions.ts"
 import type { SearchConversion } from "./SearchReportWire.ts"
 
@@ -109,10 +108,7 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       from catalog_impressions i, unnest(i.resource_ids) with ordinality as s (resource_id, place)
         where i.at >= ${since} group by i.session, s.resource_id
     ), paid as (
-      select r.id as resource_id, ended.at from kernel_facts ended
-      join kernel_facts begun on begun.subject = ended.subject and begun.type = ${recordedType}
-      join catalog_resources r on r.resource = split_part(split_part(begun.data->>'resourceUrl', '?', 1), '#', 1)
-      where ended.type = ${endedType("settled")} and ended.at >= ${since}
+      select resource_id, at from catalog_sales where at >= ${since}
     ), happened as (
       select resource_id, at, 1 as step, 'paid' as kind, null as session, null::bigint as position from paid
       union all select o.resource_id, unnest(array[o.first_at, o.last_at]), 1, 'verified', null, null

@@ -129,7 +129,7 @@ const iso = (at: number): string => new Date(at).toISOString()
 
 const fill = Effect.fnUntraced(function* ({ paid, shown }: ReturnType<typeof worldOf>) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`truncate kernel_facts, catalog_resources, catalog_impressions, catalog_observations
+  yield* sql`truncate kernel_facts, catalog_sales, catalog_resources, catalog_impressions, catalog_observations
     restart identity cascade`
   const urlOf = (resource: number) => `https://shop.example.com/${resource}`
   const listed = yield* sql<{ id: bigint }>`insert into catalog_resources (key, resource_key, type, resource, origin,
@@ -164,21 +164,12 @@ const fill = Effect.fnUntraced(function* ({ paid, shown }: ReturnType<typeof wor
     select digest, resource_id, url, 'G', 'verified', 'listed', at, at, 0
     from jsonb_to_recordset(${JSON.stringify(observations)}::jsonb)
       as r (digest text, resource_id bigint, url text, at timestamptz)`
-  const facts = paid.flatMap(({ resource, settled, verified }, number) => [
-    {
-      at: iso(verified),
-      type: "settlement.recorded",
-      subject: text(number),
-      data: { resourceUrl: `${urlOf(resource)}?q` }
-    },
-    ...(settled === undefined
-      ? []
-      : [{ at: iso(settled), type: "settlement.settled", subject: text(number), data: {} }])
-  ])
-  yield* sql`insert into kernel_facts (at, type, version, subject, data, position)
-    select at, type, 1, subject, data, n from jsonb_array_elements(${JSON.stringify(facts)}::jsonb)
-        with ordinality as f (fact, n),
-      jsonb_to_record(fact) as r (at timestamptz, type text, subject text, data jsonb)`
+  const sales = paid.flatMap(({ resource, settled }, number) =>
+    settled === undefined ? [] : [{ transaction: text(number), resource_id: ids[resource]!, at: iso(settled) }]
+  )
+  yield* sql`insert into catalog_sales (transaction, resource_id, at)
+    select * from jsonb_to_recordset(${JSON.stringify(sales)}::jsonb)
+      as r (transaction text, resource_id bigint, at timestamptz)`
 })
 
 const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: number) => {

@@ -86,13 +86,14 @@ const recount = ({ observed, paid, shown }: History, since: number) => {
   }
 }
 
+/** Two tools of each server: a payment is for one of them. */
 const store = Effect.fnUntraced(function* ({ observed, paid, shown }: History) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`truncate kernel_facts, catalog_impressions, catalog_observations, catalog_resources
+  yield* sql`truncate kernel_facts, catalog_sales, catalog_impressions, catalog_observations, catalog_resources
     restart identity cascade`
   yield* sql`insert into catalog_resources (key, resource_key, type, resource, origin, state, state_changed_at,
       verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-    select 'k' || n, 'r' || n, 'http', 'https://shop.example.com/' || n, 'https://shop.example.com', 'active', now(),
+    select 'k' || n, 'r' || n, 'mcp', 'https://shop.example.com/' || n / 2, 'https://shop.example.com', 'active', now(),
       'payment_observed', '{}', 1, 'h', '{}', '{}', '{}', now(), now() from generate_series(1, ${resources}::int) n`
   for (const { at, first, ids, session } of shown)
     yield* sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids, milliseconds, missing,
@@ -100,12 +101,9 @@ const store = Effect.fnUntraced(function* ({ observed, paid, shown }: History) {
       values (${new Date(at)}, ${session}, 'lexical', ${first},
         (select coalesce(array_agg(value::bigint), '{}') from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb)),
         1, '{}', 'off')`
-  for (const [number, { at, resource }] of paid.entries()) {
-    const data = JSON.stringify({ resourceUrl: `https://shop.example.com/${resource}?n=${number}` })
-    for (const type of ["settlement.recorded", "settlement.settled"])
-      yield* sql`insert into kernel_facts (at, type, version, subject, data) values (${new Date(at)}, ${type}, 1,
-        ${`one ${number}`}, ${data}::jsonb)`
-  }
+  for (const [number, { at, resource }] of paid.entries())
+    yield* sql`insert into catalog_sales (transaction, resource_id, at, payer)
+      values (${`one ${number}`}, ${BigInt(resource)}, ${new Date(at)}, 'G')`
   for (const [number, { first, last, resource }] of observed.entries())
     yield* sql`insert into catalog_observations (digest, resource_id, url, pay_to, stage, decision, first_at, last_at,
         lag_ms)
