@@ -68,11 +68,15 @@ export interface OpenPayment {
   readonly replaces: ReadonlyArray<string>
 }
 
-/** The same agent, resource, arguments and asset make the same invocation, in any session. */
+/**
+ * The same agent, resource, arguments and asset make the same invocation, in any session. `resource`: the reference of
+ * a tool; empty for an HTTP request, whose arguments have its whole address: a listing that was renamed or replaced on
+ * the way is another name of what was paid for.
+ */
 export const invocationKey = (
   crypto: Crypto["Service"],
   agent: string,
-  ref: string,
+  resource: string,
   args: Fields,
   asset: string
-): string => Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, ref, args, asset]))))
+): string => Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset]))))

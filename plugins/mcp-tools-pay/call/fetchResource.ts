@@ -76,7 +76,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const body = { ...(json === undefined ? {} : { json }), ...(text === undefined ? {} : { text }) }
   const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const args = { method: call.method, url: call.url.href, headers: named, ...body }
-  const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
+  const key = invocationKey(yield* Crypto, caller.principal, "", args, option.asset)
   const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...body, headers } }
   return {
     invocation: { key, ref, versionHash, option, about, bought, atMost: depositOf(option, batch) },

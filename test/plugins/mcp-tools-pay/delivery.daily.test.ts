@@ -4,9 +4,10 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
 import { eventually } from "../../support/eventually.ts"
+import { declaring, queryDeclaration, verified } from "../catalog/support.ts"
 import { call, connectHttp, type Json } from "../mcp-tools/support.ts"
 import { encode, httpAmount, type HttpReply } from "./httpSeller.ts"
-import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorld.ts"
+import { enabled, fetched, HttpWorld, paymentsIn, query, refOf, soon } from "./httpWorld.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
 import { httpReceipts, receipts, withReceipt } from "./receipts.ts"
 import { amount, type Behaviour } from "./seller.ts"
@@ -204,6 +205,26 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
       seller.behaviour = {}
       const again = { query: { day: "1", city }, headers: { "x-units": "si" } }
       expect((yield* fetched(client, ref, again)).body["receipt"]?.status).toBe("settled")
+      expect(new Set(paymentsIn(seller, received)).size).toBe(1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("an open payment is found under the listing that took the place of its own [S212]", () =>
+    Effect.gen(function* () {
+      const { facilitator, paying } = yield* PayWorld
+      const { seller } = yield* HttpWorld
+      const client = yield* paying([enabled])
+      const received = seller.received.length
+      seller.behaviour = { raw: { paid: (socket) => void socket.destroy() } }
+      const route = { ref: refOf(seller, "/cities/:name"), pathParameters: { name: "oslo" } }
+      yield* call(client, "x402_fetch_resource", route)
+      seller.behaviour = {}
+      const payer = yield* facilitator.account()
+      const url = `${seller.origin}/cities/oslo`
+      const declared = { payer, payTo: seller.payTo, url, extension: queryDeclaration(), amount: httpAmount }
+      yield* verified(facilitator, yield* declaring(facilitator, declared))
+      const again = yield* call(client, "x402_fetch_resource", { ref: refOf(seller, "/cities/oslo") })
+      expect(again.body["receipt"]?.status, JSON.stringify(again.body)).toBe("settled")
       expect(new Set(paymentsIn(seller, received)).size).toBe(1)
     }).pipe(Effect.scoped)
   )
