@@ -114,7 +114,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "...(receipt === undefined ? {} : { receipt: hashText(crypto, receipt.jws) })",
     "...{}"
   ),
-  rotated("a new key signs at once", "const announcedSeconds = 30", "const announcedSeconds = 0"),
+  rotated("a new key signs immediately", "const announcedSeconds = 30", "const announcedSeconds = 0"),
   rotated(
     "a former key is not retired",
     "yield* sql`update receipts_keys set valid_until = ${at} where kid = ${former.kid}`",

@@ -17,6 +17,13 @@ const isPast = (one: Reservation, written: Reservation, now: number): boolean =>
 
 const isUndelivered = ({ state }: Reservation): boolean => undelivered.includes(state)
 
+const withReceipts = (all: ReadonlyArray<Reservation>, agent: string, transaction: string | undefined) =>
+  all
+    .filter((one) => one.agent === agent && one.receipt !== undefined)
+    .filter((one) => transaction === undefined || one.transaction === transaction)
+    .sort((a, b) => b.createdAtMillis - a.createdAtMillis)
+    .slice(0, receiptsMax)
+
 const makeTable = (
   initial: ReadonlyArray<Reservation>,
   save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>,
@@ -77,14 +84,7 @@ const makeTable = (
         return true
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     kept: payments.get,
-    receipts: (agent, transaction) =>
-      Effect.sync(() =>
-        [...table.values()]
-          .filter((one) => one.agent === agent && one.receipt !== undefined)
-          .filter((one) => transaction === undefined || one.transaction === transaction)
-          .sort((a, b) => b.createdAtMillis - a.createdAtMillis)
-          .slice(0, receiptsMax)
-      ),
+    receipts: (agent, transaction) => Effect.sync(() => withReceipts([...table.values()], agent, transaction)),
     forget: payments.drop,
     isShared: false
   })

@@ -1,5 +1,5 @@
 // The keys of receipts: rotated while old receipts go on verifying, stolen and bounded by the log, held by another
-// machine that may be away, and never an account's.
+// machine that may not answer, and never an account's.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -129,7 +129,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
   )
 
   it.live(
-    "a key on another machine signs; while that is away payments settle as ever, and their receipts follow",
+    "a key on another machine signs; while that does not answer, payments settle as ever, and their receipts follow",
     () =>
       Effect.gen(function* () {
         const [ledger, signers] = [yield* startLedger, yield* startSigners]
