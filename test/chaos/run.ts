@@ -73,7 +73,7 @@ const until = async (what: string, holds: () => Promise<boolean>, millis: number
     await pause(100)
   }
 }
-await until("the ledger answers", async () => (await rpc("getHealth")).status === "healthy", 20_000)
+await until("the ledger answers", async () => (await rpc("getHealth")).status === "healthy", 120_000)
 
 const salt = Keypair.random().rawPublicKey()
 const contract = await deployContract(ledgerUrl, Keypair.random(), settlementWasm(), salt)
@@ -142,9 +142,9 @@ const startSlot = async (name: string): Promise<Slot> => {
 }
 const isReady = (slot: Slot) => async () => (await fetch(`${slot.url}/health/ready`)).ok
 const slots = [await startSlot("one")]
-await until("the first replica is ready", isReady(slots[0]!), 60_000)
+await until("the first replica is ready", isReady(slots[0]!), 180_000)
 slots.push(await startSlot("two"))
-await until("the second replica is ready", isReady(slots[1]!), 60_000)
+await until("the second replica is ready", isReady(slots[1]!), 180_000)
 
 // Buyers and recipients. Nothing else moves their money.
 const buyers = Array.from({ length: 40 }, () => Keypair.random())
@@ -343,7 +343,7 @@ const seconds = (performance.now() - started) / 1_000
 
 // Calm: the replicas come back, and what is open ends.
 for (const slot of slots)
-  await until(`${slot.name} is ready`, isReady(slot), 30_000).catch(() => count("a replica that did not come back"))
+  await until(`${slot.name} is ready`, isReady(slot), 120_000).catch(() => count("a replica that did not come back"))
 interface Report {
   readonly open: number
   readonly mismatches: ReadonlyArray<Readonly<Record<"rule" | "subject" | "detail", string>>>
@@ -360,7 +360,7 @@ const audit = async (): Promise<Report> => {
       env: environment
     }
   )
-  return program.next((line) => line.mismatches !== undefined, 60_000).finally(() => program.stop())
+  return program.next((line) => line.mismatches !== undefined, 180_000).finally(() => program.stop())
 }
 let report = await audit()
 for (let tries = 0; report.open > 0 && tries < 30; tries++) {

@@ -569,7 +569,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a hook that throws changes the answer", "Effect.suspend(() => hook.add(answer))", "hook.add(answer)"],
     ["a hook may take for ever", "timeout: hookMillisMax,", 'timeout: "1 day",'],
     ["a late hook is asked for each answer", "restsUntil.set(hook, now + restMillis)", "restsUntil.set(hook, now)"],
-    ["hooks may add any size", "if (longer > extensionsLengthMax) return length", "if (longer < 0) continue"]
+    ["hooks may add any size", "if (longer > extensionsLengthMax) return length", "if (longer < 0) return length"]
   ]),
   ...guards("plugins/receipts/ReceiptRoutes.ts", "test/plugins/receipts/receipts.daily.test.ts", [
     [
