@@ -149,6 +149,23 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.receipts_server() RETURNS text
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+  cluster text := '';
+begin
+  begin
+    cluster := (select system_identifier::text from pg_control_system());
+  exception when others then
+    -- A service that does not show its control data.
+    cluster := '';
+  end;
+  return split_part(kernel_server_identity(), ' ', 1) || ' ' || split_part(kernel_server_identity(), ' ', 3)
+    || ' ' || cluster;
+end
+$$;
+
 CREATE TABLE public.analytics_attendance (
     width text NOT NULL,
     starts_at timestamp with time zone NOT NULL,
@@ -975,6 +992,7 @@ CREATE TABLE public.mcp_tools_reservations (
     grade text,
     payment text,
     content text,
+    receipt text,
     CONSTRAINT mcp_tools_reservations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT mcp_tools_reservations_check CHECK (((state = ANY (ARRAY['reserved'::text, 'released'::text])) OR ((payer IS NOT NULL) AND (nonce IS NOT NULL) AND (expiration_ledger IS NOT NULL)))),
     CONSTRAINT mcp_tools_reservations_grade_check CHECK ((grade = ANY (ARRAY['proven'::text, 'provisional'::text]))),
@@ -1559,6 +1577,8 @@ CREATE INDEX mcp_tools_reservations_ended ON public.mcp_tools_reservations USING
 CREATE INDEX mcp_tools_reservations_invocation ON public.mcp_tools_reservations USING btree (invocation, created_at);
 
 CREATE INDEX mcp_tools_reservations_open ON public.mcp_tools_reservations USING btree (created_at) WHERE (state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text]));
+
+CREATE INDEX mcp_tools_reservations_receipts ON public.mcp_tools_reservations USING btree (agent, created_at) WHERE (receipt IS NOT NULL);
 
 CREATE INDEX mcp_tools_reservations_spent ON public.mcp_tools_reservations USING btree (day, agent, network, asset) WHERE (state <> 'released'::text);
 
