@@ -7,6 +7,7 @@ import { contract } from "../../kernel/contract/Contract.ts"
 import type { NeutralNetwork } from "../../kernel/Dialect.ts"
 import type { Fact } from "../../kernel/facts/Facts.ts"
 import { TransactionHash } from "../../kernel/settlement/store/facts.ts"
+import type { RecordFilter } from "./administration/RecordFilter.ts"
 import type { SimilarTerm, SimilarTerms } from "./search/rank/SimilarTerms.ts"
 import type { BranchStatus } from "./search/BranchStatus.ts"
 import type { Hit } from "./search/Hit.ts"
@@ -15,6 +16,7 @@ export type { SimilarTerm as AlikeWord } from "./search/rank/SimilarTerms.ts"
 export type { BranchStatus, GenerationStatus } from "./search/BranchStatus.ts"
 export type { Hit } from "./search/Hit.ts"
 export { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "./ownership/StatelessRevision.ts"
+export type { RecordFilter } from "./administration/RecordFilter.ts"
 
 export type ResourceType = "http" | "mcp"
 export type ResourceState = "active" | "stale" | "quarantined" | "removed"
@@ -238,17 +240,6 @@ export interface RejectedDeclaration {
   readonly times: bigint
   readonly firstAt: Date
   readonly lastAt: Date
-}
-
-/** What the operators' list of resources is narrowed to; absent members narrow nothing. */
-export interface RecordFilter {
-  readonly state?: string | undefined
-  readonly grade?: string | undefined
-  readonly type?: string | undefined
-  readonly origin?: string | undefined
-  readonly payTo?: string | undefined
-  /** A part of the URL, the tool's or the seller's name; of the newest 20,000 listings. */
-  readonly words?: string | undefined
 }
 
 /** The operators' view of the catalog, whatever discovery shows. */

@@ -53,7 +53,8 @@ export const fillLists = (sql: SqlClient.SqlClient) =>
       select current_date - d, operation, 'settle_ledger_reason_' || r, 'key:shop-' || k, 1 + (r * 7 + k) % 40,
         now() - make_interval(days => d), now() - make_interval(days => d),
         jsonb_build_array(jsonb_build_object('at', now(), 'network', 'ledger:testnet', 'scheme', 'exact',
-          'asset', 'CUSDC', 'amount', '10', 'payer', ${sql.literal(address("B", "k"))}, 'pay_to', ${sql.literal(address("S", "r"))},
+          'asset', 'CUSDC', 'amount', '10', 'payer', ${sql.literal(address("B", "k"))},
+          'pay_to', ${sql.literal(address("S", "r"))},
           'resource_url', 'https://s1.example.com/r1', 'message', 'refused'))
       from generate_series(0, 89) d, generate_series(1, 12) r, generate_series(1, 20) k,
         (values ('verify'), ('settle')) o (operation)`.unprepared

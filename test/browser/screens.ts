@@ -102,10 +102,10 @@ const program = Effect.gen(function* () {
     amount_meant = amount_meant * 1371, amount = amount * 1371, payer = ${lettered("payer")},
     pay_to = ${lettered("pay_to")}, transaction_hash = md5(id::text) || md5(transaction_hash)
     where asset in ('CUSDC', 'CXLM')`)
-  for (const table of ["totals", "attendance", "members", "member_days", "standings", "pairs", "resources", "reasons"])
-    yield* facilitator.sql.unsafe(`delete from analytics_${table}`)
-  yield* facilitator.sql`delete from analytics_rankings`
-  yield* facilitator.sql`delete from analytics_partner_days`
+  const kept = ["analytics_settlements", "analytics_secrets", "analytics_ranking_windows", "analytics_refusals"]
+  const tables = yield* facilitator.sql<{ name: string }>`select tablename as name from pg_tables
+    where tablename like 'analytics!_%' escape '!' and tablename <> all(${kept})`
+  for (const { name } of tables) yield* facilitator.sql.unsafe(`delete from ${name}`)
   yield* fillRollups(facilitator.sql)
   const views = yield* viewsOf(facilitator)
   yield* Effect.promise(async () => {

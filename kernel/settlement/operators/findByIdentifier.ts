@@ -1,5 +1,5 @@
-// Finds settlements by their payment identifier, of any principal: for an operator who has a caller's report and no hash.
-// An identifier is unique for one principal, recipient and payer, so several settlements may have the same one.
+// Finds settlements by their payment identifier, of any principal: for an operator who has a caller's report and no
+// hash. An identifier is unique for one principal, recipient and payer, so several settlements may have the same one.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,6 +1,6 @@
-// What one word leads to: a settlement by its hash, id or payment identifier, an account or contract, a resource by a part of its URL or by
-// its seller's name, an origin, a key. Each kind is a bounded read of an index, in the order of how exact it is. What a
-// payer or recipient is called follows the redaction of every other report.
+// What one word leads to: a settlement by its hash, id or payment identifier, an account or contract, a resource by a
+// part of its URL or by its seller's name, an origin, a key. Each kind is a bounded read of an index, in the order of
+// how exact it is. What a payer or recipient is called follows the redaction of every other report.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { findByIdentifier } from "../../../kernel/settlement/operators/findByIdentifier.ts"

@@ -96,7 +96,8 @@ const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: Ran
       from analytics_standings where role = ${role} and ${within(sql, "day", window, "day")} group by address
     )
     select (select jsonb_agg(${sql.literal(place)} ${inOrder})
-        from (select * from ranked where ${behind(sql, page)} ${inOrder} limit ${page.limit} offset ${page.offset}) p) as page,
+        from (select * from ranked where ${behind(sql, page)} ${inOrder}
+          limit ${page.limit} offset ${page.offset}) p) as page,
       (select jsonb_agg(amount::text order by amount desc)
         from (select amount from ranked order by amount desc limit 10) t) as top`.unprepared
   return row!

@@ -3,14 +3,9 @@
 import { Effect, Layer, Option } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import {
-  CatalogRecords,
-  type RecordFilter,
-  type RejectedDeclaration,
-  type ResourceState,
-  type ResourceSummary
-} from "../contract.ts"
+import { CatalogRecords, type RejectedDeclaration, type ResourceState, type ResourceSummary } from "../contract.ts"
 import { matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declaration/resourceUrl.ts"
+import type { RecordFilter } from "./RecordFilter.ts"
 import { resourceKey } from "../store/ResourceWire.ts"
 
 /** Maximum entries of one history. */

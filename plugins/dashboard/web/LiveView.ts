@@ -4,6 +4,7 @@ import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { type Denomination, duration, stroops } from "./format.ts"
 import { LinkState, Moment, Notice, Panel, SettlementState } from "./parts.ts"
+import { pageOf } from "./place.ts"
 import { Reason } from "./reasons.ts"
 import { Amount, Table } from "./Table.ts"
 import { type Link, useStream } from "./stream.ts"
@@ -91,11 +92,23 @@ export const LiveView = (): VNode<any> => {
           ]
         },
         { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
-        { head: "Recipient", cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
-        { head: "Time", cell: ({ recorded_at }) => h(Moment, { at: recorded_at }) },
+        { head: "Recipient", isSpare: true, cell: ({ pay_to }) => h(Thing, { kind: "account", id: pay_to }) },
+        {
+          head: "Time",
+          cell: ({ recorded_at, transaction_hash }) =>
+            h(
+              "a",
+              { class: "when", href: pageOf("settlement", transaction_hash), title: transaction_hash },
+              h(Moment, { at: recorded_at, inLink: true })
+            )
+        },
         { head: "Duration", numeric: true, cell: took },
         { head: "Fee", numeric: true, isWide: true, cell: feeOf },
-        { head: "Transaction", cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash }) }
+        {
+          head: "Transaction",
+          isMiddle: true,
+          cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash })
+        }
       ]
     })
   )

@@ -129,7 +129,8 @@ export const makeWorld = Effect.gen(function* () {
         channel_sequence, resource_fee_stroops, recorded_ledger, deadline_at, budget_day, budget_stroops,
         budget_shard, budget_keyed, state)
       values (gen_random_uuid(), 'ledger:testnet', 'exact', ${hash}, 2000, ${hash}, 'key:shop', ${identifier}, 'GPAYER',
-        'GSHOP', 'CUSDC', 1, 1, ${hash}, 'GSPONSOR', 'GCHANNEL', 1, 1, 1000, now(), now()::date, 1, 0, false, 'settled')`
+        'GSHOP', 'CUSDC', 1, 1, ${hash}, 'GSPONSOR', 'GCHANNEL', 1, 1, 1000, now(), now()::date, 1, 0, false,
+        'settled')`
 
   const empty = Effect.gen(function* () {
     yield* sql`delete from kernel_settlements`
