@@ -1,7 +1,7 @@
 // @ts-check
-// Whether an `exact` payment is on the ledger, asked of a ledger RPC: by the payer's own nonce, in every ledger in which its
-// authorization could be spent. For facilitators that keep no record: killed between their submission and their answer,
-// they refuse afterwards what they have settled (`facilitators.mjs`). Node and Deno alone.
+// Whether an `exact` payment is on the ledger, asked of a ledger RPC: by the payer's own nonce, in every ledger in
+// which its authorization could be spent. For facilitators that keep no record: killed between their submission and
+// their answer, they refuse afterwards what they have settled (`facilitators.mjs`). Node and Deno alone.
 
 /** Seconds that a ledger is reckoned with, and ledgers that two nodes may differ by. */
 const secondsPerLedger = 5
@@ -28,7 +28,8 @@ const authorizationIn = (/** @type {Buffer} */ envelope) => {
 }
 
 /**
- * `{ transaction }`: it was settled there; `"unspent"`: it can never be; undefined: it may be yet, or the RPC cannot say.
+ * `{ transaction }`: it was settled there; `"unspent"`: it can never be; undefined: it may be yet, or the RPC does not
+ * know.
  * @param {{ rpcUrl: string }} options
  */
 export const ledgerProof = ({ rpcUrl }) => {
@@ -43,7 +44,10 @@ export const ledgerProof = ({ rpcUrl }) => {
     if (result === undefined) throw new Error(`${method}: ${error?.message}`)
     return result
   }
-  /** @param {any} payment @param {any} requirements @returns {Promise<{ transaction: string } | "unspent" | undefined>} */
+  /**
+   * @param {any} payment @param {any} requirements
+   * @returns {Promise<{ transaction: string } | "unspent" | undefined>}
+   */
   return async (payment, requirements) => {
     const found = authorizationIn(Buffer.from(payment.payload.transaction ?? "", "base64"))
     if (found === undefined) return undefined

@@ -5,11 +5,12 @@ import { Effect } from "effect"
 import { createServer, type Server } from "node:http"
 import { facilitators } from "../../examples/facilitators.mjs"
 import { facilitatorAt } from "../../examples/sellRequest.mjs"
+import { ledgerProof } from "../../examples/ledgerProof.mjs"
 import { memoryStore } from "../../examples/soldOnce.mjs"
 import { startFacilitator } from "../support/facilitator.ts"
 import { freePort } from "../support/freePort.ts"
 
-type Mode = "pass" | "lose the answer" | "lose the request" | "down"
+type Mode = "pass" | "lose the answer" | "lose the request" | "forget" | "down"
 
 /** A way to a facilitator that fails on order; counts the payments whose settle arrived. */
 const startWay = async (target: string) => {
@@ -21,6 +22,12 @@ const startWay = async (target: string) => {
     request.on("data", (chunk) => (text += chunk))
     request.on("end", async () => {
       if (mode === "lose the request") return void request.socket.destroy()
+      if (mode === "forget") {
+        const forgotten = { success: false, errorReason: "invalid_exact_stellar_payload_simulation_failed" }
+        return void response
+          .writeHead(200, { "content-type": "application/json", connection: "close" })
+          .end(JSON.stringify({ ...forgotten, transaction: "", network: "ledger:testnet" }))
+      }
       if (request.url === "/settle") arrived.push(JSON.parse(text).paymentPayload.payload.transaction)
       const given = await fetch(`${target}${request.url}`, {
         method: "POST",
@@ -107,6 +114,57 @@ it.live(
       const { body } = yield* one.payment({ payer, payTo, amount: 1_000n })
       const verified = yield* Effect.promise(() => client().verify(body.paymentPayload, body.paymentRequirements))
       expect(verified).toMatchObject({ isValid: true })
+      // A process that died while it waited has noted no end: nothing is known, and no other one is asked.
+      const dead = facilitators([{ ...facilitatorAt(way.url), settle: () => new Promise(() => {}) }], { store })
+      void dead.settle(body.paymentPayload, body.paymentRequirements)
+      yield* Effect.sleep("100 millis")
+      const arrived = second.arrived.length
+      const after = yield* Effect.promise(() => client().settle(body.paymentPayload, body.paymentRequirements))
+      expect(after).toMatchObject({ success: false, errorReason: "settlement_pending" })
+      expect(second.arrived.length).toBe(arrived)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
+  "a facilitator that forgets what it settled is believed only where the ledger agrees",
+  () =>
+    Effect.gen(function* () {
+      const one = yield* startFacilitator({ closeMillis: 300 })
+      const payTo = (yield* one.account(0n)).publicKey()
+      const way = yield* Effect.acquireRelease(
+        Effect.promise(() => startWay(one.url)),
+        ({ close }) => Effect.promise(close)
+      )
+      const store = memoryStore()
+      const forgetful = [{ ...facilitatorAt(way.url), keepsRecords: false }]
+      const proof = ledgerProof({ rpcUrl: one.ledgerUrl })
+      const client = (more: object = {}) => facilitators(forgetful, { store, attempts: 2, pauseMillis: 50, ...more })
+      const settle = (made: ReturnType<typeof client>, { paymentPayload, paymentRequirements }: any) =>
+        Effect.promise(() => made.settle(paymentPayload, paymentRequirements))
+      // Settled, its answer lost, and refused afterwards: pending until the ledger is asked, which has it.
+      const taken = (yield* one.payment({ payer: yield* one.account(100_000n), payTo, amount: 1_000n })).body
+      yield* Effect.promise(() => way.set("lose the answer"))
+      yield* settle(client(), taken)
+      yield* Effect.promise(() => way.set("forget"))
+      expect(yield* settle(client(), taken)).toMatchObject({ success: false, errorReason: "settlement_pending" })
+      const shown = yield* settle(client({ proof }), taken)
+      expect(shown).toMatchObject({ success: true, transaction: expect.stringMatching(/^[0-9a-f]{64}$/) })
+      // Never arrived: pending while it may be spent, and refused once it cannot be.
+      const payer = yield* one.account(100_000n)
+      const order = { payer, payTo, amount: 1_000n, maxTimeoutSeconds: 20, secondsPerLedger: 5 }
+      const missed = (yield* one.payment(order)).body
+      yield* Effect.promise(() => way.set("lose the request"))
+      yield* settle(client({ proof }), missed)
+      yield* Effect.promise(() => way.set("forget"))
+      let last = yield* settle(client({ proof }), missed)
+      expect(last.errorReason).toMatch(/^(settlement_pending|expired)$/)
+      for (let turn = 0; last.errorReason === "settlement_pending" && turn < 100; turn++) {
+        yield* Effect.sleep("100 millis")
+        last = yield* settle(client({ proof }), missed)
+      }
+      expect(last).toMatchObject({ success: false, errorReason: "expired" })
+      expect(yield* one.balance(payTo)).toBe(1_000n)
     }).pipe(Effect.scoped),
   240_000
 )

@@ -110,7 +110,15 @@ it.live(
         const order = isOursFirst ? [at, without] : [without, at]
         const killed = isOursFirst ? first : second
         const payer = yield* world.account(100_000n)
-        const { body } = yield* world.payment({ payer, payTo, amount: price, network: "stellar:testnet" })
+        const { body } = yield* world.payment({
+          payer,
+          payTo,
+          amount: price,
+          network: "stellar:testnet",
+          maxTimeoutSeconds: 300,
+          // The class counts five seconds a ledger.
+          secondsPerLedger: 6
+        })
         // As another process of the seller each time: the store alone is kept.
         const settle = () =>
           facilitators(order, { store, proof, attempts: 2, pauseMillis: 100 }).settle(
