@@ -1,5 +1,5 @@
 // @ts-check
-// The part of `prepared.mjs` that pays by `batch-settlement`: one deposit, compared like every payment, then one voucher
+// The part of `prepared.mjs` that pays by `batch-settlement`: one deposit, compared like every payment, then a voucher
 // a request that no party lays out but this file. A channel is that of the seller's terms; the buyer bounds the deposit
 // and the delay after which it gets its money back without the seller. A seller's total is taken only with a voucher
 // that this buyer's own key signed for at least as much.
@@ -14,7 +14,7 @@ import { accountOf, call, invocation, privateKeyOf, sha256, SignatureRefused, st
  */
 /**
  * `contracts`: those that the buyer deposits into; without any, the scheme is refused. `depositTimes`: prices that a
- * deposit is for, default 100; `depositMax`: the most for one deposit, default so many times `maxAmount`.
+ * deposit is for, default 100; `depositMax`: the most for one deposit, default that many times `maxAmount`.
  * `withdrawDelayMax`: seconds, default a day. `channels`: where channels are kept, default in memory. `salt`: 32 bytes
  * as hex, separates channels with one seller.
  * @typedef {{ contracts: ReadonlyArray<string>, depositTimes?: number, depositMax?: bigint, withdrawDelayMax?: number,

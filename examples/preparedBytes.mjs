@@ -1,6 +1,7 @@
 // @ts-check
 // The bytes that a buyer signs, written word by word: addresses, values and invocations as XDR, keys and hashes. Node
-// and Deno alone. `prepared.mjs` and `preparedBatch.mjs` build payments of them; the layout is `plugins/prepare/README.md`.
+// and Deno alone. `prepared.mjs` and `preparedBatch.mjs` build payments of them; the layout is
+// `plugins/prepare/README.md`.
 import { createHash, createPrivateKey, createPublicKey } from "node:crypto"
 
 /** What was asked to be signed is not what the terms say; nothing was signed. */

@@ -23,7 +23,8 @@ export interface EnrichedRefund {
   readonly amount: string
   readonly refundNonce: string
   readonly claims: ReadonlyArray<WireClaim>
-  readonly refundAuthorizerSignature: string
+  /** Absent where the facilitator holds the authorizer's key and signs. */
+  readonly refundAuthorizerSignature?: string
   readonly claimAuthorizerSignature?: string
 }
 
@@ -41,8 +42,8 @@ export interface RefundAsked {
 export interface ReceiverAuthorizer {
   readonly address: string
   readonly refund: (asked: RefundAsked) => Promise<EnrichedRefund>
-  /** Absent where another claims for the seller. */
-  readonly signClaims?: (network: string, contract: string, claims: ReadonlyArray<WireClaim>) => string
+  /** Absent where another claims for the seller; gives nothing where the facilitator holds the key and signs. */
+  readonly signClaims?: (network: string, contract: string, claims: ReadonlyArray<WireClaim>) => string | undefined
 }
 
 export interface BatchServerOptions {

@@ -1,7 +1,7 @@
 // A seller's channels in the facilitator's store, for sellers that keep no state: serverless ones, or several instances
 // without a database. The store decides by one statement, so that no two instances accept one voucher; its claimer
 // claims and settles by the seller's policy, with the store's key as the channels' authorizer.
-import type { ReceiverAuthorizer } from "./BatchStellarServer.ts"
+import { type ReceiverAuthorizer, refundOf } from "./BatchStellarServer.ts"
 import type { Channel, Charged, Reserved, SellerChannels } from "./channels.ts"
 
 export interface RemoteOptions {
@@ -67,6 +67,23 @@ export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
     })
   }
 })
+
+/**
+ * The store's key as the authorizer of a seller that keeps its own channels: its claims and refunds go unsigned to the
+ * facilitator, which signs them for this API key.
+ */
+export const delegateAuthorizer = async (options: RemoteOptions): Promise<ReceiverAuthorizer> => {
+  const { receiverAuthorizer } = await ask(options, "authorizer", {})
+  return {
+    address: receiverAuthorizer,
+    signClaims: () => undefined,
+    refund: async (asked) => {
+      const { amount, claims } = refundOf(asked)
+      if (amount <= 0n) throw new Error("nothing is left to refund")
+      return { amount: String(amount), refundNonce: String(asked.channel.refundNonce), claims }
+    }
+  }
+}
 
 /** The store's key as the channels' authorizer: it signs refunds, and its claimer claims. */
 export const remoteAuthorizer = async (options: RemoteOptions): Promise<ReceiverAuthorizer> => {

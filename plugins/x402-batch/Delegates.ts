@@ -1,7 +1,7 @@
 // Receivers' authorizers whose keys this facilitator holds: a claim or a refund of such a channel may come without its
-// authorizer's signature, from the caller whose key it is, and is signed here before it is checked. Another plugin holds
-// the keys; without one nothing is signed. Such a key moves money to the receiver, at most what the payer signed, and
-// back to the payer, never elsewhere.
+// authorizer's signature, from the caller whose key it is, and is signed here before it is checked. Another plugin
+// holds the keys; without one nothing is signed. Such a key moves money to the receiver, at most what the payer signed,
+// and back to the payer, never elsewhere.
 import { Context, Layer } from "effect"
 import { type BatchContract, claimDigest, claimedTotals, refundDigest } from "./batchCodec.ts"
 import type { LedgerPayload } from "./BatchWire.ts"

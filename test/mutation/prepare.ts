@@ -15,6 +15,11 @@ const inFile =
 const client = inFile("examples/prepared.mjs")
 const routes = inFile("plugins/prepare/PrepareRoutes.ts")
 const layout = inFile("plugins/x402-exact/ExactScheme.ts")
+const wrapper = (name: string, from: string, to: string): Mutation => ({
+  name,
+  changes: [{ file: "examples/facilitators.mjs", from, to }],
+  catcher: [...catcher.slice(0, -1), "test/examples/facilitators.daily.test.ts"]
+})
 const batch = (name: string, from: string, to: string, file = "examples/preparedBatch.mjs"): Mutation => ({
   name,
   changes: [{ file, from, to }],
@@ -49,6 +54,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   batch("a buyer deposits into any contract", "if (!contracts.includes(extra?.batchContract))", "if (false)"),
   batch("a buyer waits for any delay", " || withdrawDelay > withdrawDelayMax)", ")"),
   batch("a buyer deposits any amount", "if (least > depositMax)", "if (false)"),
+  wrapper("a settle of a process that died is sent elsewhere", "wasSentBefore || (await", "(await"),
+  wrapper(
+    "a facilitator without records is believed after a lost answer",
+    "const isForgotten = isUnkept &&",
+    "const isForgotten = false &&"
+  ),
   batch(
     "a seller's total is taken without proof",
     'if (!verify(null, voucherHash(BigInt(max)), key, Buffer.from(signature, "hex"))) return false',

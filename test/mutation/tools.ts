@@ -678,8 +678,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   channels(
     "channels: any contract gets a deposit",
-    'if (batchContract !== batch.contract) return "the seller\'s batch contract is not the one that the operator allows"',
-    "",
+    "if (batchContract !== batch.contract)",
+    "if (batchContract === undefined)",
     "channel/channelTerms.ts"
   ),
   channels(

@@ -57,7 +57,7 @@ class Batch:
     deposit_times: int = 100
     """Prices that a deposit is for."""
     deposit_max: int | None = None
-    """The most for one deposit, atomic units; None: so many times the buyer's `max_amount`."""
+    """The most for one deposit, atomic units; None: that many times the buyer's `max_amount`."""
     withdraw_delay_max: int = 86_400
     """Seconds until a buyer has its money back without the seller, at most."""
     salt: str = "00" * 32

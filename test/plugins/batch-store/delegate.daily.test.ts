@@ -1,10 +1,15 @@
-// A seller without a key of its own: its channels name the authorizer that the facilitator holds for its API key, and its
-// claims and refunds come without a signature. No other caller is signed for.
+// A seller without a key of its own: its channels name the authorizer that the facilitator holds for its API key, and
+// its claims and refunds come without a signature. No other caller is signed for.
 import { assert, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
-import { remoteAuthorizer } from "../../../examples/batch/remoteChannels.ts"
+import { BatchClaims } from "../../../examples/batch/BatchClaims.ts"
+import { BatchStellarServer } from "../../../examples/batch/BatchStellarServer.ts"
+import { delegateAuthorizer, remoteAuthorizer } from "../../../examples/batch/remoteChannels.ts"
+import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
+import { pay, refund } from "../../../examples/prepared.mjs"
 import { makeBatch } from "../../support/batchBuyer.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
 const keys = { shop: "shop-secret-0123456789", other: "other-secret-0123456789" }
@@ -61,6 +66,45 @@ it.live(
       const refunded = yield* settle(refunding, keys.shop)
       assert.deepStrictEqual([refunded.success, refunded.amount], [true, "5850"], JSON.stringify(refunded))
       assert.strictEqual(yield* facilitator.balance(payer.publicKey()), 9_850n)
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
+  "a seller with channels of its own and no key claims, settles and refunds by the facilitator's",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator({ environment, set: ["prepare.public=true"] })
+      const network = "stellar:testnet"
+      const store = { facilitator: facilitator.url, apiKey: keys.shop, network }
+      const receiver = (yield* facilitator.account(0n)).publicKey()
+      const buyer = yield* facilitator.account(100_000n)
+      const authorizer = yield* Effect.promise(() => delegateAuthorizer(store))
+      const server = new BatchStellarServer({ receiver, authorizer, minDepositTimes: 1 })
+      const options = { server, ...store, asset: testnetUsdc, price: 1_000n }
+      const seller = yield* Effect.acquireRelease(
+        Effect.promise(() => startBatchSeller(options)),
+        (one) => Effect.promise(() => one.close())
+      )
+      const page = `${seller.url}/page`
+      const required: any = yield* Effect.promise(() => fetch(page).then((answer) => answer.json()))
+      const buying = {
+        secret: buyer.secret(),
+        facilitator: facilitator.url,
+        maxAmount: 10_000n,
+        batch: { contracts: [required.accepts[0].extra.batchContract], depositTimes: 5, channels: new Map() }
+      }
+      for (const _ of [1, 2]) {
+        const { receipt } = yield* Effect.promise(() => pay(page, buying))
+        assert.strictEqual(receipt?.success, true, JSON.stringify(receipt))
+      }
+      const claims = new BatchClaims({ ...store, server, token: testnetUsdc })
+      yield* Effect.promise(() => claims.claim())
+      yield* Effect.promise(() => claims.settle())
+      assert.strictEqual(yield* facilitator.balance(receiver), 2_000n)
+      const { receipt } = yield* Effect.promise(() => refund(page, buying))
+      assert.deepStrictEqual([receipt?.success, receipt?.amount], [true, "3000"], JSON.stringify(receipt))
+      assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 98_000n)
     }).pipe(Effect.scoped),
   240_000
 )

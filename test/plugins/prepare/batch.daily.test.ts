@@ -1,6 +1,6 @@
-// A batch deposit by `POST /prepare`, over a whole facilitator and a real seller: the clients without an SDK, in Node and
-// in Python, deposit once, pay by vouchers and get the rest back, to the atom; a wallet deposits; a channel that was
-// lost is taken from the seller by proof alone; each lie of a facilitator is refused before anything is signed.
+// A batch deposit by `POST /prepare`, over a whole facilitator and a real seller: the clients without an SDK, in Node
+// and in Python, deposit once, pay by vouchers and get the rest back, to the atom; a wallet deposits; a channel that
+// was lost is taken from the seller by proof alone; each lie of a facilitator is refused before anything is signed.
 import { assert, it } from "@effect/vitest"
 import { Keypair, type xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
