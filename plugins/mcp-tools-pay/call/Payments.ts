@@ -57,6 +57,12 @@ const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
   return yield* sendPayment(open, seller, waiter)
 })
 
+/** By the scheme of the terms. */
+const pay = (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter) =>
+  purchase.option.scheme === batchScheme
+    ? payByChannel(purchase, caller, seller, waiter)
+    : buy(purchase, caller, seller, waiter)
+
 /** What the store knows of a call, once another process that has just begun to pay for it has had its time. */
 const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolError, BudgetStore> {
   const store = yield* BudgetStore
@@ -183,15 +189,7 @@ export class Payments extends Context.Service<
           }).pipe(Effect.andThen(Effect.suspend(() => stateOf(key))), Effect.provideContext(parts)),
         pay: (purchase, caller, seller) =>
           inOwnFiber((waiter) =>
-            Effect.ensuring(
-              once(
-                purchase.invocation.key,
-                purchase.option.scheme === batchScheme
-                  ? payByChannel(purchase, caller, seller, waiter)
-                  : buy(purchase, caller, seller, waiter)
-              ),
-              seller.close
-            )
+            Effect.ensuring(once(purchase.invocation.key, pay(purchase, caller, seller, waiter)), seller.close)
           ),
         resume: ({ open, reservation }, connect) =>
           inOwnFiber((waiter) => once(open.invocation.key, resumePayment(open, reservation, connect, waiter)))

@@ -1,5 +1,5 @@
-// What precedes a payment's sending, for every scheme: its amount is reserved in the budget, by the ledger's day, and its
-// authorization and the signed payment are stored, each before the next step.
+// What precedes a payment's sending, for every scheme: its amount is reserved in the budget, by the ledger's day, and
+// its authorization and the signed payment are stored, each before the next step.
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import type { LatestLedger } from "../../../kernel/ledger/LedgerRpc.ts"

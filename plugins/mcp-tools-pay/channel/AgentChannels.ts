@@ -55,6 +55,9 @@ export interface AgentChannel {
   readonly isOurs: (correction: Correction) => boolean
 }
 
+/** Channels of one process that are open at the same time. */
+const channelsMax = 1_000
+
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 
 export class AgentChannels extends Context.Service<
@@ -119,7 +122,10 @@ export class AgentChannels extends Context.Service<
             withdrawDelay: terms.withdrawDelay,
             salt: Hex.encode(salt)
           }
-          const channel = open({ networkId, address: terms.contract }, agent, config, terms)
+          const at = { networkId, address: terms.contract }
+          if (channels.size >= channelsMax && !channels.has(channelIdOf(at, config)))
+            return yield* toolError("PAYMENT_REJECTED", "too many payment channels are open; retry later")
+          const channel = open(at, agent, config, terms)
           channel.usedMillis = yield* monotonicMillis
           return channel
         }),

@@ -1,5 +1,5 @@
-// What a seller's terms say of a payment channel, held against the operator's bounds before the seller is contacted, and
-// what a corrective answer says of one. A seller's total counts only with a voucher of our own key. Pure.
+// What a seller's terms say of a payment channel, held against the operator's bounds before the seller is contacted,
+// and what a corrective answer says of one. A seller's total counts only with a voucher of our own key. Pure.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { BatchPayments } from "../Config.ts"
 import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
@@ -37,7 +37,7 @@ export const readChannelTerms = (option: PaymentOption, batch: BatchPayments): C
   return { contract: batchContract, receiverAuthorizer, withdrawDelay: withdrawDelay as number, depositMin }
 }
 
-/** What is deposited for an option when `missing` is missing: for some calls, at least as announced, within the bound. */
+/** What is deposited where `missing` is missing: for some calls, at least as announced, within the bound. */
 export const depositFor = (
   { amount }: Pick<PaymentOption, "amount">,
   { depositMin }: Pick<ChannelTerms, "depositMin">,

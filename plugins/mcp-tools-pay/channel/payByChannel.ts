@@ -1,8 +1,8 @@
-// A call paid from a payment channel. Where the deposit does not cover it a deposit is made, which is a payment like any
-// other: reserved in the budget whole, stored before it is signed and sent, proven by the ledger, sent again by the same
-// call. Else one voucher pays: it moves nothing now and counts nothing more, since its deposit was counted. No ledger
-// decides on a voucher: a refused one is let go, since the next voucher of the channel is for the same atoms; one
-// without an answer holds its call, which is never paid twice.
+// A call paid from a payment channel. Where the deposit does not cover it a deposit is made, which is a payment like
+// any other: reserved in the budget whole, stored before it is signed and sent, proven by the ledger, sent again by the
+// same call. Else one voucher pays: it moves nothing now and counts nothing more, since its deposit was counted. No
+// ledger decides on a voucher: a refused one is let go, since the next voucher of the channel is for the same atoms;
+// one without an answer holds its call, which is never paid twice.
 import { Effect, Semaphore } from "effect"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
@@ -97,7 +97,7 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
     }
     case "Refused": {
       yield* moved("released")
-      return yield* toolError("PAYMENT_REJECTED", "the seller refused the voucher, and nothing was charged", {
+      return yield* toolError("PAYMENT_REJECTED", "the seller refused the voucher", {
         paymentIdentifier: identifier,
         reason: read.reason
       })

@@ -1,6 +1,6 @@
-// What is left of agents' channels is asked back: after a time without a call, and when the tool server ends. The seller
-// refunds; the ledger pays the payer. A refund that a seller does not give leaves the money in the channel, for the next
-// call or for the payer's own withdrawal, and is logged.
+// What is left of agents' channels is asked back: after a time without a call, and when the tool server ends. The
+// seller refunds; the ledger pays the payer. A refund that a seller does not give leaves the money in the channel, for
+// the next call or for the payer's own withdrawal, and is logged.
 import { Duration, Effect, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
