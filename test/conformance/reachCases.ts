@@ -13,6 +13,7 @@ import { buy } from "../../examples/buyer.ts"
 import { pay } from "../../examples/prepared.mjs"
 import { askFriendbot } from "../support/rpcCall.ts"
 import type { Part } from "./report.ts"
+import { reachBatch } from "./reachBatch.ts"
 import { pythonProgram, type ReachSeller, startSellers, weatherPrice, wordPrice } from "./reachSellers.ts"
 import { root, type World } from "./world.ts"
 
@@ -189,6 +190,7 @@ export const reachCases = async (world: World, part: Part, say: (line: string) =
     await part.check("the seller has what the buyers have paid, to the atom", async () =>
       assert.equal(await world.balance(payTo), total)
     )
+    await reachBatch(world, part, payTo)
     const width = Math.max(...[...cells.values()].map(({ length }) => length), 14)
     const row = (name: string, columns: ReadonlyArray<string>) =>
       say(`  ${name.padEnd(16)}${columns.map((column) => column.padEnd(width + 2)).join("")}`)

@@ -117,7 +117,7 @@ const playGuide = async (page: string): Promise<typeof none> => {
     console.log(`${state} ${name}: ${count.run} of ${blocks.length} blocks in ${seconds} s`)
     // What a newcomer types and waits for.
     for (const [section, { commands, millis }] of paths)
-      if (commands > 0) console.log(`      ${section}: ${commands} commands, ${(millis / 60_000).toFixed(1)} minutes`)
+      if (commands > 0) console.log(`      ${section}: commands ${commands}, minutes ${(millis / 60_000).toFixed(1)}`)
   }
 }
 
