@@ -61,6 +61,8 @@ const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel) => {
       ? ({ _tag: "Corrected", correction } as const)
       : ({ _tag: "Refused", reason: answer.settlement?.reason ?? answer.asksAgain.reason } as const)
   }
+  if (answer.isContent && answer.isPart === true)
+    return { _tag: "Unknown", why: "its answer was cut off", part: answer.content } as const
   return answer.isContent && answer.settlement?.success !== false
     ? ({ _tag: "Paid", answer } as const)
     : ({ _tag: "Unknown", why: "the seller answers with a failure of its own" } as const)
@@ -105,7 +107,8 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
     case "Unknown": {
       yield* moved("unknown")
       return yield* toolError("SETTLEMENT_UNKNOWN", `a voucher was sent: ${read.why}. This call is not paid again`, {
-        paymentIdentifier: identifier
+        paymentIdentifier: identifier,
+        ...("part" in read ? { partialContent: read.part } : {})
       })
     }
   }
