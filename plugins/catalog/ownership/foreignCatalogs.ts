@@ -48,15 +48,19 @@ export const startForeignCatalogs = Effect.gen(function* () {
   const { foreignCatalogs } = yield* Config
   const documents = yield* OriginDocuments
   const probes = yield* OriginProbes
-  const tags = new BoundedMap<string, string>(foreignCatalogs.length * pagesMax)
+  const known = new BoundedMap<string, { readonly tag: string; readonly isFull: boolean }>(
+    foreignCatalogs.length * pagesMax
+  )
   const probed = new BoundedMap<string, true>(originsMax)
 
-  /** One page; undefined when it has not changed, or is not given. */
+  /** One page; one that has not changed names nothing new, and what follows it may have. Undefined: it is not given. */
   const pageAt = Effect.fnUntraced(function* (url: URL) {
-    const tag = tags.get(url.href)
-    const more = tag === undefined ? undefined : { headers: { "if-none-match": tag } }
+    const before = known.get(url.href)
+    const more = before === undefined ? undefined : { headers: { "if-none-match": before.tag } }
     const answer = yield* Effect.option(documents.send(url, "GET", more))
-    if (answer._tag === "None" || answer.value.status !== 200) return undefined
+    if (answer._tag === "None") return undefined
+    if (answer.value.status === 304 && before !== undefined) return { ...before, origins: [] }
+    if (answer.value.status !== 200) return undefined
     const page = readPage(answer.value.body)
     return { ...page, tag: answer.value.headers["etag"] }
   })
@@ -79,8 +83,9 @@ export const startForeignCatalogs = Effect.gen(function* () {
       if (read === undefined) return
       // A page counts as read only when all of its origins are: the next turn continues.
       if (!(yield* probeAll(read.origins, catalog))) return
-      if (read.tag !== undefined) tags.set(url.href, read.tag)
-      if (!read.isFull) return
+      const { isFull, tag } = read
+      if (tag !== undefined) known.set(url.href, { tag, isFull })
+      if (!isFull) return
     }
   })
 
