@@ -3,8 +3,8 @@
 // which its authorization could be spent. For facilitators that keep no record: killed between their submission and
 // their answer, they refuse afterwards what they have settled (`facilitators.mjs`). Node and Deno alone.
 
-/** Seconds that a ledger is reckoned with, and ledgers that two nodes may differ by. */
-const secondsPerLedger = 5
+/** The shortest ledger that a buyer may have reckoned with, seconds, and ledgers that two nodes may differ by. */
+const secondsPerLedger = 1
 const ledgersApart = 10
 const pageSize = 200
 const pagesMax = 50

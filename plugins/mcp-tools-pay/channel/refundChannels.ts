@@ -19,27 +19,34 @@ const refundsFailedMax = 3
 const endTimeout = "10 seconds"
 const everyMaxMillis = 30_000
 
-const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
-  const channels = yield* AgentChannels
+/** One request for a refund; `corrected`: the seller has proven another total, and may be asked again by it. */
+const askOnce = Effect.fnUntraced(function* (channel: AgentChannel) {
   const { last } = channel
-  const { balance, charged } = yield* channels.balance(channel)
-  if (last === undefined || balance <= charged) return channels.forget(channel)
+  const { balance, charged } = yield* (yield* AgentChannels).balance(channel)
+  if (last === undefined || balance <= charged) return "nothing left"
   const { challenge, option, seller } = last
   const payload = { type: "refund", channelConfig: channel.config, voucher: channel.voucher(charged) }
   const identifier = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
   const answer = yield* paidAnswer(seller, encodePayment({ challenge, option, payload, identifier }))
-  if (!(answer instanceof ToolError)) {
-    if (answer.settlement?.success === true) return channels.forget(channel)
-    const correction = readCorrection(answer.asksAgain?.challenge, channel.channelId)
-    if (correction !== undefined && channel.isOurs(correction)) channel.known = correction
-  }
+  if (answer instanceof ToolError) return "refused"
+  if (answer.settlement?.success === true) return "refunded"
+  const correction = readCorrection(answer.asksAgain?.challenge, channel.channelId)
+  if (correction === undefined || !channel.isOurs(correction)) return "refused"
+  channel.known = correction
+  return "corrected"
+})
+
+const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
+  const channels = yield* AgentChannels
+  const first = yield* askOnce(channel)
+  const outcome = first === "corrected" ? yield* askOnce(channel) : first
+  if (outcome === "refunded" || outcome === "nothing left") return channels.forget(channel)
   channel.refundsFailed += 1
   if (channel.refundsFailed < refundsFailedMax) return
   channels.forget(channel)
   yield* Effect.logWarning("a seller does not refund a channel", {
     channel: channel.channelId,
-    receiver: channel.config.receiver,
-    left: (balance - charged).toString()
+    receiver: channel.config.receiver
   })
 })
 
