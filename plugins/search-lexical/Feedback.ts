@@ -36,7 +36,8 @@ interface Expanded {
 const discriminativeWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   hits: ReadonlyArray<{ readonly id: bigint; readonly score: number }>,
-  state: IndexState
+  state: IndexState,
+  mayTeach: Condition | undefined
 ) {
   const feedbackHits = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
   const average = Math.max(1, Number(state.averageLexemes))
@@ -47,7 +48,8 @@ const discriminativeWords = Effect.fnUntraced(function* (
       select r.score, length(d.document) as size, u.lexeme, (select sum(case weight when 'A' then 1 when 'B' then 0.5
         when 'C' then 0.75 else 0.125 end) from unnest(u.weights) weight)::float8 as frequency
       from jsonb_to_recordset(${feedbackHits}::jsonb) as r (id bigint, score float8)
-      join search_lexical_documents d on d.language = ${state.language} and d.id = r.id, unnest(d.document) u
+      join search_lexical_documents d on d.language = ${state.language} and d.id = r.id
+        and ${mayTeach === undefined ? sql`true` : mayTeach("d.id")}, unnest(d.document) u
     ) w cross join lateral ${countsOf(sql, state.language, "w.lexeme")} t
     where t.documents > 1 and t.documents <= ${commonShare}::float8 * ${state.documents}::float8
       and w.lexeme !~ '^[0-9]'
@@ -86,8 +88,17 @@ const widened = (query: ReadQuery, expanded: ReadonlyArray<Expanded>): ReadQuery
 export class Feedback extends Context.Service<
   Feedback,
   {
-    /** `visible`: the condition of public visibility. */
-    readonly widen: (text: string, query: ReadQuery, state: IndexState, visible: Condition) => Effect.Effect<ReadQuery>
+    /**
+     * `visible`: the condition of public visibility; `mayTeach`: which of the best documents expand a query, default
+     * all. Copies that cost nothing would give it the words of their writer.
+     */
+    readonly widen: (
+      text: string,
+      query: ReadQuery,
+      state: IndexState,
+      visible: Condition,
+      mayTeach?: Condition
+    ) => Effect.Effect<ReadQuery>
   }
 >()("tollkeeper/search-lexical/Feedback") {
   static readonly layer = Layer.effect(
@@ -100,11 +111,12 @@ export class Feedback extends Context.Service<
       const lease = Effect.fnUntraced(function* (
         query: ReadQuery,
         state: IndexState,
-        condition: Condition
+        condition: Condition,
+        mayTeach: Condition | undefined
       ): Effect.fn.Return<ReadonlyArray<Expanded>, SqlError.SqlError> {
         const best = yield* rankDocuments(sql, state, query, { condition, limit: documentsMax })
         if (best.length === 0) return []
-        const words = yield* discriminativeWords(sql, best, state)
+        const words = yield* discriminativeWords(sql, best, state, mayTeach)
         return words.filter(({ worth }) => worth >= discriminativeMin * words[0]!.worth)
       })
 
@@ -112,7 +124,8 @@ export class Feedback extends Context.Service<
         text: string,
         query: ReadQuery,
         state: IndexState,
-        visible: Condition
+        visible: Condition,
+        mayTeach?: Condition
       ) {
         const now = `${state.language} ${state.refreshedAt.getTime()}`
         if (now !== asOf) kept.clear()
@@ -120,7 +133,7 @@ export class Feedback extends Context.Service<
         const known = kept.get(text)
         const expanded =
           known ??
-          (yield* Effect.catch(lease(query, state, visible), (error) =>
+          (yield* Effect.catch(lease(query, state, visible, mayTeach), (error) =>
             Effect.as(Effect.logWarning("a search goes without feedback", error), undefined)
           ))
         if (expanded === undefined) return query

@@ -44,11 +44,12 @@ const registered = Layer.effectDiscard(
     const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
 
     const visible = (id: string) => catalog.condition({}, { id })
+    const hasEvidence = (id: string) => catalog.condition({ hasEvidence: true }, { id })
     const searchWords = Effect.fnUntraced(
       function* ({ few, filters, limit, query, snapshot }: SearchRequest) {
         const state = yield* answering
         const words = yield* reader.read(query, state)
-        const widened = feedback.widen(query, words, state, visible)
+        const widened = feedback.widen(query, words, state, visible, state.proven ? hasEvidence : undefined)
         // What passes is queried concurrently: either takes the database about as long.
         const [among, read] = yield* Effect.all([few, widened], { concurrency: isFiltered(filters) ? 2 : 1 })
         if (among?.length === 0) return []

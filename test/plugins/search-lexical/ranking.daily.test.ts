@@ -154,6 +154,25 @@ describeDatabases(
       })
     )
 
+    it.effect("free copies do not give a query the words of their writer", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const sellers = Array.from({ length: 30 }, (_, at) => named(at + 1, `Harbour ${at % 3 === 0 ? "tide" : "log"}`))
+        const flood = Array.from({ length: 8 }, (_, at) => named(at + 1_000, "Tide", "A tide by zorblat, zorblat."))
+        const { reader, store } = yield* indexed([...sellers, ...flood])
+        const state = yield* store.answering
+        const feedback = yield* Effect.provide(Effect.service(Feedback), Feedback.layer)
+        const all = () => sql`true`
+        const wordsOf = (text: string, mayTeach?: Parameters<typeof feedback.widen>[4]) =>
+          Effect.gen(function* () {
+            const read = yield* feedback.widen(text, yield* reader.read(text, state), state, all, mayTeach)
+            return read.related.map(({ tsquery }) => tsquery).join(" ")
+          })
+        expect(yield* wordsOf("tide")).toContain("zorblat")
+        expect(yield* wordsOf("tides", (id) => sql`${sql.literal(id)} < 1000`)).not.toContain("zorblat")
+      })
+    )
+
     it.effect("a phrase's topic is searched only where its word is insufficient", () =>
       Effect.gen(function* () {
         const { ids, reader, store } = yield* indexed([...few, named(20, "Snow", "Depth of snow."), ...crowdOf(20)])
