@@ -689,6 +689,11 @@ CREATE TABLE public.catalog_words (
     CONSTRAINT catalog_words_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text])))
 );
 
+CREATE TABLE public.dashboard_incidents (
+    cause text NOT NULL,
+    minute timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.dashboard_moves (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -1304,6 +1309,9 @@ ALTER TABLE ONLY public.catalog_versions
 ALTER TABLE ONLY public.catalog_words
     ADD CONSTRAINT catalog_words_pkey PRIMARY KEY (resource_id, grade);
 
+ALTER TABLE ONLY public.dashboard_incidents
+    ADD CONSTRAINT dashboard_incidents_pkey PRIMARY KEY (cause, minute);
+
 ALTER TABLE ONLY public.dashboard_moves
     ADD CONSTRAINT dashboard_moves_pkey PRIMARY KEY (id);
 
@@ -1531,6 +1539,8 @@ CREATE INDEX catalog_resources_stood ON public.catalog_resources USING btree (st
 CREATE INDEX catalog_sales_at ON public.catalog_sales USING btree (at);
 
 CREATE INDEX catalog_sales_resource ON public.catalog_sales USING btree (resource_id, at);
+
+CREATE INDEX dashboard_incidents_minute ON public.dashboard_incidents USING btree (minute);
 
 CREATE INDEX dashboard_moves_ended ON public.dashboard_moves USING btree (at) WHERE (outcome <> 'asked'::text);
 

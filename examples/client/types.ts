@@ -1594,12 +1594,16 @@ export type ServiceStatus = {
   readonly ended_in_two_ledgers: number | null
   /** Share of minutes in which the service could write. */
   readonly availability: number | null
-  /** Interruptions of two minutes and more, the newest first. */
+  /** Incidents, the newest first; 100 at most. */
   readonly items: ReadonlyArray<{
-    /** UTC. */
+    /** A word: the condition of an alert, or `interruption`. */
+    readonly cause: string
+    /** What it meant. */
+    readonly summary: string
+    /** UTC, to the minute. */
     readonly from: string
-    /** UTC. */
-    readonly to: string
+    /** null while it lasts. */
+    readonly to: string | null
   }>
 }
 
@@ -2583,7 +2587,7 @@ export interface Client {
       readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Leaderboard>
-  /** Service levels of the last 30 days; a page to a browser, the interruptions as CSV. */
+  /** Service levels and incidents of the last 30 days; a page to a browser, the incidents as CSV. */
   readonly serviceStatus: (given?: undefined, signal?: AbortSignal) => Promise<ServiceStatus>
   /** This browser's session. */
   readonly session: (given?: undefined, signal?: AbortSignal) => Promise<Session>
