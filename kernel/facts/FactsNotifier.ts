@@ -1,7 +1,7 @@
 // Notifies other replicas of published facts: LISTEN/NOTIFY through the database after the commit, a burst as one
 // notification, received on a connection of the listener's own. It is a wake-up only: the receiver reads the rows, and
 // polls anyway; so a lost notification, or a pooler that passes none on, costs seconds and nothing else.
-import { Duration, Effect, Queue, Random, type Scope } from "effect"
+import { Duration, Effect, Queue, Random, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/Database.ts"
 import { outageOf } from "../actor/outages.ts"
@@ -15,6 +15,10 @@ const echoWait = "5 seconds"
 /** Between two tries to listen. */
 const retryAfter = Duration.seconds(5)
 const deafRetryAfter = Duration.minutes(10)
+/** Each try names the pause after it. */
+const pauses = Schedule.modifyDelay(Schedule.setInputType<Duration.Duration>()(Schedule.forever), ({ input }) =>
+  Effect.succeed(input)
+)
 
 const noListener =
   "a connection pooler is in front of the database, so replicas notice each other's facts after a second or more and " +
@@ -73,8 +77,8 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
     while (true) if ((yield* Queue.take(reported)).payload !== own) yield* onNotification
   }).pipe(Effect.scoped, Effect.ensuring(Effect.sync(() => (isReceived = false))))
   let said = false
-  const listening = Effect.forever(
-    Effect.catch(attend, (error) => {
+  const listening = attend.pipe(
+    Effect.catch((error) => {
       // Of an outage the log has one line, that of the actors that write.
       const isQuiet = said || outageOf(error) !== undefined
       const say = isQuiet
@@ -82,7 +86,9 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
         : Effect.logWarning("notifications of the database cannot be received now", error)
       said = true
       return Effect.as(say, retryAfter)
-    }).pipe(Effect.flatMap((pause) => Effect.sleep(pause)))
+    }),
+    Effect.repeat(pauses),
+    Effect.asVoid
   )
   yield* supervisor.start({ id: "facts-listen", restart: "permanent", run: Effect.withTracerEnabled(listening, false) })
   return { notify: ring, isListening: () => isReceived, isOnlyProcess: false }

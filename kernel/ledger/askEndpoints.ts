@@ -2,7 +2,7 @@
 // fails or is slow, and all of them again, after a pause, while their answer was a refusal to work just now (429, 5xx).
 // A provider that names its pause (`Retry-After`) is not called before. All of it ends within the timeout of one call,
 // so a caller waits no longer than for a silent endpoint.
-import { Clock, Data, Duration, Effect, Exit, Fiber, Option, Random } from "effect"
+import { Clock, Data, Duration, Effect, Exit, Fiber, Option, Random, Schedule } from "effect"
 import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
 
 /** Rounds after the first. */
@@ -47,19 +47,21 @@ const firstOr = Effect.fnUntraced(function* <A>(
   return yield* Effect.raceAll([Fiber.join(fiber), next])
 })
 
-/** Waits before another attempt; fails with the last error when there is to be none. */
-const pauseAfter = Effect.fnUntraced(function* (
-  { isPassing, retryAfterMillis, unavailable }: CallError,
-  retry: number,
-  startedAt: bigint,
-  millis: number
-) {
-  const jittered = firstPauseMillis * 2 ** retry * (0.5 + (yield* Random.next) / 2)
-  const pause = Math.max(jittered, retryAfterMillis)
-  const elapsed = Number((yield* Clock.monotonicTimeNanos) - startedAt) / 1_000_000
-  if (!isPassing || retry === retriesMax || elapsed + pause >= millis) return yield* unavailable
-  yield* Effect.sleep(pause)
-})
+const doubled = Schedule.setInputType<CallError>()(Schedule.exponential(firstPauseMillis))
+
+/** Between half and all of each, and no shorter than the provider requests. */
+const jittered = Schedule.modifyDelay(doubled, ({ duration, input: { retryAfterMillis } }) =>
+  Effect.map(Random.next, (random) => Math.max(Duration.toMillis(duration) * (0.5 + random / 2), retryAfterMillis))
+)
+
+/** The pauses before later rounds, of which none ends after `millis` since `startedAt`. */
+const pauses = (startedAt: bigint, millis: number) =>
+  Schedule.while(jittered, ({ attempt, duration, input: { isPassing } }) =>
+    Effect.map(Clock.monotonicTimeNanos, (now) => {
+      const elapsed = Number(now - startedAt) / 1_000_000
+      return isPassing && attempt <= retriesMax && elapsed + Duration.toMillis(duration) < millis
+    })
+  )
 
 /** The first answer of any endpoint. `round` names the endpoints in the current order. */
 export const askEndpoints = <A>(
@@ -69,15 +71,8 @@ export const askEndpoints = <A>(
   Effect.flatMap(Clock.monotonicTimeNanos, (startedAt) => {
     const millis = Duration.toMillis(timeout)
     const patience = Duration.millis(Math.min(millis / slowShare, slowMillisMax))
-    const attempt = (retry: number): Effect.Effect<A, LedgerUnavailable> =>
-      Effect.catch(
-        Effect.flatMap(round, (asked) => inTurn(asked, patience)),
-        (error) => again(error, retry)
-      )
-    const again = (failure: CallError, retry: number) =>
-      Effect.andThen(
-        pauseAfter(failure, retry, startedAt, millis),
-        Effect.suspend(() => attempt(retry + 1))
-      )
-    return attempt(0)
+    return Effect.flatMap(round, (asked) => inTurn(asked, patience)).pipe(
+      Effect.retry(pauses(startedAt, millis)),
+      Effect.mapError(({ unavailable }) => unavailable)
+    )
   })

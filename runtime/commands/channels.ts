@@ -1,6 +1,6 @@
 // `tollkeeper channels`: the state of the channel accounts, and their required number. Listing and resizing use the
 // database alone, and running replicas follow within seconds; opening them starts everything but the listener.
-import { Console, Context, Deferred, Effect, Layer } from "effect"
+import { Console, Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
@@ -88,7 +88,7 @@ const resize = Command.make(
     )
 ).pipe(Command.withDescription("Grow or shrink the channels of all replicas, without a restart"))
 
-const pollInterval = "500 millis"
+const polls = Schedule.spaced("500 millis")
 const openTimeout = "10 minutes"
 
 /** Waits until the required number of channels is ready, printing progress; as JSON, only the end. */
@@ -97,13 +97,14 @@ const untilOpen = Effect.fnUntraced(function* (services: Context.Context<never>,
   const count = Context.getUnsafe(services, ChannelCount as never) as ChannelCount["Service"]
   const required = yield* Effect.orDie(count.read)
   let reported = -1
-  while (true) {
+  const poll = Effect.gen(function* () {
     const { ready } = yield* Effect.orDie(pool.counts)
     if (ready !== reported && !json) yield* Console.log(`${ready} of ${required} channels are ready`)
     reported = ready
-    if (ready >= required) return yield* json ? answer(json, { ready, required }, []) : Effect.void
-    yield* Effect.sleep(pollInterval)
-  }
+    return ready
+  })
+  const ready = yield* Effect.repeat(poll, { schedule: polls, until: (ready) => ready >= required })
+  if (json) yield* answer(json, { ready, required }, [])
 })
 
 const open = Command.make("open", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>

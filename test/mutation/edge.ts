@@ -270,8 +270,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Effect.timeoutOption(Fiber.await(fiber), patience)",
       "Effect.asSome(Fiber.await(fiber))"
     ],
-    ["a provider's pause is not kept", "Math.max(jittered, retryAfterMillis)", "jittered"],
-    ["a refusal is the last word", "!isPassing || retry", "isPassing || retry"]
+    [
+      "a provider's pause is not kept",
+      "Math.max(Duration.toMillis(duration) * (0.5 + random / 2), retryAfterMillis)",
+      "Duration.toMillis(duration) * (0.5 + random / 2)"
+    ],
+    ["a refusal is the last word", "return isPassing && attempt", "return !isPassing && attempt"]
   ]),
   ...guards("kernel/config/rpcHeaders.ts", "test/kernel/config/Settings.test.ts", [
     ["a provider receives another's key", "header.host === undefined ||", "header.host !== '' ||"]

@@ -134,8 +134,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: another resource is paid for", '...(isOurs ? [] : ["resource.url"])', ""),
   verify(
     "verification: the ledger is not asked",
-    "if (proof !== undefined || (yield* monotonicMillis) >= end) return proof",
-    "if (proof === undefined || proof !== undefined) return { transaction: named, isNamed: true }"
+    "return yield* Effect.repeat(read, {",
+    "if (read !== undefined) return { transaction: named, isNamed: true }; return yield* Effect.repeat(read, {"
   ),
   delivery(
     "verification: an unreadable receipt drops the content",

@@ -3,7 +3,7 @@
 // takes no statement while there is no problem; while there is one the state is read anew, a few times a second at
 // most, so that it recovers with the next request. No payment then holds a channel for an authorization's life only to
 // find that the sponsor is empty.
-import { Context, Duration, Effect, Layer, Option, Semaphore } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
 import { Network } from "../../config/Network.ts"
@@ -29,7 +29,7 @@ const patience = Duration.millis(500)
 const warnAfterMillis = 10_000
 /** How long after its start a process lets payments wait for the channels that it is opening. */
 const openingMillis = 20_000
-const pollMillis = 200
+const openingPolls = Schedule.spaced("200 millis")
 /** How long the start waits for a first reading, to say whether payments are paid for. */
 const startWait = Duration.seconds(2)
 /** The longest time between two readings without a new ledger, and while there is no problem and no payment. */
@@ -247,12 +247,10 @@ export class Sponsor extends Context.Service<
         yield* clock.attend
         yield* clock.caughtUp
         yield* signer.assure
-        let found = yield* problem(scheme)
-        while (Option.isSome(found) && (yield* mayOpen(scheme))) {
-          yield* Effect.sleep(pollMillis)
-          found = yield* problem(scheme)
-        }
-        return found
+        return yield* Effect.repeat(problem(scheme), {
+          schedule: openingPolls,
+          while: (found) => (Option.isSome(found) ? mayOpen(scheme) : Effect.succeed(false))
+        })
       })
 
       const watch = yield* reconciler({

@@ -1,6 +1,6 @@
-// An unpaid call of an MCP tool whose origin's document allows it, in either era of the protocol: a session is begun, or
-// where the server refuses that, `server/discover` is asked and each request carries its own envelope (2026-07-28); the
-// tool's own entry of the list is read, it is called without a payment, and the demand for payment is the origin's
+// An unpaid call of an MCP tool whose origin's document allows it, in either era of the protocol: a session is begun,
+// or where the server refuses that, `server/discover` is asked and each request carries its own envelope (2026-07-28);
+// the tool's own entry of the list is read, it is called without a payment, and the demand for payment is the origin's
 // statement. Five requests at most, each through `safeFetch` and within the settings' bounds; nothing is sent that
 // could pay. A server of neither is called without a session.
 import { Effect } from "effect"

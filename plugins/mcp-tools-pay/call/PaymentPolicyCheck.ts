@@ -2,7 +2,7 @@
 // does, asked by the transaction that the seller names and by the authorization's own nonce, for a while that is
 // bounded. Where it shows the payment, what was answered is delivered, and what of the seller's receipt did not fit is
 // named. A refusal leaves the reservation held for as long as the authorization lives. All else is unknown.
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Schedule } from "effect"
 import { neutralReason } from "../../../kernel/Dialect.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -32,7 +32,7 @@ export type PolicyResult =
       readonly isPaid?: true
     }
 
-const confirmPause = "400 millis"
+const confirmations = Schedule.spaced("400 millis")
 
 const pendingReasons = new Set([
   "settlement_pending",
@@ -108,11 +108,11 @@ export class PaymentPolicyCheck extends Context.Service<
       // The ledger is asked for a while: our node may be a little behind the seller's.
       const find = Effect.fnUntraced(function* (named: string | undefined, open: OpenPayment) {
         const end = (yield* monotonicMillis) + confirmMillis
-        while (true) {
-          const proof: PaymentProof | undefined = yield* once(named, open)
-          if (proof !== undefined || (yield* monotonicMillis) >= end) return proof
-          yield* Effect.sleep(confirmPause)
-        }
+        return yield* Effect.repeat(once(named, open), {
+          schedule: confirmations,
+          while: (proof: PaymentProof | undefined) =>
+            Effect.map(monotonicMillis, (now) => proof === undefined && now < end)
+        })
       })
 
       const fate = Effect.fnUntraced(function* (open: OpenPayment, named: string | undefined) {

@@ -4,7 +4,7 @@
 // any process and after any restart, sends the same payment again, under the same identifier, and signs nothing. Two
 // identical concurrent calls are one purchase: in one process the second has the result of the first, and of two
 // processes one waits a moment for the other.
-import { Clock, Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { Clock, Context, Deferred, Effect, Fiber, Layer, Schedule } from "effect"
 import type { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
@@ -26,7 +26,7 @@ import { type Purchase, reserve, sign } from "./signPurchase.ts"
 
 /** How long a call waits for the same call that another process may be paying for; after that it helps it along. */
 const elsewhereMillis = 10_000
-const elsewherePause = "250 millis"
+const elsewherePolls = Schedule.spaced("250 millis")
 
 /** An answer has left this process by then, written to its client's connection. */
 const answerPause = "20 millis"
@@ -67,21 +67,18 @@ const pay = (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter)
 const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolError, BudgetStore> {
   const store = yield* BudgetStore
   const read = Effect.mapError(store.ofInvocation(key), () => storeUnavailable)
+  /** Another process may still be at it. */
+  const isBegun = Effect.fnUntraced(function* ({ undelivered: [newest] }: ExistingReservation) {
+    if (newest === undefined || (newest.state !== "reserved" && newest.state !== "signed")) return false
+    return (yield* Clock.currentTimeMillis) - newest.createdAtMillis < elsewhereMillis
+  })
   const first = yield* read
-  const [begun] = store.isShared ? first.undelivered : []
+  const [begun] = first.undelivered
+  if (!store.isShared || begun === undefined || !(yield* isBegun(first))) return first
   // Where its answer is kept already, it ends in a moment, and this call is another one.
-  const isAnswered =
-    begun !== undefined && (yield* Effect.mapError(store.kept(begun.id), () => storeUnavailable)).content !== undefined
-  let now = first
-  while (store.isShared) {
-    const [newest] = now.undelivered
-    if (newest === undefined && begun !== undefined && !isAnswered) return yield* concurrent
-    if (newest === undefined || (newest.state !== "reserved" && newest.state !== "signed")) return now
-    if ((yield* Clock.currentTimeMillis) - newest.createdAtMillis >= elsewhereMillis) return now
-    yield* Effect.sleep(elsewherePause)
-    now = yield* read
-  }
-  return now
+  const { content } = yield* Effect.mapError(store.kept(begun.id), () => storeUnavailable)
+  const now = yield* Effect.repeat(read, { schedule: elsewherePolls, while: isBegun })
+  return now.undelivered.length === 0 && content === undefined ? yield* concurrent : now
 })
 
 const stateOf = Effect.fnUntraced(function* (

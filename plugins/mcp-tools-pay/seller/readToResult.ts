@@ -1,6 +1,7 @@
 // Reads a seller's answer to the end of what was asked for, and no further: a server may leave its connection open
-// after the whole result has come. JSON ends where its outermost bracket or its text closes; of a stream of events, the one that
-// answers the request ends it. What follows is not read. Only where an answer does not say its own length. Pure.
+// after the whole result has come. JSON ends where its outermost bracket or its text closes; of a stream of events, the
+// one that answers the request ends it. What follows is not read. Only where an answer does not say its own length.
+// Pure.
 import { Result } from "effect"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import type { AnswerHead, BodyReader } from "../../../kernel/platform/Outbound.ts"
