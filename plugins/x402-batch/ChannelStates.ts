@@ -1,8 +1,8 @@
 // The state of channels as the ledger has it, by reads of the contract's entries: no simulation and no database. A
 // channel is read once; with each new ledger the contract's events are asked for, one call for all channels, and a
-// channel that one names is read again immediately, so that a withdrawal, a claim or a refund by anyone is known within a
-// ledger, a voucher waits for no read, and a channel that no call changes is not read again. Where a node has no events,
-// the channels in use are read with each ledger instead. What this facilitator settles itself is read again
+// channel that one names is read again immediately, so that a withdrawal, a claim or a refund by anyone is known within
+// a ledger, a voucher waits for no read, and a channel that no call changes is not read again. Where a node has no
+// events, the channels in use are read with each ledger instead. What this facilitator settles itself is read again
 // immediately.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
@@ -13,7 +13,7 @@ import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { channelKey, channelStateOf, receiverKey, type ReceiverState, receiverStateOf } from "./batchCalls.ts"
 import { batchKeys } from "./Config.ts"
-import { type Known, makeStateCache, staleLedgersMax, type StateCache } from "./StateCache.ts"
+import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 
 /** Channels of one read. */
 const readMax = 200
@@ -89,7 +89,7 @@ export class ChannelStates extends Context.Service<
       const rpc = yield* LedgerRpc
       const clock = yield* LedgerClock
       const contract = (yield* Network).keys(batchKeys).batch_contract ?? ""
-      const cache = makeStateCache(contract)
+      const cache = new StateCache(contract)
       const { fresh, readOne } = yield* makeReadings(cache, contract)
       let usedLedger = -Infinity
 
@@ -110,8 +110,8 @@ export class ChannelStates extends Context.Service<
           from !== undefined &&
           (yield* Effect.match(rpc.contractEvents(contract, from), {
             onFailure: () => false,
-            onSuccess: ({ events, latestLedger }) => {
-              cache.apply(events, latestLedger)
+            onSuccess: (answer) => {
+              cache.apply(answer)
               return true
             }
           }))
@@ -133,7 +133,7 @@ export class ChannelStates extends Context.Service<
           const { values } = yield* rpc.contractData([key])
           return receiverStateOf(values.get(key))
         }),
-        known: cache.all
+        known: () => cache.all()
       })
     })
   )

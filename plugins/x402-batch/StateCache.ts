@@ -3,7 +3,7 @@
 // `ChannelStates.ts`. A reading never replaces a newer one, and an event that cannot be read counts against every
 // channel.
 import { LruCache } from "../../kernel/cache/LruCache.ts"
-import type { ContractEvent } from "../../kernel/stellar/TransferEvents.ts"
+import type { EventsAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import { batchEventOf, channelsOfEvent } from "./batchCalls.ts"
 import type { ChannelState } from "./batchCodec.ts"
 
@@ -32,95 +32,98 @@ interface Entry {
   isWatched: boolean
 }
 
-export interface StateCache {
-  /** What is known of a channel as of the newest ledger or the one before; counts as a use of it. */
-  readonly current: (channelId: string, sequence: number) => Known | undefined
-  /** The last reading, however old. */
-  readonly last: (channelId: string) => Known | undefined
-  readonly all: () => ReadonlyArray<Known>
-  /** Keeps a reading unless a newer one is kept; returns the one that is. */
-  readonly store: (known: Known) => Known
-  /** The ledger from which events are to be asked for; undefined while there is nothing to ask for. */
-  readonly askFrom: (sequence: number) => number | undefined
-  /** Takes the events of all ledgers from the one asked for to `latestLedger`. */
-  readonly apply: (
-    events: ReadonlyArray<{ readonly ledger: number; readonly event: ContractEvent }>,
-    latestLedger: number
-  ) => void
-  /** Channels that were used since `usedSince` and are not known as of `knownSince`. */
-  readonly due: (knownSince: number, usedSince: number) => ReadonlyArray<string>
+/** A channel that an event names is as good as unread; it is still due. */
+const drop = (entry: Entry, ledger: number): void => {
+  if (entry.known.ledger >= ledger) return
+  entry.isWatched = false
+  entry.known = { ...entry.known, ledger: 0 }
 }
 
-export const makeStateCache = (contract: string): StateCache => {
-  const entries = new LruCache<string, Entry>({ name: "batch-channel-states", capacity: statesMax })
+export class StateCache {
+  readonly #contract: string
+  readonly #entries = new LruCache<string, Entry>({ name: "batch-channel-states", capacity: statesMax })
   /** Every event of the contract up to this ledger was seen, since the watch began. */
-  let seenTo: number | undefined
+  #seenTo: number | undefined
+
+  constructor(contract: string) {
+    this.#contract = contract
+  }
+
+  /** What is known of a channel as of the newest ledger or the one before; counts as a use of it. */
+  current(channelId: string, sequence: number): Known | undefined {
+    const before = this.#entries.peek(channelId)
+    if (before !== undefined && before.known.ledger > sequence + aheadLedgersMax) this.#forgetAll()
+    const entry = this.#entries.get(channelId, (one) => this.#asOf(one) >= sequence - staleLedgersMax)
+    if (entry === undefined) return undefined
+    entry.usedLedger = sequence
+    return entry.known
+  }
+
+  /** The last reading, however old. */
+  last(channelId: string): Known | undefined {
+    return this.#entries.peek(channelId)?.known
+  }
+
+  all(): ReadonlyArray<Known> {
+    return [...this.#entries.entries()].map(([, { known }]) => known)
+  }
+
+  /** Keeps a reading unless a newer one is kept; returns the one that is. */
+  store(known: Known): Known {
+    this.#seenTo ??= known.ledger
+    const before = this.#entries.peek(known.channelId)
+    if (before !== undefined && before.known.ledger > known.ledger) return before.known
+    const isWatched = known.ledger >= this.#seenTo
+    if (before === undefined) this.#entries.set(known.channelId, { known, usedLedger: known.ledger, isWatched })
+    else Object.assign(before, { known, isWatched })
+    return known
+  }
+
+  /** The ledger from which events are to be asked for; undefined while there is nothing to ask for. */
+  askFrom(sequence: number): number | undefined {
+    if (this.#seenTo !== undefined && this.#seenTo > sequence + aheadLedgersMax) this.#forgetAll()
+    if (this.#seenTo !== undefined && sequence - this.#seenTo > gapLedgersMax) this.#restart()
+    const from = this.#seenTo
+    return from === undefined || sequence <= from || sequence - from > gapLedgersMax ? undefined : from
+  }
+
+  /** Takes the events of all ledgers from the one asked for to `latestLedger`. */
+  apply({ events, latestLedger }: EventsAnswer): void {
+    for (const { event, ledger } of events) {
+      const read = batchEventOf(this.#contract, event)
+      const named = read === undefined ? this.#entries.entries() : undefined
+      for (const [, entry] of named ?? []) drop(entry, ledger)
+      for (const id of read === undefined ? [] : channelsOfEvent(read)) {
+        const entry = this.#entries.peek(id)
+        if (entry !== undefined) drop(entry, ledger)
+      }
+    }
+    this.#seenTo = Math.max(this.#seenTo ?? 0, latestLedger)
+  }
+
+  /** Channels that were used since `usedSince` and are not known as of `knownSince`. */
+  due(knownSince: number, usedSince: number): ReadonlyArray<string> {
+    return [...this.#entries.entries()].flatMap(([id, entry]) =>
+      // A channel that is not there is read when it is named, and not with each ledger: names are free.
+      entry.known.state !== undefined && entry.usedLedger >= usedSince && this.#asOf(entry) < knownSince ? [id] : []
+    )
+  }
+
+  /** The ledger as of which an entry is known. */
+  #asOf({ isWatched, known }: Entry): number {
+    return isWatched && this.#seenTo !== undefined ? Math.max(this.#seenTo, known.ledger) : known.ledger
+  }
 
   /** After a reset of the network no reading is of its ledger. */
-  const forgetAll = () => {
-    entries.clear()
-    seenTo = undefined
+  #forgetAll(): void {
+    this.#entries.clear()
+    this.#seenTo = undefined
   }
 
   /** Begins the watch anew, with the newest readings. */
-  const restart = () => {
-    seenTo = undefined
-    for (const [, { known }] of entries.entries())
-      if (seenTo === undefined || known.ledger > seenTo) seenTo = known.ledger
-    for (const [, entry] of entries.entries()) entry.isWatched = entry.known.ledger === seenTo
-  }
-
-  const asOf = ({ isWatched, known }: Entry): number =>
-    isWatched && seenTo !== undefined ? Math.max(seenTo, known.ledger) : known.ledger
-
-  /** A channel that an event names is as good as unread; it is still due. */
-  const drop = (entry: Entry, ledger: number) => {
-    if (entry.known.ledger >= ledger) return
-    entry.isWatched = false
-    entry.known = { ...entry.known, ledger: 0 }
-  }
-
-  return {
-    current: (channelId, sequence) => {
-      const before = entries.peek(channelId)
-      if (before !== undefined && before.known.ledger > sequence + aheadLedgersMax) forgetAll()
-      const entry = entries.get(channelId, (one) => asOf(one) >= sequence - staleLedgersMax)
-      if (entry === undefined) return undefined
-      entry.usedLedger = sequence
-      return entry.known
-    },
-    last: (channelId) => entries.peek(channelId)?.known,
-    all: () => [...entries.entries()].map(([, { known }]) => known),
-    store: (known) => {
-      seenTo ??= known.ledger
-      const before = entries.peek(known.channelId)
-      if (before !== undefined && before.known.ledger > known.ledger) return before.known
-      const isWatched = known.ledger >= seenTo
-      if (before === undefined) entries.set(known.channelId, { known, usedLedger: known.ledger, isWatched })
-      else Object.assign(before, { known, isWatched })
-      return known
-    },
-    askFrom: (sequence) => {
-      if (seenTo !== undefined && seenTo > sequence + aheadLedgersMax) forgetAll()
-      else if (seenTo !== undefined && sequence - seenTo > gapLedgersMax) restart()
-      return seenTo === undefined || sequence <= seenTo || sequence - seenTo > gapLedgersMax ? undefined : seenTo
-    },
-    apply: (events, latestLedger) => {
-      for (const { event, ledger } of events) {
-        const read = batchEventOf(contract, event)
-        if (read === undefined) for (const [, entry] of entries.entries()) drop(entry, ledger)
-        else
-          for (const id of channelsOfEvent(read)) {
-            const entry = entries.peek(id)
-            if (entry !== undefined) drop(entry, ledger)
-          }
-      }
-      seenTo = Math.max(seenTo ?? 0, latestLedger)
-    },
-    due: (knownSince, usedSince) =>
-      [...entries.entries()].flatMap(([id, entry]) =>
-        // A channel that is not there is read when it is named, and not with each ledger: names are free.
-        entry.known.state !== undefined && entry.usedLedger >= usedSince && asOf(entry) < knownSince ? [id] : []
-      )
+  #restart(): void {
+    const newest = this.all().reduce((most, { ledger }) => Math.max(most, ledger), 0)
+    this.#seenTo = newest === 0 ? undefined : newest
+    for (const [, entry] of this.#entries.entries()) entry.isWatched = entry.known.ledger === newest
   }
 }

@@ -1,6 +1,6 @@
 // Channel ids and voucher signatures, checked at the price of one hash and one signature: a configuration whose id was
-// computed is cached by that id, so a returning buyer's is compared member by member instead of hashed; the bytes that a
-// voucher's signature signs are made once, with places for channel and amount; and the settle of a voucher costs no
+// computed is cached by that id, so a returning buyer's is compared member by member instead of hashed; the bytes that
+// a voucher's signature signs are made once, with places for channel and amount; and the settle of a voucher costs no
 // second signature after its verify. Nothing here reads a ledger.
 import { LruCache } from "../../kernel/cache/LruCache.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"

@@ -25,7 +25,9 @@ const plugin = "plugins/x402-batch"
 const known = inFile(`${plugin}/Vouchers.ts`, `${folder}/Vouchers.test.ts`)
 const terms = inFile(`${plugin}/checks.ts`, `${folder}/vouchers.daily.test.ts`)
 const voucher = inFile(`${plugin}/verifyVoucher.ts`, `${folder}/vouchers.daily.test.ts`)
-const state = inFile(`${plugin}/ChannelStates.ts`, `${folder}/vouchers.daily.test.ts`)
+const state = inFile(`${plugin}/StateCache.ts`, `${folder}/StateCache.test.ts`)
+const reads = inFile(`${plugin}/ChannelStates.ts`, `${folder}/states.daily.test.ts`)
+const events = inFile("kernel/ledger/readContractEvents.ts", "test/kernel/ledger/readContractEvents.test.ts")
 const claims = inFile(`${plugin}/payloadChecks.ts`, `${folder}/claims.daily.test.ts`)
 const identity = inFile(`${plugin}/ledgerCalls.ts`, `${folder}/claims.daily.test.ts`)
 const wire = inFile(`${plugin}/BatchWire.ts`, `${folder}/BatchWire.test.ts`)
@@ -72,7 +74,53 @@ export const mutations: ReadonlyArray<Mutation> = [
   voucher("a maximum below the price", `if (type === "voucher" && voucher.maxClaimableAmount < asked)`, "if (false)"),
   voucher("no signature", "return voucherError(config, voucher, context.vouchers)", "return undefined"),
   voucher("a wish for a refund is settled", `if (stage === "settle" && payload.type === "refund")`, "if (false)"),
-  state("a channel is read once", "known.ledger >= sequence - staleLedgersMax", "known.ledger >= 0 && sequence >= 0"),
+  known(
+    "a signature that verified counts for any amount",
+    "&& known.signed.maxClaimableAmount === maxClaimableAmount",
+    ""
+  ),
+  state(
+    "a channel is read once",
+    "this.#asOf(one) >= sequence - staleLedgersMax",
+    "this.#asOf(one) >= 0 && sequence >= 0"
+  ),
+  state("an event of a channel changes nothing", "entry.known = { ...entry.known, ledger: 0 }", ""),
+  state("an event counts against a newer reading", "if (entry.known.ledger >= ledger) return", ""),
+  state("an event that cannot be read is none", "for (const [, entry] of named ?? []) drop(entry, ledger)", ""),
+  state("a node behind is believed", "const isWatched = known.ledger >= this.#seenTo", "const isWatched = true"),
+  state(
+    "an older reading replaces a newer one",
+    "before.known.ledger > known.ledger) return before.known",
+    "false) return"
+  ),
+  state(
+    "a reading outlives its ledger",
+    "if (before !== undefined && before.known.ledger > sequence + aheadLedgersMax) this.#forgetAll()",
+    ""
+  ),
+  state(
+    "what is not there is read with each ledger",
+    "entry.known.state !== undefined && entry.usedLedger",
+    "entry.usedLedger"
+  ),
+  reads("without events nothing is read", "fresh(cache.due(", "Effect.succeed(cache.due("),
+  reads(
+    "no events are asked for",
+    "const from = cache.askFrom(sequence)",
+    "const from = undefined as number | undefined"
+  ),
+  events("events of any contract", "one.contractId !== contract || one.ledger < fromLedger", "one.ledger < fromLedger"),
+  events(
+    "events before the ledger asked for",
+    "one.contractId !== contract || one.ledger < fromLedger",
+    "one.contractId !== contract"
+  ),
+  events("a part of the ledgers is all", "if (latestLedger - fromLedger >= ledgersMax)", "if (latestLedger < 0)"),
+  events(
+    "a later page's ledgers are whole",
+    "page === 0 ? answer.latestLedger : Math.min(latestLedger, answer.latestLedger)",
+    "answer.latestLedger"
+  ),
   claims("claims of any receiver", "if (config.receiver !== payTo) return named(", "if (false) return named("),
   claims("more than signed", "if (totalClaimed > maxClaimableAmount)", "if (false)"),
   claims(

@@ -1,0 +1,136 @@
+// What is asked of the ledger for channels: counted at a proxy before it, which can also have no events.
+import { createServer } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect } from "effect"
+import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
+import { channelKey } from "../../../plugins/x402-batch/batchCalls.ts"
+import type { BatchChannel } from "../../support/batchBuyer.ts"
+import { eventually } from "../../support/eventually.ts"
+import { type BatchFacilitator, startBatch } from "./world.ts"
+
+const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
+
+/** Forwards calls to a ledger and counts those that contain a text; refuses those of methods named. */
+const proxyOf = (target: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const refused = new Set<string>()
+      const counts = new Map<string, number>()
+      const bodies: Array<string> = []
+      const server = createServer((request, response) => {
+        const chunks: Array<Buffer> = []
+        request.on("data", (chunk: Buffer) => chunks.push(chunk))
+        request.on("end", async () => {
+          const body = Buffer.concat(chunks).toString()
+          const method = /"method"\s*:\s*"(\w+)"/.exec(body)?.[1] ?? ""
+          counts.set(method, (counts.get(method) ?? 0) + 1)
+          bodies.push(body)
+          response.setHeader("content-type", "application/json")
+          if (refused.has(method)) {
+            const error = { code: -32_601, message: "method not found" }
+            return response.end(JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(body).id, error }))
+          }
+          const headers = { "content-type": "application/json" }
+          const answer = await fetch(`${target}${request.url}`, { method: "POST", headers, body })
+          return response.end(Buffer.from(await answer.arrayBuffer()))
+        })
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return {
+        url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+        refused,
+        calls: (method: string) => counts.get(method) ?? 0,
+        /** Calls that contain a text. */
+        containing: (text: string) => bodies.filter((body) => body.includes(text)).length,
+        stop: () => {
+          server.closeAllConnections()
+          server.close()
+        }
+      }
+    }),
+    ({ stop }) => Effect.sync(stop)
+  )
+
+/** A facilitator of the ledger, and one behind the proxy. */
+const two = Effect.gen(function* () {
+  const first = yield* startBatch({ closeMillis: 500 })
+  const proxy = yield* proxyOf(first.ledgerUrl)
+  const second = yield* startBatch({
+    ledgerUrl: proxy.url,
+    set: [
+      "plugins=[x402-exact,x402-batch]",
+      `networks.ledger:testnet.friendbot_url=${first.ledgerUrl}/friendbot`,
+      `networks.ledger:testnet.batch_contract=${first.contract}`
+    ]
+  })
+  const seller = yield* first.seller
+  const channel = yield* first.open(seller, 1_000n)
+  return { first, second, proxy, channel }
+})
+
+const pay = ({ batch, verify }: BatchFacilitator, channel: BatchChannel, max = 200n) =>
+  Effect.map(verify(batch.body(channel, batch.pay(channel, max), 100n)), ({ json }) => json)
+
+const clockOf = ({ services }: BatchFacilitator) =>
+  (Context.getUnsafe(services, LedgerClock as never) as LedgerClock["Service"]).now
+
+/** Pays in each ledger until so many have passed. */
+const payFor = Effect.fnUntraced(function* (facilitator: BatchFacilitator, channel: BatchChannel, ledgers: number) {
+  const from = (yield* clockOf(facilitator)).sequence
+  for (let at = from; at < from + ledgers; at = (yield* clockOf(facilitator)).sequence)
+    assert.strictEqual((yield* pay(facilitator, channel)).isValid, true)
+})
+
+/** Starts a withdrawal at the other facilitator; the first reading of a ledger after it must refuse. */
+const withdrawn = Effect.fnUntraced(function* ({ channel, first, second }: Effect.Success<typeof two>) {
+  const start = yield* Effect.promise(() => first.batch.withdraw(channel, "Start"))
+  const { json } = yield* first.settle(first.batch.body(channel, start, 0n))
+  assert.strictEqual(json.success, true)
+  const { ledger } = yield* Effect.promise(() => first.rpc("getTransaction", { hash: json.transaction }))
+  yield* eventually(clockOf(second), ({ sequence }) => sequence > ledger)
+  assert.strictEqual((yield* pay(second, channel)).invalidReason, word("withdrawal_started"))
+})
+
+describe("the state of a channel", () => {
+  it.live("is read once, and again when an event of the contract names the channel", () =>
+    Effect.gen(function* () {
+      const world = yield* two
+      const { channel, first, proxy, second } = world
+      const reads = () => proxy.containing(channelKey(first.contract, channel.channelId))
+      yield* payFor(second, channel, 2)
+      const [before, events] = [reads(), proxy.calls("getEvents")]
+      yield* payFor(second, channel, 12)
+      // A turn that comes late is made up for by a read.
+      assert.ok(reads() - before <= 4, `${reads() - before} reads in 12 ledgers`)
+      assert.ok(proxy.calls("getEvents") > events, "events were asked for")
+      const other = yield* first.open({ payTo: channel.config.receiver, authorizer: channel.receiverAuthorizer }, 500n)
+      assert.strictEqual((yield* pay(second, other)).isValid, true)
+      yield* withdrawn(world)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is read with each ledger where a node has no events", () =>
+    Effect.gen(function* () {
+      const world = yield* two
+      world.proxy.refused.add("getEvents")
+      yield* payFor(world.second, world.channel, 5)
+      yield* withdrawn(world)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is read again after the ledger went far ahead", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch()
+      const seller = yield* facilitator.seller
+      const channel = yield* facilitator.open(seller, 1_000n)
+      assert.strictEqual((yield* pay(facilitator, channel)).isValid, true)
+      const url = `${facilitator.ledgerUrl}/advance?ledgers=700000`
+      const { ok } = yield* Effect.promise(() => fetch(url, { method: "POST" }))
+      assert.ok(ok)
+      // Its entry is archived meanwhile.
+      yield* eventually(pay(facilitator, channel), ({ invalidReason }) => invalidReason === word("channel_not_found"))
+      const other = yield* facilitator.open(seller, 1_000n)
+      assert.strictEqual((yield* pay(facilitator, other)).isValid, true)
+    }).pipe(Effect.scoped)
+  )
+})
