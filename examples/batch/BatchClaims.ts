@@ -26,6 +26,9 @@ const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxC
   totalClaimed: chargedCumulativeAmount
 })
 
+/** So many channels do not fit one transaction, or one transaction's fee. */
+const tooLarge = /_(too_many_claims|fee_exceeds_maximum)$/
+
 export class BatchClaims {
   readonly #options: BatchClaimsOptions
   #timer: ReturnType<typeof setInterval> | undefined
@@ -48,14 +51,16 @@ export class BatchClaims {
     )
     const size = this.#options.claimsPerTransaction ?? 40
     const transactions: Array<string> = []
-    for (let at = 0; at < due.length; at += size) {
-      const batch = due.slice(at, at + size)
+    const parts = Array.from({ length: Math.ceil(due.length / size) }, (_, at) => due.slice(at * size, (at + 1) * size))
+    for (let batch = parts.shift(); batch !== undefined; batch = parts.shift()) {
       const claims = batch.map(claimOf)
-      const receipt = await this.#settle({
-        type: "claim",
-        claims,
-        claimAuthorizerSignature: sign(network, contract, claims)
-      })
+      const payload = { type: "claim", claims, claimAuthorizerSignature: sign(network, contract, claims) }
+      const receipt = await this.#settle(payload, (reason) => claims.length > 1 && tooLarge.test(reason))
+      if (receipt.success !== true) {
+        const half = Math.ceil(batch.length / 2)
+        parts.unshift(batch.slice(0, half), batch.slice(half))
+        continue
+      }
       transactions.push(receipt.transaction)
       for (const one of batch) {
         const { channelId, chargedCumulativeAmount } = one
@@ -99,7 +104,8 @@ export class BatchClaims {
     return kind.extra.batchContract
   }
 
-  async #settle(payload: unknown): Promise<any> {
+  /** The settlement's answer; throws for a refusal unless `isExpected`. */
+  async #settle(payload: unknown, isExpected: (reason: string) => boolean = () => false): Promise<any> {
     const { apiKey, facilitator, network, server, token } = this.#options
     const terms = {
       scheme: "batch-settlement",
@@ -112,7 +118,8 @@ export class BatchClaims {
     }
     const client = facilitatorClient({ facilitator, ...(apiKey === undefined ? {} : { apiKey }) })
     const receipt: any = await client.settle({ x402Version: 2, accepted: terms, payload }, terms)
-    if (receipt.success !== true) throw new Error(`${receipt.errorReason}: ${receipt.errorMessage ?? ""}`)
+    if (receipt.success !== true && !isExpected(String(receipt.errorReason)))
+      throw new Error(`${receipt.errorReason}: ${receipt.errorMessage ?? ""}`)
     return receipt
   }
 }

@@ -50,6 +50,10 @@ export interface Watched {
   readonly withdrawRequestedAt: number
 }
 
+/** The channels that a claim claims, as its payload has them. */
+export const claimsOf = (payload: OpenClaim["payload"]): ReadonlyArray<unknown> =>
+  Array.isArray(payload["claims"]) ? payload["claims"] : []
+
 /** Channels in one page of `watched`. */
 export const watchedMax = 500
 /** Groups that one turn records claims of. */
@@ -70,6 +74,8 @@ export class Claims extends Context.Service<
     readonly settled: (claim: OpenClaim, transaction: string) => Sql<void>
     /** Frees its channels: to be claimed one by one where there were several, later where there was one. */
     readonly failed: (claim: OpenClaim, reason: string) => Sql<void>
+    /** Records it again as two claims of half its channels each: it does not fit one transaction. */
+    readonly halved: (claim: OpenClaim, reason: string) => Sql<void>
     readonly attempted: (claim: OpenClaim) => Sql<void>
     /** Channels that are watched for withdrawals: at most `watchedMax` by id, after `after`. */
     readonly watched: (network: string, after: string) => Sql<ReadonlyArray<Watched>>
@@ -153,7 +159,9 @@ const makeRecording = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "due" 
   }
 }
 
-const makeEnding = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "settled" | "failed" | "attempted"> => {
+const makeEnding = (
+  sql: SqlClient.SqlClient
+): Pick<Claims["Service"], "settled" | "failed" | "halved" | "attempted"> => {
   const ended = (id: bigint, state: "settled" | "failed", reason: string | null, transaction: string | null) =>
     sql`update batch_store_claims set state = ${state}, reason = ${reason}::text, transaction = ${transaction}::text,
       ended_at = clock_timestamp() where id = ${id} and state = 'open' returning 1`
@@ -184,6 +192,24 @@ const makeEnding = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "settled"
                 + make_interval(secs => ${failedPauseSeconds * Math.min(10, attempts + 1)}::float8) end
             from (select count(*) as number from batch_store_channels where claim = ${id}) n
             where c.claim = ${id}`
+        })
+      ),
+    halved: ({ id, network, payload, principal, receiver, token }, reason) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          if ((yield* ended(id, "failed", reason, null)).length === 0) return
+          const claims = claimsOf(payload)
+          const half = Math.ceil(claims.length / 2)
+          for (const part of [claims.slice(0, half), claims.slice(half)]) {
+            const text = JSON.stringify({ type: "claim", claims: part })
+            yield* sql`with recorded as (
+                insert into batch_store_claims (principal, network, kind, receiver, token, payload)
+                values (${principal}, ${network}, 'claim', ${receiver}, ${token}, ${text}::jsonb)
+                returning id, payload)
+              update batch_store_channels c set claim = recorded.id
+              from recorded, jsonb_array_elements(recorded.payload->'claims') e
+              where c.claim = ${id} and c.config = e->'voucher'->'channel'`
+          }
         })
       ),
     attempted: ({ id }) =>

@@ -15,7 +15,7 @@ import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Authorizer } from "./Authorizer.ts"
 import { claimPayment } from "./claimPayment.ts"
-import { Claims, type Due, type OpenClaim, type Withdrawals } from "./Claims.ts"
+import { Claims, claimsOf, type Due, type OpenClaim, type Withdrawals } from "./Claims.ts"
 import { Config } from "./Config.ts"
 import { metrics } from "./metrics.ts"
 import { watchWithdrawals } from "./watchWithdrawals.ts"
@@ -28,6 +28,8 @@ const submitsConcurrentMax = 4
 const settledBefore = new Set(["settle_ledger_already_settled"])
 /** All of it was claimed or paid out already. */
 const nothingLeft = /_nothing_to_(claim|settle)$/
+/** The simulation says that so many channels do not fit one transaction, or one transaction's fee. */
+const tooLarge = /_(too_many_claims|fee_exceeds_maximum)$/
 
 const makeSubmit = Effect.gen(function* () {
   const claims = yield* Claims
@@ -64,6 +66,10 @@ const makeSubmit = Effect.gen(function* () {
         }
         // What may pass is tried again as it is.
         if (schemes.statusOf(reason) >= 500) return yield* claims.attempted(claim)
+        if (tooLarge.test(reason) && claimsOf(claim.payload).length > 1) {
+          yield* claims.halved(claim, reason)
+          return yield* count(claim, "halved")
+        }
         yield* claims.failed(claim, reason)
         yield* count(claim, "failed")
         return yield* Effect.logWarning(`the claimer's ${claim.kind} ${claim.id} failed: ${reason}`)

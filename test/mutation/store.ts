@@ -39,6 +39,28 @@ export const mutations: ReadonlyArray<Mutation> = [
       ""
     ],
     ["a claim ends twice", "where id = ${id} and state = 'open' returning 1", "where id = ${id} returning 1"],
-    ["what failed together is claimed together", "set claim = null, claim_alone = true,", "set claim = null,"]
-  ])
+    ["what failed together is claimed together", "set claim = null, claim_alone = true,", "set claim = null,"],
+    [
+      "a claim is halved twice",
+      'if ((yield* ended(id, "failed", reason, null)).length === 0) return const claims',
+      'yield* ended(id, "failed", reason, null) const claims'
+    ],
+    [
+      "a half has channels of the other",
+      "where c.claim = ${id} and c.config = e->'voucher'->'channel'",
+      "where c.claim = ${id}"
+    ]
+  ]),
+  {
+    name: "a claim that is too large is made one by one",
+    changes: [
+      {
+        file: "plugins/batch-store/claimer.ts",
+        from: "if (tooLarge.test(reason) && claimsOf(claim.payload).length > 1)",
+        to: "if (false)"
+      }
+    ],
+    catcher: [...catcher.slice(0, -1), "test/plugins/batch-store/claimer.daily.test.ts"],
+    environment: { TOLLKEEPER_TEST_DATABASES: "pglite" }
+  }
 ]

@@ -4,7 +4,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
-import { Claims } from "../../../plugins/batch-store/Claims.ts"
+import { Claims, claimsOf } from "../../../plugins/batch-store/Claims.ts"
 import type { Reserve } from "../../../plugins/batch-store/ChannelWire.ts"
 import { type Place, StoredChannels } from "../../../plugins/batch-store/StoredChannels.ts"
 import { databaseKinds, databaseLayer } from "../../support/databases.ts"
@@ -191,6 +191,40 @@ for (const kind of databaseKinds) {
           expect(yield* channels.list(place, "")).toHaveLength(2)
           yield* channels.forget(86_400_000)
           expect((yield* channels.list(place, "")).map(({ channelId }) => channelId)).toEqual([open])
+        })
+      )
+
+      it.effect("claims in halves what does not fit one transaction", () =>
+        Effect.gen(function* () {
+          const claims = yield* Claims
+          const sql = yield* SqlClient.SqlClient
+          const place = { ...shop, principal: `key:halving-${kind}` }
+          const ids = Array.from({ length: 5 }, newId)
+          for (const id of ids) yield* pay(place, id, `halving-${id.slice(-4)}`, 100n)
+          // Each payer has channels of its own: what a claim names is the channel's whole configuration.
+          for (const [at, id] of ids.entries())
+            yield* sql`update batch_store_channels set unclaimed_since = now() - interval '2 hours',
+                config = jsonb_set(config, '{salt}', to_jsonb(${at.toString(16).padStart(64, "0")}::text))
+              where principal = ${place.principal} and channel_id = ${id}`
+          const due = { network, claimEverySeconds: 3_600 }
+          const own = Effect.map(claims.due(due), (groups) => groups.filter((one) => one.principal === place.principal))
+          const open = Effect.map(claims.open(network), (all) => all.filter((one) => one.principal === place.principal))
+          expect(yield* claims.record(due, (yield* own)[0]!, 40)).toBe(5)
+          const [whole] = yield* open
+          yield* claims.halved(whole!, "too_many_claims")
+          yield* claims.halved(whole!, "too_many_claims")
+          const halves = yield* open
+          expect(halves.map(({ payload }) => claimsOf(payload).length)).toEqual([3, 2])
+          expect(halves.flatMap(({ payload }) => claimsOf(payload))).toEqual(claimsOf(whole!.payload))
+          expect(yield* own, "each of its channels is in a claim").toEqual([])
+          const held = yield* sql<{ readonly id: bigint; readonly n: number }>`
+            select claim as id, count(*)::int4 as n from batch_store_channels where principal = ${place.principal}
+            group by 1 order by 1`
+          expect(held).toEqual(halves.map(({ id }, at) => ({ id, n: [3, 2][at] })))
+          for (const half of halves) yield* claims.settled(half, "ff".repeat(32))
+          const totals = yield* sql<{ readonly n: number }>`select count(*)::int4 as n from batch_store_channels
+            where principal = ${place.principal} and total_claimed = 100 and claim is null`
+          expect(totals).toEqual([{ n: 5 }])
         })
       )
 

@@ -1,0 +1,89 @@
+// The claimer against the ledger: what it claims for a seller, and claims that do not fit one transaction.
+import { assert, describe, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Effect } from "effect"
+import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../../examples/batch/remoteChannels.ts"
+import type { BatchChannel } from "../../support/batchBuyer.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { eventually } from "../../support/eventually.ts"
+import { startBatch } from "../x402-batch/world.ts"
+
+const apiKey = "shop-secret-0123456789"
+const environment = {
+  FACILITATOR_API_KEYS: `shop:${apiKey}`,
+  BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
+}
+const network = "ledger:testnet"
+/** A claim of two channels costs some 30,000 stroops, one of three 36,000. */
+const fees = "{max_resource_fee_stroops: 33000, max_inclusion_fee_stroops: 10000, max_total_fee_stroops: 43000}"
+const count = 4
+
+for (const database of databaseKinds)
+  describe(`the claimer on ${database}`, () => {
+    it.live(
+      "halves claims until each fits one transaction, and pays the seller once",
+      () =>
+        Effect.gen(function* () {
+          const first = yield* startBatch({ channels: 5 })
+          const store = yield* startBatch({
+            database,
+            ledgerUrl: first.ledgerUrl,
+            set: [
+              "plugins=[x402-exact,x402-batch,batch-store]",
+              `networks.ledger:testnet.batch_contract=${first.contract}`,
+              `networks.ledger:testnet.fees={batch-settlement: ${fees}}`,
+              "batch_store.poll_seconds=1"
+            ],
+            environment
+          })
+          const { batch } = first
+          const options = { facilitator: store.url, apiKey, network }
+          const { address } = yield* Effect.promise(() => remoteAuthorizer(options))
+          const { payTo } = yield* first.seller
+          const open = Effect.fnUntraced(function* (authorizer: string) {
+            const payer = yield* first.account(1_000n)
+            const made = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: authorizer })
+            const payload = yield* Effect.promise(() => batch.deposit(made, 1_000n, 1n))
+            const { json, text } = yield* first.settle(batch.body(made, payload, 1n))
+            assert.strictEqual(json.success, true, text)
+            return made
+          })
+          // A receiver's first claim makes its entry, which alone costs more than this store may pay.
+          const key = Keypair.random()
+          const own: BatchChannel = { ...(yield* open(key.publicKey())), receiverAuthorizer: key }
+          const claim = batch.claim([{ channel: own, max: 1n, total: 1n }])
+          assert.strictEqual((yield* first.settle(batch.body(own, claim, 0n))).json.success, true)
+
+          const channels = yield* Effect.forEach(Array.from({ length: count }), () => open(address), {
+            concurrency: 2
+          })
+          const stored = remoteChannels(options)
+          yield* Effect.promise(async () => {
+            for (const [at, { channelId, config, payer }] of channels.entries()) {
+              const pendingId = `request-0123456789-${at}`
+              const voucher = batch.voucher({ ...channels[at]!, payerAuthorizer: payer }, 100n)
+              const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+              const asked = { pendingId, channelConfig: config, voucher, price: "100", state, ttlMillis: 60_000 }
+              assert.strictEqual((await stored.reserve(asked)).status, "reserved")
+              const charge = { channelId, pendingId, amount: "100", voucher }
+              assert.strictEqual((await stored.charge(charge)).status, "charged")
+            }
+            await setClaimPolicy(options, { token: testnetUsdc, claimEverySeconds: 1 })
+          })
+          yield* eventually(first.balance(payTo), (balance) => balance === 1n + 100n * BigInt(count))
+          const claims = yield* store.sql<{ state: string; channels: number; reason: string | null }>`
+            select state, jsonb_array_length(payload->'claims') as channels, reason from batch_store_claims
+            where kind = 'claim' and state <> 'open' order by id`
+          const settled = claims.filter(({ state }) => state === "settled").map((one) => one.channels)
+          assert.strictEqual(
+            settled.reduce((sum, one) => sum + one, 0),
+            count
+          )
+          assert.strictEqual(Math.max(...settled), 2, JSON.stringify(claims))
+          const halved = claims.filter(({ reason }) => reason?.endsWith("fee_exceeds_maximum"))
+          assert.ok(halved.length > 0 && halved.every((one) => one.channels > 2), JSON.stringify(claims))
+        }).pipe(Effect.scoped),
+      120_000
+    )
+  })
