@@ -3,6 +3,7 @@
 // envelopes that no node takes.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { authorizationOf, keyOf, paymentOf, schemeNames } from "./simulatedScheme.ts"
+import { isNonceless } from "./SimulatedBatch.ts"
 import type { Authorization } from "./SimulatedLedger.ts"
 import type { World } from "./World.ts"
 
@@ -107,6 +108,7 @@ export const calmPayment = ({ payments, world }: Scenario, principal: string): P
 /** True if no stranger touched what the payer signed, and a node would take it. */
 export const isUntouched = ({ ledger }: World, payment: Payment): boolean => {
   const authorization = authorizationOf(payment)
-  const by = ledger.spentEver(authorization)
+  const by = isNonceless(authorization.act) ? ledger.movedBy.get(authorization.number) : ledger.spentEver(authorization)
+  if (by?.startsWith("stranger-") === true) return false
   return !authorization.isUnacceptable && (by === undefined || by === ledger.movedBy.get(authorization.number))
 }

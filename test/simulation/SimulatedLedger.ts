@@ -3,6 +3,7 @@
 // many bid. It keeps the network's own promises and no others. Strangers use channels and authorizations, too. What was
 // when is kept, so that a node behind can be asked.
 import type { Random } from "./random.ts"
+import { type BatchAct, isNonceless, SimulatedBatch } from "./SimulatedBatch.ts"
 
 /** What a payer signed: it moves money once, for the first to submit it. */
 export interface Authorization {
@@ -19,6 +20,8 @@ export interface Authorization {
   readonly expiresLedger: number
   /** No node takes an envelope that carries it. */
   readonly isUnacceptable: boolean
+  /** What it does to the batch contract; absent where it is a transfer. */
+  readonly act?: BatchAct
 }
 
 /** What the ledger needs to know of an envelope; registered when it is signed. */
@@ -43,6 +46,8 @@ export interface Included extends Submission {
   readonly ledger: number
   readonly closedAtSeconds: number
   readonly succeeded: boolean
+  /** What it moved; undefined for what failed or moves nothing. */
+  readonly moved: bigint | undefined
   readonly feeChargedStroops: bigint
 }
 
@@ -50,6 +55,7 @@ export interface Included extends Submission {
 export interface Foreign {
   readonly hash: string
   readonly authorization: Authorization
+  readonly moved: bigint
   readonly ledger: number
   readonly closedAtSeconds: number
 }
@@ -107,6 +113,9 @@ export class SimulatedLedger {
   /** What moved money, by its number: the transaction's inner hash, or a stranger's. */
   readonly movedBy = new Map<number, string>()
   readonly included = new Map<string, Included>()
+  readonly batch = new SimulatedBatch()
+  /** Every call of the batch contract that had its effect, in order. */
+  readonly batchLog: Array<{ readonly act: BatchAct; readonly moved: bigint; readonly ledger: number }> = []
   readonly log: Array<Included> = []
   readonly foreign: Array<Foreign> = []
   readonly usurpations: Array<Usurpation> = []
@@ -203,35 +212,47 @@ export class SimulatedLedger {
   }
 
   #isSpendable(authorization: Authorization): boolean {
-    return this.sequence <= authorization.expiresLedger && this.spentAt(authorization, this.sequence) === undefined
+    const { act, expiresLedger } = authorization
+    if (act !== undefined && !this.batch.allows(act, this.sequence)) return false
+    return (
+      isNonceless(act) || (this.sequence <= expiresLedger && this.spentAt(authorization, this.sequence) === undefined)
+    )
   }
 
-  #move(authorization: Authorization, by: string): void {
+  /** The amount that moves. */
+  #move(authorization: Authorization, by: string): bigint {
+    const { act } = authorization
+    const moved = act === undefined ? authorization.amount : this.batch.apply(act, this.sequence)!
+    this.movedBy.set(authorization.number, by)
+    if (act !== undefined) this.batchLog.push({ act, moved, ledger: this.sequence })
+    if (isNonceless(act)) return moved
     const entries = this.#nonces.get(nonceKey(authorization)) ?? []
     const liveUntil = Math.max(authorization.expiresLedger, this.sequence + this.nonceLedgersMin)
     entries.push({ ledger: this.sequence, liveUntil, by })
     this.#nonces.set(nonceKey(authorization), entries)
-    this.movedBy.set(authorization.number, by)
+    return moved
   }
 
   #spend(authorization: Authorization): void {
     if (!this.#isSpendable(authorization)) return
     const hash = `stranger-${this.foreign.length}`
-    this.#move(authorization, hash)
-    this.foreign.push({ hash, authorization, ledger: this.sequence, closedAtSeconds: this.closeTimeOf(this.sequence) })
+    const moved = this.#move(authorization, hash)
+    const closedAtSeconds = this.closeTimeOf(this.sequence)
+    this.foreign.push({ hash, authorization, moved, ledger: this.sequence, closedAtSeconds })
   }
 
   #include(submission: Submission): void {
     const { authorization } = submission
     const isUsable =
       authorization !== undefined && this.#isSpendable(authorization) && !this.#random.chance(this.faults.fail)
-    if (isUsable) this.#move(authorization, submission.innerHash)
+    const moved = isUsable ? this.#move(authorization, submission.innerHash) : undefined
     const most = Number(submission.feeStroops)
     const included: Included = {
       ...submission,
       ledger: this.sequence,
       closedAtSeconds: this.closeTimeOf(this.sequence),
       succeeded: authorization === undefined || isUsable,
+      moved,
       feeChargedStroops: 100n + BigInt(this.#random.int(0, most - 100))
     }
     this.included.set(submission.innerHash, included)
@@ -267,6 +288,12 @@ export class SimulatedLedger {
       this.sequence + 1 < ledgerMax &&
       BigInt(this.closedAtMillis) < timeMax * 1_000n &&
       this.channels.get(channel)! < sequence &&
+      (isNonceless(authorization.act) || this.#hasNonce(authorization))
+    )
+  }
+
+  #hasNonce(authorization: Authorization): boolean {
+    return (
       this.sequence < authorization.expiresLedger &&
       (this.spentAt(authorization, this.sequence)?.liveUntil ?? 0) < authorization.expiresLedger
     )

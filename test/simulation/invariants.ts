@@ -6,6 +6,8 @@ import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import type { Included } from "./SimulatedLedger.ts"
+import { batchViolations } from "./batchInvariants.ts"
+import { isMetaReadable } from "./simulatedRpc.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
 import { chargedOf, type Row } from "./TwinStore.ts"
 import type { World } from "./World.ts"
@@ -56,6 +58,10 @@ const isPaidByLost = ({ hasLostCommits }: World, { attempts, state }: Row, ours:
   (state === "expired" || state === "failed") &&
   attempts.every(({ innerHash }) => innerHash !== ours.innerHash)
 
+/** A record says what its transaction moved; what was promised where that cannot be read. */
+const isAsMoved = (ours: Included, recorded: bigint | undefined): boolean =>
+  recorded === ours.moved || (!isMetaReadable(ours) && recorded === ours.authorization!.amount)
+
 /** What is settled is what ours moved; every record ends, each by a transaction of its own. */
 const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -69,8 +75,8 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
       found.push(`${name} moved money in ${ours.innerHash.slice(0, 8)} and is not settled`)
     if (row.state !== "settled") continue
     if (ours === undefined) found.push(`${name} is settled, and the ledger moved nothing for it`)
-    else if (row.outcome?.amountTransferred !== ours.authorization!.amount)
-      found.push(`${name} moved ${row.outcome?.amountTransferred}, the ledger ${ours.authorization!.amount}`)
+    else if (!isAsMoved(ours, row.outcome?.amountTransferred))
+      found.push(`${name} moved ${row.outcome?.amountTransferred}, the ledger ${ours.moved}`)
     if (ours === undefined) continue
     if (endedBy.has(ours.innerHash)) found.push(`${name} and ${endedBy.get(ours.innerHash)} ended by one transaction`)
     endedBy.set(ours.innerHash, name)
@@ -244,6 +250,7 @@ export const violations = (world: World, reported: ReadonlyArray<Reported>): Rea
     ...charges(world, rows),
     ...channels(world, rows),
     ...facts(world, rows),
-    ...answers(world, reported, rows, moved)
+    ...answers(world, reported, rows, moved),
+    ...batchViolations(world)
   ]
 }

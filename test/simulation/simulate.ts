@@ -22,6 +22,7 @@ import { type Liveness, livenessOf } from "./liveness.ts"
 import { Observers, observingMillis, streamsLayer } from "./observers.ts"
 import { ports, settleTimeoutMillis } from "./ports.ts"
 import { type FirstRead, Reading, Replica } from "./Replica.ts"
+import { planBatch } from "./batchPayments.ts"
 import { calmPayment, paymentsMin, planPayment, principals, type Scenario } from "./Scenario.ts"
 import { simulatedSchemes } from "./simulatedScheme.ts"
 import { World } from "./World.ts"
@@ -47,6 +48,8 @@ const calmMillis = 4_500_000
 const patienceMillis = 240_000
 const hurriedMillis = 150
 const paceMillis = 120_000
+/** Of a storm's payments, those by the batch scheme. */
+const batchShare = 0.3
 /** Payments under calm conditions, one after another. */
 const calmPayments = 3
 const calmEvery = 9_000
@@ -250,7 +253,9 @@ const countEnds = ({ coverage, ledger, store }: World): void => {
   const rows = [...store.rows.values()]
   for (const { state } of rows)
     if (!isOpen(state) && state !== "unresolved") coverage.count(`state ${state}` as Occurrence)
-  for (const { innerHash, kind, outerHash } of ledger.log) {
+  for (const { act } of ledger.batchLog) coverage.count(`batch ${act.kind}`)
+  for (const { authorization, innerHash, kind, outerHash, succeeded } of ledger.log) {
+    if (authorization?.act !== undefined && !succeeded) coverage.count("batch call too late")
     if (kind === "cancel") coverage.count("cancel landed")
     const row = rows.find(({ born }) => born.innerHash === innerHash)
     if (row !== undefined && row.attempts.findIndex((attempt) => attempt.outerHash === outerHash) > 0)
@@ -279,7 +284,7 @@ const runStorm = (world: World, scenario: Scenario, clients: Clients, replicas: 
   time.after(5_000, survey)
   const count = int(paymentsMin, paymentsMin + 10)
   for (let number = 1; number <= count; number++)
-    time.after(int(500, stormMillis - 15_000), () => planPayment(scenario))
+    time.after(int(500, stormMillis - 15_000), () => (chance(batchShare) ? planBatch : planPayment)(scenario))
   const someReplica = () => random.pick(replicas.running)?.replica
   planAccidents({ world, millis: stormMillis, isFair: conditions.isFair, someReplica, faultsMin })
   time.at(end, () => {

@@ -9,7 +9,8 @@ import type { LedgerAccount } from "../../kernel/stellar/LedgerEntry.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Occurrence } from "./Coverage.ts"
 import { resourceFeeStroops } from "./keys.ts"
-import type { Foreign, Included, Usurpation } from "./SimulatedLedger.ts"
+import { batchAccount } from "./SimulatedBatch.ts"
+import type { Authorization, Foreign, Included, Usurpation } from "./SimulatedLedger.ts"
 import type { SimulatedNode } from "./SimulatedNode.ts"
 import { asset, operationOf } from "./simulatedScheme.ts"
 import type { Replica } from "./Replica.ts"
@@ -23,14 +24,22 @@ const spuriousCodes = ["txInsufficientFee", "txBadSeq", "txInternalError", "txBa
 /** Accounts of ours that are no channel have this much, stroops. */
 const sponsorBalanceStroops = 1_000_000_000n
 
+/** Whether a transaction's meta can be read. */
+export const isMetaReadable = ({ innerHash }: Included): boolean => innerHash.charCodeAt(0) % 5 !== 0
+
+/** The one transfer of an amount; none of nothing. */
+const transfersOf = ({ act, payTo, payer }: Authorization, amount: bigint | undefined) =>
+  amount === undefined || amount === 0n
+    ? []
+    : // A withdrawal is signed by the payer that it pays.
+      [{ contract: asset, from: act === undefined || act.kind === "deposit" ? payer : batchAccount, to: payTo, amount }]
+
 /** What the ledger shows of a transaction; its meta cannot always be read. */
 const executedOf = (included: Included): ExecutedTransaction => {
-  const { authorization, closedAtSeconds, feeChargedStroops, innerHash, ledger, outerHash, succeeded } = included
-  const isReadable = innerHash.charCodeAt(0) % 5 !== 0
-  const moved =
-    authorization === undefined || !succeeded
-      ? []
-      : [{ contract: asset, from: authorization.payer, to: authorization.payTo, amount: authorization.amount }]
+  const { authorization, closedAtSeconds, feeChargedStroops, innerHash, ledger, moved: amount, outerHash } = included
+  const { succeeded } = included
+  const isReadable = isMetaReadable(included)
+  const moved = authorization === undefined ? [] : transfersOf(authorization, amount)
   return {
     ledger,
     closedAtSeconds,
@@ -43,7 +52,7 @@ const executedOf = (included: Included): ExecutedTransaction => {
 }
 
 /** A transaction that is none of ours. */
-const strangersOf = ({ authorization, closedAtSeconds, hash, ledger }: Foreign) => ({
+const strangersOf = ({ authorization, closedAtSeconds, hash, ledger, moved }: Foreign) => ({
   executed: {
     ledger,
     closedAtSeconds,
@@ -51,9 +60,7 @@ const strangersOf = ({ authorization, closedAtSeconds, hash, ledger }: Foreign) 
     outerHash: hash,
     feeChargedStroops: resourceFeeStroops,
     succeeded: true,
-    transfers: Option.some([
-      { contract: asset, from: authorization.payer, to: authorization.payTo, amount: authorization.amount }
-    ])
+    transfers: Option.some(transfersOf(authorization, moved))
   },
   envelope: {
     type: 2,
@@ -229,8 +236,11 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     simulate: (number) =>
       asked("simulateTransaction", ({ latestLedger }) => {
         const authorization = world.authorizations.get(Number(number))!
+        const { act } = authorization
+        const refused = (code: string) => ({ _tag: "Refused" as const, latestLedger, code, detail: "" })
+        if (act !== undefined && !ledger.batch.allows(act, ledger.sequence)) return refused("Error(Contract, #211)")
         return ledger.spentAt(authorization, latestLedger) !== undefined
-          ? { _tag: "Refused" as const, latestLedger, code: "Error(Auth, ExistingValue)", detail: "" }
+          ? refused("Error(Auth, ExistingValue)")
           : {
               _tag: "Simulated" as const,
               latestLedger,

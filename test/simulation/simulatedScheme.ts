@@ -1,6 +1,7 @@
-// Two payment schemes whose payload is the authorization itself, as the simulated ledger knows it: verify asks the
-// ledger once, prepare gives an operation that carries the payment's number. One moves what was signed, the other less
-// than that; both draw on the same nonces of a payer. Everything the kernel may ask of a scheme, and little to decode.
+// Payment schemes whose payload is the authorization itself, as the simulated ledger knows it: verify asks the ledger
+// once, prepare gives an operation that carries the payment's number. One moves what was signed, another less than
+// that, and both draw on the same nonces of a payer; the third calls the batch contract, with a nonce or without any.
+// Everything the kernel may ask of a scheme, and little to decode.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
 import { anonymous, type Principal } from "../../kernel/http/Principal.ts"
@@ -13,6 +14,8 @@ import { networkId, resourceFeeStroops } from "./keys.ts"
 import type { Authorization } from "./SimulatedLedger.ts"
 
 export const schemeNames = ["simulated", "simulated-upto"] as const
+/** Deposits, claims, sweeps, refunds and withdrawals of the batch contract. */
+export const batchScheme = "simulated-batch"
 
 export const asset = StrKey.encodeContract(new Uint8Array(32).fill(9))
 /** Verify and prepare refuse when fewer ledgers remain. */
@@ -100,6 +103,27 @@ export const paymentOf = (options: {
 
 export const authorizationOf = (payment: Payment): Authorization => payment.payload["authorization"] as Authorization
 
+/** Keys of what needs no authorization of the ledger's own. */
+const noncelessKey = /^(?:claim|refund|sweep):/
+
+/** A transfer of just what was promised. */
+const executedTransfer: Scheme["checkExecuted"] = (promise, { transfers }) =>
+  Option.isNone(transfers) ||
+  transfers.value.some(
+    ({ amount, from, to }) => amount === promise.amount && from === promise.payer && to === promise.payTo
+  )
+    ? { _tag: "Moved", amount: promise.amount }
+    : { _tag: "NotMoved", message: "the executed transaction does not show the promised transfer" }
+
+/** A call of the contract moves what it moves, to the party that was promised it; a claim nothing. */
+const executedBatch: Scheme["checkExecuted"] = (promise, { transfers }) => {
+  if (Option.isNone(transfers)) return { _tag: "Moved", amount: promise.amount }
+  const [first] = transfers.value
+  return first === undefined || first.to === promise.payTo
+    ? { _tag: "Moved", amount: first?.amount ?? 0n }
+    : { _tag: "NotMoved", message: "the executed transaction pays another" }
+}
+
 /** The schemes of a world whose authorizations are these, by number. */
 export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: ReadonlyMap<number, Authorization>) {
   const rpc = yield* LedgerRpc
@@ -115,7 +139,7 @@ export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: Rea
     if (answer._tag === "Refused")
       return {
         ...refusal("invalid_ledger_enforcing_simulation_failed", answer.code, Option.some(payer)),
-        authorizationSpent: true as const
+        ...(answer.code === "Error(Auth, ExistingValue)" ? { authorizationSpent: true as const } : {})
       }
     return {
       _tag: "Verified" as const,
@@ -131,7 +155,7 @@ export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: Rea
     }
   })
 
-  return schemeNames.map((scheme): Scheme => ({
+  return [...schemeNames, batchScheme].map((scheme): Scheme => ({
     scheme,
     refusals: [],
     supportedExtra: () => Option.none(),
@@ -149,23 +173,20 @@ export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: Rea
     }),
     nonces: {
       nonceOf: (key) => {
+        if (noncelessKey.test(key)) return "none"
         const [address = "", nonce = ""] = key.split(":")
         return { address, nonce: BigInt(nonce) }
       },
       useIn: (key, promise, operationXdr) => {
         const number = numberIn(operationXdr)
         const used = number === undefined ? undefined : authorizations.get(number)
-        if (used === undefined || !key.startsWith(`${used.payer}:${used.nonce}:`)) return "none"
+        if (used === undefined || noncelessKey.test(key) || !key.startsWith(`${used.payer}:${used.nonce}:`))
+          return "none"
         const isSame = used.key === key && used.scheme === scheme && used.amount === promise.amount
         return isSame && used.payTo === promise.payTo ? "same" : "other"
       }
     },
-    checkExecuted: (promise, { transfers }) =>
-      Option.isNone(transfers) ||
-      transfers.value.some(
-        ({ amount, from, to }) => amount === promise.amount && from === promise.payer && to === promise.payTo
-      )
-        ? { _tag: "Moved", amount: promise.amount }
-        : { _tag: "NotMoved", message: "the executed transaction does not show the promised transfer" }
+    checkExecuted: (promise, executed) =>
+      scheme === batchScheme ? executedBatch(promise, executed) : executedTransfer(promise, executed)
   }))
 })

@@ -1,0 +1,127 @@
+// The batch contract on the simulated ledger: channels that are deposited into, claimed, refunded and withdrawn, and
+// receivers that are paid what was claimed. What a call may do is what the contract's own document says; a claim that
+// raises nothing is played as a call that fails, since its record must end as one.
+
+/** One call of the contract. A deposit and a withdrawal carry a nonce of their payer's, the others none. */
+export type BatchAct =
+  | { readonly kind: "deposit"; readonly channel: string; readonly amount: bigint }
+  | { readonly kind: "claim"; readonly channel: string; readonly total: bigint }
+  | { readonly kind: "sweep"; readonly receiver: string }
+  | { readonly kind: "refund"; readonly channel: string; readonly amount: bigint; readonly refundNonce: number }
+  | { readonly kind: "withdrawStart"; readonly channel: string }
+  | { readonly kind: "withdrawEnd"; readonly channel: string }
+
+export interface BatchChannel {
+  readonly payer: string
+  readonly receiver: string
+  deposited: bigint
+  claimed: bigint
+  refunded: bigint
+  withdrawn: bigint
+  refundNonce: number
+  withdrawStartedIn: number | undefined
+}
+
+/** Ledgers between a withdrawal's start and its end. */
+export const delayLedgers = 4
+/** Account of the contract, as a party of movements. */
+export const batchAccount = "batch-contract"
+
+const channelsOfWorld = ["batch-a", "batch-b", "batch-c"]
+
+/** Whether a call needs no authorization of the ledger's own. */
+export const isNonceless = (act: BatchAct | undefined): boolean =>
+  act !== undefined && ["claim", "sweep", "refund"].includes(act.kind)
+
+/** What neither was claimed nor went back. */
+export const heldOf = ({ claimed, deposited, refunded, withdrawn }: BatchChannel): bigint =>
+  deposited - claimed - refunded - withdrawn
+
+export class SimulatedBatch {
+  readonly channels: ReadonlyMap<string, BatchChannel> = new Map(
+    channelsOfWorld.map((name, index) => [
+      name,
+      {
+        payer: `payer-${name}`,
+        receiver: `seller-${index % 2}`,
+        deposited: 0n,
+        claimed: 0n,
+        refunded: 0n,
+        withdrawn: 0n,
+        refundNonce: 0,
+        withdrawStartedIn: undefined
+      }
+    ])
+  )
+  /** What receivers were paid. */
+  readonly settled = new Map<string, bigint>()
+
+  /** What was claimed for a receiver and not paid yet. */
+  unsettled(receiver: string): bigint {
+    const claimed = [...this.channels.values()].reduce(
+      (sum, one) => sum + (one.receiver === receiver ? one.claimed : 0n),
+      0n
+    )
+    return claimed - (this.settled.get(receiver) ?? 0n)
+  }
+
+  allows(act: BatchAct, ledger: number): boolean {
+    return this.#effect(act, ledger) !== undefined
+  }
+
+  /** Does it; the amount that moves. Undefined for what the contract refuses. */
+  apply(act: BatchAct, ledger: number): bigint | undefined {
+    return this.#effect(act, ledger)?.()
+  }
+
+  #effect(act: BatchAct, ledger: number): (() => bigint) | undefined {
+    if (act.kind === "sweep") {
+      const due = this.unsettled(act.receiver)
+      if (due <= 0n) return undefined
+      return () => {
+        this.settled.set(act.receiver, (this.settled.get(act.receiver) ?? 0n) + due)
+        return due
+      }
+    }
+    const channel = this.channels.get(act.channel)!
+    const held = heldOf(channel)
+    switch (act.kind) {
+      case "deposit":
+        return () => {
+          channel.deposited += act.amount
+          return act.amount
+        }
+      case "claim":
+        if (act.total <= channel.claimed || act.total > channel.claimed + held) return undefined
+        return () => {
+          channel.claimed = act.total
+          return 0n
+        }
+      case "refund": {
+        const amount = act.amount < held ? act.amount : held
+        if (act.refundNonce !== channel.refundNonce || amount <= 0n) return undefined
+        return () => {
+          channel.refunded += amount
+          channel.refundNonce += 1
+          if (amount === held) channel.withdrawStartedIn = undefined
+          return amount
+        }
+      }
+      case "withdrawStart":
+        if (channel.withdrawStartedIn !== undefined || held <= 0n) return undefined
+        return () => {
+          channel.withdrawStartedIn = ledger
+          return 0n
+        }
+      case "withdrawEnd":
+        if (channel.withdrawStartedIn === undefined || ledger < channel.withdrawStartedIn + delayLedgers)
+          return undefined
+        return () => {
+          channel.withdrawn += held
+          channel.withdrawStartedIn = undefined
+          channel.refundNonce += 1
+          return held
+        }
+    }
+  }
+}
