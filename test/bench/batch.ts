@@ -2,8 +2,8 @@
 // the facilitator alone, with a bare server's and a signature's beside it, and the RPC calls and statements that it
 // makes; a paid call with a seller on this machine; the ledger transactions of a thousand calls of forty buyers, and
 // the same work by `exact`; what calls of the contract cost. Ledger, database, clients and seller are processes of
-// their own. Bars are on processor time and counts, so that load on the machine does not decide; what a voucher may take
-// is 0.35 ms where a signature takes 0.10 and a bare server 0.08, so it is held to as much of the two as measured in
+// their own. Bars are on processor time and counts, so that load on the machine does not decide; what a voucher may
+// take is 0.35 ms where a signature takes 0.10 and a bare server 0.08, so it is held to as much of the two as measured in
 // turns with it. BENCH_PROFILE names a folder for a CPU profile of the facilitator; VOUCHERS is how many are sent in a
 // round.
 import { cpus, loadavg } from "node:os"
@@ -149,13 +149,15 @@ const lines = ({ asked, claims, counted, exact, floor, known, signature, verify 
   caseLine("a voucher's verification", verify),
   caseLine("a bare server, same bodies", floor),
   `  ${"one signature".padEnd(34)} ${short(signature)} ms of CPU`,
-  `  ${"a voucher's calls".padEnd(34)} ${counted.rpcCalls.toFixed(3)} RPC, ${counted.statements.toFixed(3)} statements ` +
-    `(${counted.vouchers} vouchers, ${counted.ledgers} ledgers)`,
+  `  ${"a voucher's calls".padEnd(34)} ${counted.rpcCalls.toFixed(3)} RPC, ` +
+    `${counted.statements.toFixed(3)} statements (${counted.vouchers} vouchers, ${counted.ledgers} ledgers)`,
   callLine("paid call, facilitator verifies", asked),
   callLine("paid call, seller verifies", known),
   caseLine("a payment by exact, settled", exact),
-  `  ${"the same work by exact".padEnd(34)} ${exact.outcomes["200 settled"] ?? 0} transactions for ${exact.answers} calls`,
-  `  ${"claims, until final".padEnd(34)} ${claims.map(([count, millis]) => `${count}: ${millis.toFixed(0)} ms`).join(", ")}`,
+  `  ${"the same work by exact".padEnd(34)} ${exact.outcomes["200 settled"] ?? 0} transactions ` +
+    `for ${exact.answers} calls`,
+  `  ${"claims, until final".padEnd(34)} ` +
+    claims.map(([count, millis]) => `${count}: ${millis.toFixed(0)} ms`).join(", "),
   ...contractCosts().map(
     ([name, { feeStroops, instructions }]) => `  ${name.padEnd(34)} ${instructions} instructions, ${feeStroops} stroops`
   )

@@ -1,5 +1,5 @@
-// The seller of the bench of batches, as a program of its own: the page of `examples/batch`, with the state of a channel
-// trusted for as long as the order says. It claims and settles when it is asked to over the channel of `fork`.
+// The seller of the bench of batches, as a program of its own: the page of `examples/batch`, with the state of a
+// channel trusted for as long as the order says. It claims and settles when it is asked to over the channel of `fork`.
 import { type ChildProcess, fork } from "node:child_process"
 import process from "node:process"
 import { fileURLToPath } from "node:url"

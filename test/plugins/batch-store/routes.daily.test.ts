@@ -4,6 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../../examples/batch/remoteChannels.ts"
+import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
 const keys = { shop: "shop-secret-0123456789", other: "other-secret-0123456789" }
@@ -33,11 +34,11 @@ const reservation = (receiverAuthorizer: string, max = "100") => {
   }
 }
 
-it.live(
-  "reserves, charges and signs refunds for a seller's key, and shows no other seller its channels",
-  () =>
+it.live.each(databaseKinds)(
+  "reserves, charges and signs refunds for a seller's key, and shows no other seller its channels, on %s",
+  (database) =>
     Effect.gen(function* () {
-      const facilitator = yield* startFacilitator({ set: [plugins], environment })
+      const facilitator = yield* startFacilitator({ database, set: [plugins], environment })
       const store = { facilitator: facilitator.url, apiKey: keys.shop, network }
       const [shop, other] = [remoteChannels(store), remoteChannels({ ...store, apiKey: keys.other })]
       yield* Effect.promise(async () => {

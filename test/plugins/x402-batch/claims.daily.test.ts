@@ -1,46 +1,64 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
 import { Keypair } from "@stellar/stellar-sdk"
+import { databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
-import { startBatch } from "./world.ts"
+import { eventNames } from "../../../plugins/x402-batch/batchCalls.ts"
+import { encodeValue, symbolValue } from "../../../kernel/stellar/Value.ts"
+import { type BatchFacilitator, startBatch } from "./world.ts"
 
 const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
 
+/** Calls of the contract that the ledger has, by the event that each publishes. */
+const contractCalls = ({ contract, rpc }: BatchFacilitator, kind: "claim" | "settle") =>
+  Effect.promise(async () => {
+    const name = kind === "claim" ? eventNames.claimed : eventNames.settled
+    const topic = Buffer.from(encodeValue(symbolValue(name))).toString("base64")
+    const { oldestLedger } = await rpc("getHealth")
+    const filters = [{ type: "contract", contractIds: [contract], topics: [[topic, "**"]] }]
+    const { events } = await rpc("getEvents", { startLedger: Math.max(1, oldestLedger), filters })
+    return events.length as number
+  })
+
 describe("claims", () => {
-  it.live("of many channels are one transaction, and identical ones are one settlement", () =>
-    Effect.gen(function* () {
-      const facilitator = yield* startBatch({ channels: 10 })
-      const { batch } = facilitator
-      const seller = yield* facilitator.seller
-      const channels = yield* Effect.forEach(Array.from({ length: 8 }), () => facilitator.open(seller, 1_000n), {
-        concurrency: 4
-      })
-      const claims = channels.map((channel, index) => ({ channel, max: 500n, total: 100n + BigInt(index) }))
-      const body = batch.body(channels[0]!, batch.claim(claims), 0n, { maxTimeoutSeconds: 0 })
-      const answers = yield* Effect.all([facilitator.settle(body), facilitator.settle(body)], {
-        concurrency: "unbounded"
-      })
-      assert.strictEqual(answers.filter(({ json }) => json.success).length, 1, answers.map(({ text }) => text).join())
-      const rows = yield* facilitator.sql<{ amount: string; moved: string; payer: string }>`
+  it.live.each(databaseKinds)(
+    "of many channels are one transaction, and identical ones are one settlement, on %s",
+    (database) =>
+      Effect.gen(function* () {
+        const facilitator = yield* startBatch({ channels: 10, database })
+        const { batch } = facilitator
+        const seller = yield* facilitator.seller
+        const channels = yield* Effect.forEach(Array.from({ length: 8 }), () => facilitator.open(seller, 1_000n), {
+          concurrency: 4
+        })
+        const claims = channels.map((channel, index) => ({ channel, max: 500n, total: 100n + BigInt(index) }))
+        const body = batch.body(channels[0]!, batch.claim(claims), 0n, { maxTimeoutSeconds: 0 })
+        const answers = yield* Effect.all([facilitator.settle(body), facilitator.settle(body)], {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(answers.filter(({ json }) => json.success).length, 1, answers.map(({ text }) => text).join())
+        const rows = yield* facilitator.sql<{ amount: string; moved: string; payer: string }>`
         select amount::text as amount, moved::text as moved, payer from kernel_settlements
         where starts_with(authorization_key, 'claim:')`
-      assert.deepStrictEqual(rows, [{ amount: "828", moved: "0", payer: facilitator.contract }])
-      const sweep = batch.body(channels[0]!, batch.settle(seller.payTo), 0n)
-      const sweeps = yield* Effect.all([facilitator.settle(sweep), facilitator.settle(sweep)], {
-        concurrency: "unbounded"
-      })
-      assert.deepStrictEqual(
-        sweeps.filter(({ json }) => json.success).map(({ json }) => json.amount),
-        ["828"]
-      )
-      assert.strictEqual(yield* facilitator.balance(seller.payTo), 828n)
-      assert.strictEqual((yield* facilitator.settle(sweep)).json.errorReason, word("nothing_to_settle"))
+        assert.deepStrictEqual(rows, [{ amount: "828", moved: "0", payer: facilitator.contract }])
+        const landed = yield* contractCalls(facilitator, "claim")
+        assert.strictEqual(landed, 1, "transactions of two identical claims")
+        const sweep = batch.body(channels[0]!, batch.settle(seller.payTo), 0n)
+        const sweeps = yield* Effect.all([facilitator.settle(sweep), facilitator.settle(sweep)], {
+          concurrency: "unbounded"
+        })
+        assert.deepStrictEqual(
+          sweeps.filter(({ json }) => json.success).map(({ json }) => json.amount),
+          ["828"]
+        )
+        assert.strictEqual(yield* facilitator.balance(seller.payTo), 828n)
+        assert.strictEqual((yield* facilitator.settle(sweep)).json.errorReason, word("nothing_to_settle"))
 
-      const later = batch.claim([{ channel: channels[0]!, max: 500n, total: 300n }])
-      assert.strictEqual((yield* facilitator.settle(batch.body(channels[0]!, later, 0n))).json.success, true)
-      assert.strictEqual((yield* facilitator.settle(sweep)).json.amount, "200")
-      assert.strictEqual(yield* facilitator.balance(seller.payTo), 1_028n)
-    }).pipe(Effect.scoped)
+        const later = batch.claim([{ channel: channels[0]!, max: 500n, total: 300n }])
+        assert.strictEqual((yield* facilitator.settle(batch.body(channels[0]!, later, 0n))).json.success, true)
+        assert.strictEqual((yield* facilitator.settle(sweep)).json.amount, "200")
+        assert.strictEqual(yield* facilitator.balance(seller.payTo), 1_028n)
+      }).pipe(Effect.scoped)
   )
 
   it.live("are refused by name, before anything is recorded", () =>
@@ -86,10 +104,11 @@ describe("claims", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("that were recorded and never sent are sent by the follower", () =>
+  it.live.each(databaseKinds)("that were recorded and never sent are sent by the follower on %s", (database) =>
     Effect.gen(function* () {
       const latch = Latch.makeUnsafe(true)
       const facilitator = yield* startBatch({
+        database,
         set: ["limits.settle_timeout_ms=3000"],
         atStep: (step) => (step === "afterRecord" ? latch.await : Effect.void)
       })
