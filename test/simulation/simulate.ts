@@ -6,6 +6,7 @@ import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import { EventStreams } from "../../kernel/payment/http/EventStreams.ts"
+import { Extensions } from "../../kernel/payment/Extension.ts"
 import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
@@ -72,6 +73,7 @@ const replicaLayer = (world: World, replica: Replica) =>
     Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Schemes.layer)),
     Layer.provideMerge(LedgerClock.layer),
     Layer.provideMerge(streamsLayer(world, replica)),
+    Layer.provideMerge(Extensions.layer),
     Layer.provideMerge(Layer.merge(Supervisor.layer, ListenAt.layer)),
     Layer.provideMerge(ports(world, replica))
   )
