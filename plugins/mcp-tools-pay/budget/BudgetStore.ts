@@ -62,11 +62,8 @@ export class BudgetStore extends Context.Service<
     /** Adds sealed data to an undelivered reservation; false when there is none, or no room for content. */
     readonly keep: (id: string, kept: Kept) => Effect.Effect<boolean, BudgetUnavailable>
     readonly kept: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
-    /** Reservations of an agent that have a receipt, newest first; of one transaction, where it is named. */
-    readonly receipts: (
-      agent: string,
-      transaction: string | undefined
-    ) => Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
+    /** Reservations of an agent that have a receipt, newest first. */
+    readonly receipts: (agent: string) => Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
     /** Forgets the content of a released reservation, which is delivered. */
     readonly forget: (id: string) => Effect.Effect<void, BudgetUnavailable>
     /** Whether other processes work on it. */

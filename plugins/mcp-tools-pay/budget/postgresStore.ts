@@ -232,13 +232,11 @@ export const postgresStore = Effect.gen(function* () {
     ofInvocation: (invocation) => guarded(knownOf(sql, invocation)),
     keep: (id, kept) => guarded(keep(sql, id, kept)),
     kept: (id) => guarded(keptOf(sql, id)),
-    receipts: (agent, transaction) =>
+    receipts: (agent) =>
       guarded(
         readReservations(
           sql,
-          sql`agent = ${agent} and receipt is not null
-            and (${transaction ?? null}::text is null or transaction = ${transaction ?? null}::text)
-            order by created_at desc limit ${receiptsMax}`
+          sql`agent = ${agent} and receipt is not null order by created_at desc limit ${receiptsMax}`
         )
       ),
     forget: (id) =>

@@ -17,10 +17,9 @@ const isPast = (one: Reservation, written: Reservation, now: number): boolean =>
 
 const isUndelivered = ({ state }: Reservation): boolean => undelivered.includes(state)
 
-const withReceipts = (all: ReadonlyArray<Reservation>, agent: string, transaction: string | undefined) =>
+const withReceipts = (all: ReadonlyArray<Reservation>, agent: string) =>
   all
     .filter((one) => one.agent === agent && one.receipt !== undefined)
-    .filter((one) => transaction === undefined || one.transaction === transaction)
     .sort((a, b) => b.createdAtMillis - a.createdAtMillis)
     .slice(0, receiptsMax)
 
@@ -84,7 +83,7 @@ const makeTable = (
         return true
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     kept: payments.get,
-    receipts: (agent, transaction) => Effect.sync(() => withReceipts([...table.values()], agent, transaction)),
+    receipts: (agent) => Effect.sync(() => withReceipts([...table.values()], agent)),
     forget: payments.drop,
     isShared: false
   })

@@ -11,16 +11,16 @@ const Receipt = Schema.NullOr(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.String)]))
 ).annotate({ description: "settledAmount, payTo, transaction, status, …; null if free." })
 
+/** And `isError`, where the tool set it. */
 export const CallResult = Schema.Struct({
   content: Schema.Json.annotate({ description: "As the tool returned it." }),
   structuredContent: Schema.optionalKey(Schema.Json.annotate({ description: "Likewise." })),
-  isError: Schema.optionalKey(Schema.Boolean),
   receipt: Receipt
 })
 
+/** And contentType. */
 export const FetchResult = Schema.Struct({
   status: Schema.Int,
-  contentType: Schema.String,
   json: Schema.optionalKey(Schema.Json.annotate({ description: "A JSON body." })),
   text: Schema.optionalKey(Schema.String),
   base64: Schema.optionalKey(Schema.String),
@@ -31,17 +31,11 @@ export const FetchResult = Schema.Struct({
 
 /** Each: transaction, network, asset, payTo, amount, and `receipt`, the compact JWS. */
 export const ReceiptsResult = Schema.Struct({
-  receipts: Schema.Array(Schema.Record(Schema.String, Schema.String)).annotate({ description: "JWS of each." })
+  receipts: Schema.Array(Schema.Record(Schema.String, Schema.String))
 })
 
+/** And scheme, network, asset, payTo, versionHash; `rule`: its name, or `otherwise` where no rule fits. */
 export const Explained = Schema.Struct({
-  scheme: Schema.String,
-  network: Schema.String,
-  asset: Schema.String,
-  payTo: Schema.String,
   amount: Schema.String,
-  versionHash: Schema.String,
-  decision: Schema.Literals(["allow", "approve", "deny"]),
-  /** Its name; `otherwise` where no rule fits. */
-  rule: Schema.String
+  decision: Schema.Literals(["allow", "approve", "deny"])
 })

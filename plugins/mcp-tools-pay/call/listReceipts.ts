@@ -6,16 +6,10 @@ import { BudgetStore } from "../budget/BudgetStore.ts"
 import { ReceiptsResult } from "./ReceiptWire.ts"
 import { storeUnavailable } from "./sendPayment.ts"
 
-const Input = Schema.Struct({
-  transaction: Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)).annotate({ description: "Only of this one." })
-  )
-})
-
-const list = Effect.fn("Tools.receipts")(function* ({ transaction }: typeof Input.Type, { principal }: Caller) {
+const list = Effect.fn("Tools.receipts")(function* ({ principal }: Caller) {
   const store = yield* BudgetStore
   const spell = yield* spelled
-  const found = yield* Effect.mapError(store.receipts(principal, transaction), () => storeUnavailable)
+  const found = yield* Effect.mapError(store.receipts(principal), () => storeUnavailable)
   return {
     receipts: found.map(({ amount, asset, network, payTo, receipt = "", transaction = "" }) => ({
       transaction,
@@ -32,12 +26,12 @@ export const receiptsTool = Effect.gen(function* () {
   const parts = yield* Effect.context<BudgetStore | Effect.Services<typeof spelled>>()
   return defineTool({
     name: "x402_receipts",
-    title: "Receipts of payments",
-    description: "The newest payments' receipts, signed by facilitators, for a person to keep.",
+    title: "Receipts",
+    description: "Signed receipts of your payments.",
     annotations: { readOnlyHint: true },
     pays: false,
-    input: Input,
+    input: Schema.Struct({}),
     output: ReceiptsResult,
-    run: (input, caller) => Effect.provideContext(list(input, caller), parts)
+    run: (_, caller) => Effect.provideContext(list(caller), parts)
   })
 })

@@ -107,7 +107,9 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
       const { ref, seller } = yield* HttpWorld
       const client = yield* paying([enabled])
       const listed = (transaction: string) =>
-        Effect.map(call(client, "x402_receipts", { transaction }), ({ body }) => body["receipts"])
+        Effect.map(call(client, "x402_receipts", {}), ({ body }) =>
+          (body["receipts"] as ReadonlyArray<Json>).filter((one) => one["transaction"] === transaction)
+        )
       for (const receipt of ["not a receipt", "aGVhZGVy.cGF5bG9hZA.c2lnbmF0dXJl"]) {
         const extensions = { "tollkeeper-receipt": { info: { format: "jws", receipt } } }
         seller.behaviour = { paid: (reply, settled) => withReceipt(reply, encode({ ...settled, extensions })) }

@@ -115,7 +115,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect(yield* settleAt(again.url, body)).toEqual(answer)
         expect((yield* provenAt(again.url, answer.transaction)).outcomes).toEqual(outcomes)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
-    240_000
+    480_000
   )
 
   it.live(

@@ -42,6 +42,6 @@ describe.each(databaseKinds)("receipts in events on %s", (database) => {
         expect(messages.map(({ data }) => data.extensions)).toEqual([undefined, extensions])
         expect(messages.map(({ isSigned }) => isSigned)).toEqual([true, true])
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    120_000
+    240_000
   )
 })

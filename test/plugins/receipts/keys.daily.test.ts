@@ -174,6 +174,6 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         expect(JSON.stringify(json)).toContain("receipts")
         expect((yield* facilitator.ask("/.well-known/did.json")).status).toBe(404)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
-    120_000
+    240_000
   )
 })

@@ -139,7 +139,7 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect(yield* bytesAt(facilitator, "/log/tile/0/000")).toEqual(Buffer.concat(hashes.slice(0, 256)))
         expect((yield* facilitator.ask("/log/checkpoint")).text).toMatch(/^pay\.example\/log\/2\n/)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    120_000
+    240_000
   )
 
   it.live(

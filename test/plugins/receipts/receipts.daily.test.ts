@@ -134,6 +134,6 @@ describe.each(databaseKinds)("receipts on %s", (kind) => {
         expect((yield* second.ask(`/log/tile/0/000`)).status).toBe(404)
         expect((yield* second.ask(`/log/checkpoint`)).text).toContain(`\n${proof.index + 2}\n`)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    120_000
+    240_000
   )
 })
