@@ -2,16 +2,22 @@
 // passed them on. They are kept and not believed: `tollkeeper receipts verify` and the published scripts check them.
 import { Effect, Schema } from "effect"
 import { type Caller, defineTool, spelled } from "../../mcp-tools/contract.ts"
-import { BudgetStore } from "../budget/BudgetStore.ts"
+import { BudgetStore, receiptsMax } from "../budget/BudgetStore.ts"
 import { ReceiptsResult } from "./ReceiptWire.ts"
 import { storeUnavailable } from "./sendPayment.ts"
 
-const list = Effect.fn("Tools.receipts")(function* ({ principal }: Caller) {
+const Input = Schema.Struct({
+  limit: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: receiptsMax })).annotate({ description: "Most." })
+  )
+})
+
+const list = Effect.fn("Tools.receipts")(function* ({ limit }: typeof Input.Type, { principal }: Caller) {
   const store = yield* BudgetStore
   const spell = yield* spelled
   const found = yield* Effect.mapError(store.receipts(principal), () => storeUnavailable)
   return {
-    receipts: found.map(({ amount, asset, network, payTo, receipt = "", transaction = "" }) => ({
+    receipts: found.slice(0, limit).map(({ amount, asset, network, payTo, receipt = "", transaction = "" }) => ({
       transaction,
       network: spell(network),
       asset,
@@ -30,8 +36,8 @@ export const receiptsTool = Effect.gen(function* () {
     description: "Signed receipts of your payments.",
     annotations: { readOnlyHint: true },
     pays: false,
-    input: Schema.Struct({}),
+    input: Input,
     output: ReceiptsResult,
-    run: (_, caller) => Effect.provideContext(list(caller), parts)
+    run: (input, caller) => Effect.provideContext(list(input, caller), parts)
   })
 })
