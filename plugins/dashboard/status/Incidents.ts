@@ -10,6 +10,7 @@ import { daysReported } from "../../../kernel/settlement/operators/ServiceLevels
 import { oldBefore, trustedMillis } from "../../../kernel/time/trustedTime.ts"
 import { watchConditions } from "./watchConditions.ts"
 
+/** A run of minutes of one cause, at any replica. */
 export interface Incident {
   readonly cause: string
   readonly from: Date

@@ -36,6 +36,7 @@ interface Growth extends Meaning {
   readonly above: number
 }
 
+/** What is held against the metrics. */
 export type Condition = Level | Growth
 
 /** The window of every growth, as in the alerts. */
@@ -43,6 +44,7 @@ export const windowSeconds = 600
 
 const settles = { operation: "settle" }
 
+/** All of them, by what they stop. */
 export const conditions: ReadonlyArray<Condition> = [
   {
     alert: "TollkeeperSettlingUnavailable",
@@ -154,5 +156,6 @@ export const interruption = {
   summary: "No replica wrote to the database: the service was stopped, or cut off from it."
 } as const
 
+/** The sentence of a cause; the word itself for one of another version. */
 export const summaryOf = (cause: string): string =>
   [...conditions, interruption].find((one) => one.cause === cause)?.summary ?? cause

@@ -1,9 +1,10 @@
 // The page of `/status`: no script, the sheet of the other pages, every value a figure, a time or a sentence of our
 // own. What goes on now comes first; then the figures, then the incidents with their length. Pure.
-import type { ServiceStatus } from "./statusPage.ts"
+import type { ServiceStatus } from "./StatusWire.ts"
 
 type Status = typeof ServiceStatus.Type
 
+/** The page loads the sheet and the icon, and nothing else. */
 export const pagePolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -55,6 +56,7 @@ const incidentsOf = ({ items }: Status): string => {
 <tbody>${rows.join("\n")}</tbody></table></div>`
 }
 
+/** The page as HTML. */
 export const pageOf = (status: Status): string => `<!doctype html>
 <html lang="en">
 <head>

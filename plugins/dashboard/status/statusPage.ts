@@ -6,36 +6,19 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
 import type { RouteDescription } from "../../../kernel/http/OpenApi.ts"
-import { text, time, units, whole } from "../../../kernel/http/wireSchema.ts"
+import { text } from "../../../kernel/http/wireSchema.ts"
 import { daysReported, type Levels, ServiceLevels } from "../../../kernel/settlement/operators/ServiceLevels.ts"
 import { interruption, summaryOf } from "./conditions.ts"
 import { type Incident, Incidents, incidentsMax } from "./Incidents.ts"
 import { pageOf, pagePolicy } from "./statusHtml.ts"
+import { ServiceStatus } from "./StatusWire.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 /** How long an answer is given again. */
 const keptFor = "1 minute"
 
-const share = Schema.NullOr(Schema.Finite)
-export const ServiceStatus = Schema.Struct({
-  days: whole("Days that are reported."),
-  since: time("UTC."),
-  settlements: units("Settlements recorded."),
-  verify_p95_ms: Schema.NullOr(Schema.Finite).annotate({ description: "Verification within settle." }),
-  settle_p95_ms: Schema.NullOr(Schema.Finite).annotate({ description: "From request to settled." }),
-  ended_in_two_ledgers: share.annotate({ description: "Share of those with an end on the ledger." }),
-  availability: share.annotate({ description: "Share of minutes in which the service could write." }),
-  items: Schema.Array(
-    Schema.Struct({
-      cause: text("A word: the condition of an alert, or `interruption`."),
-      summary: text("What it meant."),
-      from: time("UTC, to the minute."),
-      to: Schema.NullOr(time("UTC, to the minute.")).annotate({ description: "null while it lasts." })
-    })
-  ).annotate({ description: `Incidents, the newest first; ${incidentsMax} at most.` })
-}).annotate({ identifier: "ServiceStatus" })
-
+/** Its place in /openapi.json. */
 export const statusRoute: RouteDescription = {
   method: "get",
   path: "/status",
@@ -86,6 +69,7 @@ const asPage = (body: typeof ServiceStatus.Type) =>
     }
   })
 
+/** Serves it, from the services of the database. */
 export const addStatusRoute = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const levels = yield* ServiceLevels

@@ -4,6 +4,7 @@
 import type { Metric } from "effect"
 import { type Condition, conditions, windowSeconds } from "./conditions.ts"
 
+/** One row of the table. */
 export interface IncidentMinute {
   readonly cause: string
   /** Unix milliseconds of its beginning. */
@@ -55,6 +56,7 @@ const holds = (condition: Condition, snapshots: Snapshots, first: Sample, last: 
   return condition.shareOf === undefined ? own > condition.above : all > 0 && own / all > condition.above
 }
 
+/** Remembers for one process; starts with nothing. */
 export const watchConditions = (watched: ReadonlyArray<Condition> = conditions) => {
   const since = new Map<Condition, number>()
   const waiting = new Map<string, IncidentMinute>()
