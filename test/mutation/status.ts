@@ -25,7 +25,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an incident begins when it is certain", "let minute = from", "let minute = floor(now)"],
     ["errors of the process's whole life count", "now - at <= windowSeconds * 1_000", "now - at <= Infinity"],
     ["minutes wait without a bound", "mine.length >= waitingMax", "mine.length < 0"],
-    ["a condition that ended goes on", "since.delete(condition)", ""]
+    ["a condition that ended still holds", "since.delete(condition)", ""]
   ]),
   ...guards("conditions.ts", "conditions.test.ts", [
     ["the page's bound is not the alert's", "above: 0.05", "above: 0.01"],

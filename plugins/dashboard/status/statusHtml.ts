@@ -1,5 +1,5 @@
 // The page of `/status`: no script, the sheet of the other pages, every value a figure, a time or a sentence of our
-// own. What goes on now comes first; then the figures, then the incidents with their length. Pure.
+// own. What lasts comes first; then the figures, then the incidents with their length. Pure.
 import type { ServiceStatus } from "./StatusWire.ts"
 
 type Status = typeof ServiceStatus.Type

@@ -1,5 +1,5 @@
 // Follows the conditions of incidents over readings of the process's metrics, and gives the minutes in which each held:
-// from the first reading that showed it, once it has held for its time. Pure, but for what it remembers: the samples of
+// from the first reading that showed it, once it has held for its time. Pure, but for what it keeps: the samples of
 // one window, and minutes that are not written yet, bounded to a day for each cause.
 import type { Metric } from "effect"
 import { type Condition, conditions, windowSeconds } from "./conditions.ts"
@@ -56,7 +56,7 @@ const holds = (condition: Condition, snapshots: Snapshots, first: Sample, last: 
   return condition.shareOf === undefined ? own > condition.above : all > 0 && own / all > condition.above
 }
 
-/** Remembers for one process; starts with nothing. */
+/** Keeps the state of one process; starts with nothing. */
 export const watchConditions = (watched: ReadonlyArray<Condition> = conditions) => {
   const since = new Map<Condition, number>()
   const waiting = new Map<string, IncidentMinute>()

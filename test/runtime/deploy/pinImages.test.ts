@@ -68,7 +68,7 @@ describe("pinning base images", () => {
     expect(texts().map((text) => text.replaceAll(/@sha256:b{64}/g, ""))).toEqual(before)
   })
 
-  it("changes nothing when one image is unknown or the registry is away, and says so in a sentence", async () => {
+  it("changes nothing when one image is unknown or the registry does not answer, and says so in a sentence", async () => {
     const before = texts()
     using registry = await startRegistry("a", /pgvector/)
     const unknown = await pin(registry.url, "--write")
