@@ -31,8 +31,8 @@ import { rpcContract } from "./ledger/LedgerRpc.ts"
 import * as MakeLedgerRpc from "./ledger/makeLedgerRpc.ts"
 import { MetricReadings } from "./payment/report/MetricReadings.ts"
 import * as Metrics from "./payment/report/Metrics.ts"
-import * as OpenApi from "./http/OpenApi.ts"
-import { coreRoutes } from "./payment/wire/description.ts"
+import * as DocumentRoute from "./http/documentRoute.ts"
+import { OpenApi } from "./http/OpenApi.ts"
 import * as EventRoutes from "./payment/http/EventRoutes.ts"
 import { EventStreams } from "./payment/http/EventStreams.ts"
 import { Extensions } from "./payment/Extension.ts"
@@ -67,7 +67,7 @@ import { Supervisor, supervisorContract } from "./actor/Supervisor.ts"
 
 export const configContract = contract("config", Server, Limits, Events, WireVocabulary, Retention)
 export const networkContract = contract("network", Network)
-export const httpContract = contract("http", Keys, Sessions, Authentication, OpenApi.OpenApi)
+export const httpContract = contract("http", Keys, Sessions, Authentication, OpenApi)
 export const settlementContract = contract(
   "settlement",
   Settlements,
@@ -136,7 +136,7 @@ const http = define({
   id: "http",
   summary: "Keys, authentication and the OpenAPI document.",
   needs: [settingsContract, configContract],
-  layer: Layer.merge(OpenApi.OpenApi.layer, Authentication.layer.pipe(Layer.provideMerge(Keys.layer)))
+  layer: Layer.merge(OpenApi.layer, Authentication.layer.pipe(Layer.provideMerge(Keys.layer)))
 })
 
 const database = define({
@@ -283,14 +283,7 @@ const payment = define({
     EventRoutes.layer,
     healthRoutes,
     Metrics.routes,
-    OpenApi.routes,
-    Layer.effectDiscard(
-      Effect.gen(function* () {
-        const { describe } = yield* OpenApi.OpenApi
-        const schemes = yield* Schemes
-        yield* describe(() => coreRoutes(schemes.all().map(({ scheme }) => scheme)))
-      })
-    ),
+    DocumentRoute.layer,
     Layer.effectDiscard(reportSponsor),
     Layer.effectDiscard(reportReplica),
     Layer.effectDiscard(reportReconcilers),

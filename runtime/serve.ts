@@ -14,10 +14,11 @@ import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseRefused, DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
 import { StartupBanner } from "../kernel/StartupBanner.ts"
-import { withinCapacity, httpMiddleware } from "../kernel/http/httpMiddleware.ts"
+import { httpMiddleware, withinCapacity } from "../kernel/http/httpMiddleware.ts"
 import { Authentication } from "../kernel/http/Authentication.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { allowOrigins } from "../kernel/http/allowOrigins.ts"
+import type { DeclaredRules } from "../kernel/http/RouteRules.ts"
 import { slowWrongKeys } from "../kernel/http/slowWrongKeys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import { MetricReadings } from "../kernel/payment/report/MetricReadings.ts"
@@ -128,8 +129,10 @@ const guarded = (
       readonly allowed_origins: ReadonlyArray<string>
     }
     readonly services: Context.Context<never>
+    readonly routes: DeclaredRules
   }
 ) => {
+  const { routes } = of
   const allowedOrigins = lower(of.section.allowed_origins)
   const keyed = Option.match(Context.getOption(of.services, Authentication), {
     onNone: () => answer,
@@ -137,7 +140,7 @@ const guarded = (
   })
   const rules = { host: of.host, allowedHosts: lower(of.section.allowed_hosts), allowedOrigins }
   // Outside of all: an allowed page reads errors and refusals too.
-  return allowOrigins(allowedOrigins)(httpMiddleware(withinCapacity(rules)(keyed)))
+  return allowOrigins(allowedOrigins, routes)(httpMiddleware(withinCapacity(rules, routes)(keyed), routes))
 }
 
 /** Opens the listener and serves the router; succeeds with the bound address. */
@@ -159,10 +162,11 @@ const listen = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
   // A tool server authorizes by its own settings.
+  const { rules: routes } = yield* RouteClaims
   const answer =
     at === undefined
-      ? guarded(router.asHttpEffect(), { host, section, services })
-      : httpMiddleware(router.asHttpEffect())
+      ? guarded(router.asHttpEffect(), { host, section, services, routes })
+      : httpMiddleware(router.asHttpEffect(), routes)
   yield* HttpServer.serveEffect(answer).pipe(
     Effect.updateContext(forRequests),
     // The middleware has its own span: the server's would carry queries, addresses and user agents.

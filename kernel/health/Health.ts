@@ -1,11 +1,13 @@
 // Liveness and readiness. Ready means that the database answers a trivial query, and nothing else: a silent ledger or a
 // degraded search shows in the body and never in the status (S64–S73). Drivers and plugins register their own reports;
 // a report is bounded in time and length, and one that fails is reported as failed instead of failing the rest.
-import { Context, Effect, Layer, type Scope } from "effect"
-import { HttpRouter } from "effect/http"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import type { HttpRouter } from "effect/http"
 import { contract } from "../contract/Contract.ts"
 import { Database } from "../database/Database.ts"
 import { json } from "../http/httpMiddleware.ts"
+import { addRoutes, type Documented, processRoutes, route } from "../http/Route.ts"
+import { text } from "../http/wireSchema.ts"
 import { PluginStates } from "../plugin/PluginStates.ts"
 
 export interface HealthReport {
@@ -115,30 +117,74 @@ export class Health extends Context.Service<
 
 export const healthContract = contract("health", Health)
 
+const State = Schema.Literals(["ready", "degraded", "disabled"])
+const detail = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(detailMax)))
+const Readiness = Schema.StructWithRest(
+  Schema.Struct({
+    status: Schema.Literals(["ready", "not_ready"]),
+    search: Schema.Struct({
+      lexical: State,
+      semantic: State,
+      vectorSupport: Schema.Boolean,
+      generation: Schema.optionalKey(Schema.NullOr(Schema.String)),
+      detail
+    }),
+    plugins: Schema.Record(
+      Schema.String,
+      Schema.Struct({ state: text("Whether the plugin runs."), detail: Schema.optionalKey(text("Why not.")) })
+    )
+  }),
+  // The report of each driver and plugin, by its name.
+  [Schema.Record(Schema.String, Schema.Unknown)]
+).annotate({ identifier: "Readiness" })
+
+const probe = (
+  path: HttpRouter.PathInput,
+  id: string,
+  summary: string,
+  answers: Documented["answers"]
+): Documented => ({
+  method: "GET",
+  path,
+  id,
+  summary,
+  exposure: "public",
+  callers: "public",
+  label: path,
+  isProbe: true,
+  answers
+})
+const alive = { 200: { description: "The process is running.", body: Schema.Struct({ status: Schema.Literal("ok") }) } }
+
 /** /health/live, /health and /health/ready. */
-export const routes = HttpRouter.use((router) =>
+export const routes = Layer.effectDiscard(
   Effect.gen(function* () {
     const health = yield* Health
     const database = yield* Database
     const plugins = yield* PluginStates
     const live = Effect.succeed(json({ status: "ok" }))
-    yield* router.add("GET", "/health", live)
-    yield* router.add("GET", "/health/live", live)
-    yield* router.add(
-      "GET",
-      "/health/ready",
-      Effect.gen(function* () {
-        const ready = yield* Effect.match(database.ping, { onFailure: () => false, onSuccess: () => true })
-        const body = {
-          status: ready ? "ready" : "not_ready",
-          search: yield* health.search,
-          plugins: Object.fromEntries(
-            plugins.all().map(({ detail, id, state }) => [id, detail === undefined ? { state } : { state, detail }])
-          ),
-          ...(yield* health.reports)
-        }
-        return json(body, { status: ready ? 200 : 503 })
-      })
-    )
+    const ready = Effect.gen(function* () {
+      const ready = yield* Effect.match(database.ping, { onFailure: () => false, onSuccess: () => true })
+      const body = {
+        status: ready ? "ready" : "not_ready",
+        search: yield* health.search,
+        plugins: Object.fromEntries(
+          plugins.all().map(({ detail, id, state }) => [id, detail === undefined ? { state } : { state, detail }])
+        ),
+        ...(yield* health.reports)
+      }
+      return json(body, { status: ready ? 200 : 503 })
+    })
+    yield* addRoutes(processRoutes, [
+      route(probe("/health", "health", "Alias of /health/live.", alive), live),
+      route(probe("/health/live", "live", "The process lives.", alive), live),
+      route(
+        probe("/health/ready", "ready", "Whether the database answers; the state of search, plugins and drivers.", {
+          200: { description: "Ready.", body: Readiness },
+          503: { description: "The database does not answer.", body: Readiness }
+        }),
+        ready
+      )
+    ])
   })
 )

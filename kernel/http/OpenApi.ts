@@ -2,8 +2,6 @@
 // reads and writes; disabled routes are not in it. The document is built on the first request after an owner was added
 // or removed. Two owners that give one name to different shapes are a defect.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
-import { HttpRouter } from "effect/http"
-import { json } from "./httpMiddleware.ts"
 
 /** Version of the interface (S307), not of the program. */
 export const interfaceVersion = "0.1.0"
@@ -139,7 +137,9 @@ const toDocument = (parts: ReadonlyArray<Described>): JsonSchema => {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" }
     },
     servers: [{ url: "/", description: "This facilitator." }],
-    tags: parts.flatMap(({ tags }) => Object.entries(tags).map(([name, description]) => ({ name, description }))),
+    tags: Object.entries(Object.assign({}, ...parts.map(({ tags }) => tags)) as Described["tags"]).map(
+      ([name, description]) => ({ name, description })
+    ),
     paths,
     components: {
       schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -178,17 +178,3 @@ export class OpenApi extends Context.Service<
     })
   })
 }
-
-/** Describes an owner's routes while its Layer lives. */
-export const describe = (described: Described) =>
-  Layer.effectDiscard(Effect.flatMap(OpenApi, (openApi) => openApi.describe(() => described)))
-
-export const routes = HttpRouter.use((router) =>
-  Effect.flatMap(OpenApi, (openApi) =>
-    router.add(
-      "GET",
-      "/openapi.json",
-      Effect.sync(() => json(openApi.document(), { headers: { "access-control-allow-origin": "*" } }))
-    )
-  )
-)

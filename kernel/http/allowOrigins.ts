@@ -1,9 +1,10 @@
 // CORS for the pages that `server.allowed_origins` names: their preflights are answered, and they may read the answers
-// of every route but the dashboard's, which serve its own pages. No credentials of a browser are allowed along: such a
-// page sends a bearer key or none. Any other page's requests pass unchanged, and what they may do is decided elsewhere
-// (`hostValidation.ts`). Pure but for the wrapper.
+// of every route but those that are declared for this listener's own pages. No credentials of a browser are allowed
+// along: such a page sends a bearer key or none. Any other page's requests pass unchanged, and what they may do is
+// decided elsewhere (`hostValidation.ts`). Pure but for the wrapper.
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { DeclaredRules } from "./RouteRules.ts"
 
 /** How long a browser keeps the answer to a preflight, seconds. */
 const preflightSeconds = 600
@@ -15,17 +16,20 @@ const allowed = {
 }
 const exposed = { "access-control-expose-headers": "extension-responses, retry-after, etag" }
 
-/** Whether pages of other origins may use a path at all: not the dashboard's, nor the page's own files. */
-const isShared = (path: string): boolean => !/^\/dashboard(\/|$)/.test(path)
-
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** The headers of an answer to this page; undefined when it is not one that is named. */
-const corsOf = (headers: Headers, path: string, origins: ReadonlyArray<string>) => {
+/** The headers of an answer to this page; undefined when it is not one that is named, or the route is not for it. */
+const corsOf = (
+  { headers, method, url }: HttpServerRequest.HttpServerRequest,
+  origins: ReadonlyArray<string>,
+  routes: DeclaredRules
+) => {
   const origin = headers["origin"]
-  return origin !== undefined && isShared(path) && origins.includes(origin.toLowerCase())
-    ? { "access-control-allow-origin": origin, vary: "origin" }
-    : undefined
+  if (origin === undefined || !origins.includes(origin.toLowerCase())) return undefined
+  const asked = method === "OPTIONS" ? (headers["access-control-request-method"] ?? method) : method
+  return routes.of(asked, url.split("?", 1)[0]!)?.cors === "own"
+    ? undefined
+    : { "access-control-allow-origin": origin, vary: "origin" }
 }
 
 /** The answer to a preflight, which neither a key nor a route decides. */
@@ -53,12 +57,12 @@ const merged = (response: HttpServerResponse.HttpServerResponse, cors: Readonly<
 
 /** Wraps the router's handler; `origins` in lower case. */
 export const allowOrigins =
-  (origins: ReadonlyArray<string>) =>
+  (origins: ReadonlyArray<string>, routes: DeclaredRules) =>
   <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     origins.length === 0
       ? handler
       : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-          const cors = corsOf(request.headers, request.url.split("?", 1)[0]!, origins)
+          const cors = corsOf(request, origins, routes)
           if (cors === undefined) return handler
           return request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined
             ? Effect.succeed(preflightOf(request.headers, cors))

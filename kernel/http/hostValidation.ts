@@ -59,7 +59,7 @@ export interface PageRules {
 export const checkHostAndOrigin = (
   { allowedHosts, allowedOrigins, host }: PageRules,
   headers: Headers,
-  isPublic: boolean
+  isPublic: () => boolean
 ): { readonly reason: string; readonly message: string } | undefined => {
   if (!isLoopback(host)) return undefined
   const name = parseHostName(headers["host"])
@@ -68,7 +68,7 @@ export const checkHostAndOrigin = (
       reason: "forbidden_host",
       message: "this host name is not allowed; behind a proxy, add it to server.allowed_hosts"
     }
-  if (!isPublic && isCrossOrigin(headers, allowedOrigins))
+  if (isCrossOrigin(headers, allowedOrigins) && !isPublic())
     return {
       reason: "forbidden_origin",
       message: "pages of this origin are not allowed; add it to server.allowed_origins to allow it"

@@ -11,6 +11,7 @@ import { isTracing } from "../effect/withSpanIfSampled.ts"
 import { measureUnsafe } from "../telemetry/Measure.ts"
 import { traffic } from "../telemetry/metrics.ts"
 import { RequestNotes } from "./RequestNotes.ts"
+import type { DeclaredRules } from "./RouteRules.ts"
 import { type PageRules, checkHostAndOrigin } from "./hostValidation.ts"
 
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
@@ -44,27 +45,8 @@ const pathOf = memoize({ name: "url-paths", capacity: urlsMax }, (url): string =
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-/** Routes that are a label of their own; what a stranger may write into a path is not one. */
-const known = new Set([
-  "/",
-  "/verify",
-  "/settle",
-  "/supported",
-  "/settlements",
-  "/settlements/events",
-  "/health",
-  "/health/live",
-  "/health/ready",
-  "/metrics",
-  "/status",
-  "/openapi.json"
-])
-const families = /^\/(discovery|catalog|analytics|dashboard|demo|docs|seller|receipts|log)(\/|$)/
-const routeOf = (path: string): string =>
-  known.has(path) ? path : (families.exec(path)?.[0].replace(/\/$/, "") ?? "other")
-
-/** Requests of probes and scrapers, one every few seconds for ever: they have a line only when they fail. */
-const isProbe = (route: string): boolean => route.startsWith("/health") || route === "/metrics"
+/** The label of a path that no route has. */
+const unlabelled = { label: "other", isProbe: false }
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 const methodOf = (method: string): string => (methods.has(method) ? method : "_OTHER")
@@ -131,22 +113,17 @@ const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler:
   )
 }
 
-/** Paths of pages and their files, and of what is public by a specification or without information. */
-const publicPages = /^\/(dashboard(\/(web|library)\/.*)?|seller|resource|payee|docs|receipts|examples\/receipts\/.*|)$/
-const publicAnswers =
-  /^\/(discovery\/.*|openapi\.json|health(\/.*)?|log\/.*|badge\/[a-z]+\.svg|\.well-known\/did\.json)$/
-
 /** Routes that any page may read or link to. */
-const isPublic = (method: string, path: string): boolean =>
-  ["GET", "HEAD", "OPTIONS"].includes(method) && (publicPages.test(path) || publicAnswers.test(path))
+const isPublic = (routes: DeclaredRules, method: string, path: string): boolean =>
+  ["GET", "HEAD", "OPTIONS"].includes(method) && (routes.of(method, path)?.exposure ?? "guarded") !== "guarded"
 
 /** Refuses requests of strange pages before the router sees them. */
 export const withinCapacity =
-  (rules: PageRules) =>
+  (rules: PageRules, routes: DeclaredRules) =>
   <E, R>(handler: Answering<E, R>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const path = pathOf(request.url)
-      const refusal = checkHostAndOrigin(rules, request.headers, isPublic(request.method, path))
+      const refusal = checkHostAndOrigin(rules, request.headers, () => isPublic(routes, request.method, path))
       return refusal === undefined
         ? handler
         : Effect.succeed(json(errorBody(path, refusal.reason, refusal.message), { status: 403 }))
@@ -167,12 +144,12 @@ const answerError = Effect.fnUntraced(function* (
 })
 
 /** Wraps the router's handler. */
-export const httpMiddleware = <E, R>(handler: Answering<E, R>) => {
+export const httpMiddleware = <E, R>(handler: Answering<E, R>, routes: DeclaredRules) => {
   const untracedId = makeUntracedIds()
   const watched = (request: Request, fiber: AnyFiber) => {
     const { method } = request
     const path = pathOf(request.url)
-    const route = routeOf(path)
+    const { isProbe, label: route } = routes.labelled(path) ?? unlabelled
     const clock = fiber.getRef(Clock.Clock)
     const startedAt = clock.monotonicTimeNanosUnsafe()
     const notes: Record<string, string> = {}
@@ -187,7 +164,7 @@ export const httpMiddleware = <E, R>(handler: Answering<E, R>) => {
           const milliseconds = Number((clock.monotonicTimeNanosUnsafe() - startedAt) / 1_000_000n)
           measureUnsafe(within, traffic.requests, 1, { route, status: String(status) })
           measureUnsafe(within, traffic.requestSeconds, milliseconds / 1_000, { route })
-          if (isProbe(route) && status < 400) return Effect.void
+          if (isProbe && status < 400) return Effect.void
           return Effect.logInfo("request").pipe(
             Effect.annotateLogs({
               method,

@@ -2,7 +2,8 @@
 // the plugin is complete. So a failed optional plugin leaves no route behind, and a path that two plugins claim stops
 // the boot, optional or not. Plugins contribute routes, never global middleware.
 import { Context, Effect, Layer, Schema } from "effect"
-import { HttpRouter } from "effect/http"
+import { FindMyWay, HttpRouter } from "effect/http"
+import { type DeclaredRules, firstSegment, type RouteRules, rulesOfMounted } from "../http/RouteRules.ts"
 
 type Routes = Parameters<HttpRouter.HttpRouter["addAll"]>[0]
 
@@ -42,32 +43,68 @@ export const collectingRouter = (sink: Array<Collected>): HttpRouter.HttpRouter 
 const claimOf = (method: string, path: string): string =>
   `${method} ${path.replace(/:[^/]+/g, ":").replace(/(.)\/+$/, "$1")}`
 
-/** The owner of each route of one process. The loader claims; reports of served routes read. */
+/**
+ * Labels of metrics by path. What a stranger writes into a path is none: a path is a label only as it was declared, or
+ * as the first segment of paths that were.
+ */
+const makeLabels = () => {
+  const exact = new Map<string, RouteRules>()
+  const families = new Map<string, RouteRules>()
+  return {
+    add: (path: string, rules: RouteRules) => void (rules.label === path ? exact : families).set(rules.label, rules),
+    of: (path: string) => exact.get(path) ?? families.get(firstSegment(path))
+  }
+}
+
+export interface Claim {
+  readonly owner: string
+  readonly method: string
+  readonly path: string
+  readonly rules: RouteRules
+}
+
+/** The owner and the rules of each route of one process. The loader claims; the middleware and reports read. */
 export class RouteClaims extends Context.Service<
   RouteClaims,
   {
     /** Claims for its owner what was collected. */
     readonly claim: (owner: string, collected: ReadonlyArray<Collected>) => Effect.Effect<void, RouteClaimedTwice>
     /** Every claim with its owner, as `GET /a/:x`, in the order of claiming. */
-    readonly all: () => ReadonlyArray<{ readonly owner: string; readonly method: string; readonly path: string }>
+    readonly all: () => ReadonlyArray<Claim>
+    readonly rules: DeclaredRules
   }
 >()("tollkeeper/kernel/RouteClaims") {
   static readonly layer = Layer.sync(RouteClaims, () => {
-    const claims = new Map<string, { readonly owner: string; readonly method: string; readonly path: string }>()
+    const claims = new Map<string, Claim>()
+    const labels = makeLabels()
+    // As the router itself finds them.
+    const found = FindMyWay.make<RouteRules>({ caseSensitive: true })
     return RouteClaims.of({
       claim: Effect.fnUntraced(function* (owner, collected) {
-        for (const { method, path } of collected.flatMap(({ routes }) => routes)) {
+        for (const route of collected.flatMap(({ routes }) => routes)) {
+          const { method, path } = route
           const claim = claimOf(method, path)
           const before = claims.get(claim)
           if (before !== undefined)
             return yield* new RouteClaimedTwice({ route: claim, owner, claimedBy: before.owner })
-          claims.set(claim, { owner, method, path })
+          const rules = rulesOfMounted(route)
+          claims.set(claim, { owner, method, path, rules })
+          labels.add(path, rules)
+          found.on(method, path, rules)
         }
       }),
-      all: () => [...claims.values()]
+      all: () => [...claims.values()],
+      rules: {
+        labelled: labels.of,
+        of: (method, path) =>
+          (found.find(method, path) ?? (isReading(method) ? found.find("GET", path) : undefined))?.handler
+      }
     })
   })
 }
+
+/** Methods that are answered of a route for GET. */
+const isReading = (method: string): boolean => method === "HEAD" || method === "OPTIONS"
 
 /** Mounts what was collected on the real router. */
 export const mount = (router: HttpRouter.HttpRouter, collected: ReadonlyArray<Collected>): Effect.Effect<void> =>

@@ -1,8 +1,10 @@
 // The routes below /analytics/v1, each with its report and parameters (S144–S167). `ReportRunner.ts` reads, bounds and
 // answers requests.
 import { Effect, Option } from "effect"
-import { HttpRouter } from "effect/http"
+import { addRoutes } from "../../kernel/http/Route.ts"
+import * as routes from "./description.ts"
 import { type Asked, csvRowsMax, type Report, ReportRunner } from "./ReportRunner.ts"
+import { readNetworkFilter } from "./reports/parameters.ts"
 import { Participants } from "./reports/Participants.ts"
 import type { Role } from "./reports/ranking.ts"
 import { Redaction } from "./reports/Redaction.ts"
@@ -16,39 +18,37 @@ const boardRowsMax = 2_000
 
 const some = <A, E>(report: Effect.Effect<A, E>) => Effect.map(report, Option.some)
 
-const add = Effect.fnUntraced(function* (path: string, report: (asked: Asked) => Report) {
-  const router = yield* HttpRouter.HttpRouter
-  const { handler } = yield* ReportRunner
-  yield* router.add("GET", `/analytics/v1${path}` as HttpRouter.PathInput, handler(report))
-})
-
-const addTotals = Effect.gen(function* () {
+const makeTotals = Effect.gen(function* () {
+  const { reported } = yield* ReportRunner
   const totals = yield* Totals
-  yield* add("/overview", ({ asset, window }) => some(totals.overview(window(30), asset())))
-  yield* add("/overview/timeseries", ({ asset, read, window }) => {
-    const bucket = read.given("bucket", "bucket") === "hour" ? "hour" : "day"
-    return some(totals.series(window(30), bucket, asset()))
-  })
-  yield* add("/overview/breakdowns", ({ asset, window }) => some(totals.breakdowns(window(30), asset())))
   const refusals = yield* Refusals
-  yield* add("/refusals", ({ isCsv, page, read, window }) => {
-    const filter = {
-      operation: read.given("operation", "operation"),
-      reason: read.given("reason", "reason"),
-      key: read.given("key", "principal"),
-      payer: read.given("payer", "address"),
-      from: read.given("from", "time"),
-      to: read.given("to", "time")
-    }
-    const isRanged = filter.from !== undefined || filter.to !== undefined
-    const limit = read.given("limit", "number") === undefined ? groupsMax : page().limit
-    const asked = { limit: isCsv ? csvRowsMax : limit, cursor: read.given("cursor", "group") }
-    return some(refusals.list(filter, window(isRanged ? 0 : 30), asked))
-  })
-  yield* add("/volume/daily", ({ page, window }) => some(totals.daily(window(30), page())))
+  return [
+    reported(routes.overview, ({ read, window }) => some(totals.overview(window(30), read.given("asset")))),
+    reported(routes.timeseries, ({ read, window }) => {
+      const bucket = read.given("bucket") === "hour" ? "hour" : "day"
+      return some(totals.series(window(30), bucket, read.given("asset")))
+    }),
+    reported(routes.breakdowns, ({ read, window }) => some(totals.breakdowns(window(30), read.given("asset")))),
+    reported(routes.refusals, ({ isCsv, limit, read, window }) => {
+      const filter = {
+        operation: read.given("operation"),
+        reason: read.given("reason"),
+        key: read.given("key"),
+        payer: read.given("payer"),
+        from: read.given("from"),
+        to: read.given("to")
+      }
+      const isRanged = filter.from !== undefined || filter.to !== undefined
+      const groups = read.given("limit") === undefined ? groupsMax : limit()
+      const asked = { limit: isCsv ? csvRowsMax : groups, cursor: read.given("cursor") }
+      return some(refusals.list(filter, window(isRanged ? 0 : 30), asked))
+    }),
+    reported(routes.dailyVolume, ({ page, window }) => some(totals.daily(window(30), page())))
+  ]
 })
 
-const addTransactions = Effect.gen(function* () {
+const makeTransactions = Effect.gen(function* () {
+  const { reported } = yield* ReportRunner
   const transactions = yield* Transactions
   const redaction = yield* Redaction
 
@@ -56,132 +56,142 @@ const addTransactions = Effect.gen(function* () {
   const addressOf = (asked: string | undefined) =>
     asked === undefined ? Effect.succeed(Option.some(undefined)) : redaction.resolve(asked)
 
-  yield* add("/transactions", ({ asset, page, read, window }) => {
-    const [payer, payTo] = [read.given("payer", "address"), read.given("payTo", "address")]
-    const filter = {
-      network: read.network(),
-      scheme: read.given("scheme", "scheme"),
-      asset: asset(),
-      status: read.given("status", "status"),
-      resourceId: read.given("resourceId", "id")
-    }
-    const [stretch, asked] = [window(0), page()]
-    return Effect.gen(function* () {
-      const [from, to] = [yield* addressOf(payer), yield* addressOf(payTo)]
-      if (Option.isNone(from) || Option.isNone(to))
-        return Option.some({ items: [], pagination: { ...asked, total: 0 } })
-      return Option.some(yield* transactions.list({ ...filter, payer: from.value, payTo: to.value }, stretch, asked))
-    })
-  })
-  yield* add("/transactions/:hash", ({ inPath }) => transactions.byHash(inPath("hash") ?? ""))
+  return [
+    reported(routes.transactions, ({ page, read, window }) => {
+      const [payer, payTo] = [read.given("payer"), read.given("payTo")]
+      const filter = {
+        network: readNetworkFilter(read),
+        scheme: read.given("scheme"),
+        asset: read.given("asset"),
+        status: read.given("status"),
+        resourceId: read.given("resourceId")
+      }
+      const [stretch, asked] = [window(0), page()]
+      return Effect.gen(function* () {
+        const [from, to] = [yield* addressOf(payer), yield* addressOf(payTo)]
+        if (Option.isNone(from) || Option.isNone(to))
+          return Option.some({ items: [], pagination: { ...asked, total: 0 } })
+        return Option.some(yield* transactions.list({ ...filter, payer: from.value, payTo: to.value }, stretch, asked))
+      })
+    }),
+    reported(routes.transaction, ({ inPath }) => transactions.byHash(inPath("hash") ?? ""))
+  ]
 })
 
-const addParticipants = Effect.fnUntraced(function* (role: Role) {
+const makeParticipants = Effect.fnUntraced(function* (role: Role) {
+  const { reported } = yield* ReportRunner
   const participants = yield* Participants
   const transactions = yield* Transactions
   const redaction = yield* Redaction
+  const declared = routes.participants(role)
 
   /** Runs a report on the requested address, given directly or by its pseudonym. */
-  const ofAddress = ({ inPath }: Asked, report: (address: string) => Report): Report =>
+  const ofAddress = ({ inPath }: Pick<Asked<never>, "inPath">, report: (address: string) => Report): Report =>
     Effect.flatMap(
       redaction.resolve(inPath("address") ?? ""),
       Option.match({ onNone: () => Effect.succeedNone, onSome: report })
     )
 
-  yield* add(`/${role}s`, ({ asset, isCsv, page, read, window }) => {
-    const asked = page()
-    const board = {
-      offset: asked.offset,
-      limit: isCsv ? boardRowsMax : asked.limit,
-      cursor: read.given("cursor", "place"),
-      min: read.given("min", "units")
-    }
-    const ordered = asset()
-    if (board.min !== undefined && ordered === undefined) read.refuse("asset: required to compare amounts")
-    return some(participants.leaderboard(role, window(0), board, ordered))
-  })
-  yield* add(`/${role}s/:address`, (asked) => {
-    const [asset, stretch] = [asked.asset(), asked.window(0)]
-    return ofAddress(asked, (address) => participants.one(role, address, stretch, asset))
-  })
-  yield* add(`/${role}s/:address/transactions`, (asked) => {
-    const [stretch, page] = [asked.window(0), asked.page()]
-    return ofAddress(asked, (address) =>
-      Effect.gen(function* () {
-        if (!(yield* participants.isKnown(role, address))) return Option.none()
-        return Option.some(yield* transactions.ofAddress(address, stretch, page))
-      })
-    )
-  })
-  yield* add(`/${role}s/:address/counterparties`, (asked) => {
-    const [asset, stretch, page] = [asked.asset(), asked.window(0), asked.page()]
-    return ofAddress(asked, (address) => participants.counterparties(role, address, stretch, page, asset))
-  })
+  return [
+    reported(declared.board, ({ isCsv, page, read, window }) => {
+      const asked = page()
+      const board = {
+        offset: asked.offset,
+        limit: isCsv ? boardRowsMax : asked.limit,
+        cursor: read.given("cursor"),
+        min: read.given("min")
+      }
+      const ordered = read.given("asset")
+      if (board.min !== undefined && ordered === undefined) read.refuse("asset: required to compare amounts")
+      return some(participants.leaderboard(role, window(0), board, ordered))
+    }),
+    reported(declared.one, (asked) => {
+      const [asset, stretch] = [asked.read.given("asset"), asked.window(0)]
+      return ofAddress(asked, (address) => participants.one(role, address, stretch, asset))
+    }),
+    reported(declared.transactions, (asked) => {
+      const [stretch, page] = [asked.window(0), asked.page()]
+      return ofAddress(asked, (address) =>
+        Effect.gen(function* () {
+          if (!(yield* participants.isKnown(role, address))) return Option.none()
+          return Option.some(yield* transactions.ofAddress(address, stretch, page))
+        })
+      )
+    }),
+    reported(declared.counterparties, (asked) => {
+      const [asset, stretch, page] = [asked.read.given("asset"), asked.window(0), asked.page()]
+      return ofAddress(asked, (address) => participants.counterparties(role, address, stretch, page, asset))
+    })
+  ]
 })
 
-const addResources = Effect.gen(function* () {
+const makeResources = Effect.gen(function* () {
+  const { reported } = yield* ReportRunner
   const resources = yield* ResourceReports
   const redaction = yield* Redaction
   const transactions = yield* Transactions
-  const idOf = ({ inPath }: Asked): bigint => BigInt(inPath("id") ?? 0)
+  const idOf = ({ inPath }: Pick<Asked<never>, "inPath">): bigint => BigInt(inPath("id") ?? 0)
 
-  yield* add("/origins", ({ asset, page }) => some(resources.origins(page(), asset())))
-  yield* add("/resources", ({ isCsv, page, read }) => {
-    const asked = page()
-    const [cursor, payTo] = [read.given("cursor", "id"), read.given("payTo", "address")]
-    const filter = {
-      state: read.given("state", "state"),
-      grade: read.given("grade", "grade"),
-      type: read.given("type", "type"),
-      origin: read.given("origin", "origin"),
-      words: read.given("q", "words")
-    }
-    return Effect.gen(function* () {
-      const of = payTo === undefined ? Option.some(undefined) : yield* redaction.resolve(payTo)
-      if (Option.isNone(of)) return Option.some({ items: [], pagination: { ...asked, total: 0, cursor: null } })
-      const limit = isCsv ? csvRowsMax : asked.limit
-      const kept = { ...filter, payTo: of.value }
-      return Option.some(yield* resources.newest({ limit, offset: asked.offset, cursor, filter: kept }))
+  return [
+    reported(routes.origins, ({ page, read }) => {
+      const asked = page()
+      return some(resources.origins(asked, read.given("asset")))
+    }),
+    reported(routes.resources, ({ isCsv, page, read }) => {
+      const asked = page()
+      const [cursor, payTo] = [read.given("cursor"), read.given("payTo")]
+      const filter = {
+        state: read.given("state"),
+        grade: read.given("grade"),
+        type: read.given("type"),
+        origin: read.given("origin"),
+        words: read.given("q")
+      }
+      return Effect.gen(function* () {
+        const of = payTo === undefined ? Option.some(undefined) : yield* redaction.resolve(payTo)
+        if (Option.isNone(of)) return Option.some({ items: [], pagination: { ...asked, total: 0, cursor: null } })
+        const limit = isCsv ? csvRowsMax : asked.limit
+        const kept = { ...filter, payTo: of.value }
+        return Option.some(yield* resources.newest({ limit, offset: asked.offset, cursor, filter: kept }))
+      })
+    }),
+    reported(routes.rejections, ({ page }) => some(resources.rejections(page()))),
+    reported(routes.resource, (asked) => resources.detail(idOf(asked))),
+    reported(routes.resourceUse, (asked) => resources.observability(idOf(asked), asked.read.given("asset"))),
+    reported(routes.resourceInvocations, (asked) => {
+      const [id, stretch, page] = [idOf(asked), asked.window(0), asked.page()]
+      return Effect.gen(function* () {
+        if (!(yield* resources.isCataloged(id))) return Option.none()
+        return Option.some(yield* transactions.list({ resourceId: id.toString() }, stretch, page))
+      })
     })
-  })
-  yield* add("/rejections", ({ page }) => some(resources.rejections(page())))
-  yield* add("/resources/:id", (asked) => resources.detail(idOf(asked)))
-  yield* add("/resources/:id/observability", (asked) => resources.observability(idOf(asked), asked.asset()))
-  yield* add("/resources/:id/invocations", (asked) => {
-    const [id, stretch, page] = [idOf(asked), asked.window(0), asked.page()]
-    return Effect.gen(function* () {
-      if (!(yield* resources.isCataloged(id))) return Option.none()
-      return Option.some(yield* transactions.list({ resourceId: id.toString() }, stretch, page))
-    })
-  })
+  ]
 })
 
 /** An account's own reports: its payments received as a seller, and every settlement in its favor. */
-const addOwn = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
-  const { accountHandler } = yield* ReportRunner
+const makeOwn = Effect.gen(function* () {
+  const { ofAccount } = yield* ReportRunner
   const participants = yield* Participants
   const transactions = yield* Transactions
-  yield* router.add(
-    "GET",
-    "/analytics/v1/account",
-    accountHandler((account, { asset, window }) => participants.one("seller", account, window(0), asset()))
-  )
-  yield* router.add(
-    "GET",
-    "/analytics/v1/account/transactions",
-    accountHandler((payTo, { page, read, window }) => {
-      const filter = { payTo, status: read.given("status", "status"), resourceId: read.given("resourceId", "id") }
+  return [
+    ofAccount(routes.ownTotals, (account, { read, window }) =>
+      participants.one("seller", account, window(0), read.given("asset"))
+    ),
+    ofAccount(routes.ownTransactions, (payTo, { page, read, window }) => {
+      const filter = { payTo, status: read.given("status"), resourceId: read.given("resourceId") }
       return some(transactions.list(filter, window(0), page()))
     })
-  )
+  ]
 })
 
 export const addAnalyticsRoutes = Effect.gen(function* () {
-  yield* addTotals
-  yield* addTransactions
-  yield* addParticipants("buyer")
-  yield* addParticipants("seller")
-  yield* addResources
-  yield* addOwn
+  const groups = Effect.all([
+    makeTotals,
+    makeTransactions,
+    makeParticipants("buyer"),
+    makeParticipants("seller"),
+    makeResources,
+    makeOwn
+  ])
+  yield* addRoutes(routes.group, (yield* groups).flat())
 })

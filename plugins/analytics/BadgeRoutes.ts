@@ -2,10 +2,13 @@
 // anywhere. They hold what the public discovery routes answer and nothing more; caches keep one for minutes, no cookie
 // is read or set, and no request for one is recorded. A listing is named by its URL and its recipient, both public.
 import { Effect, Option, Schema } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { Catalog, CatalogRecords } from "../catalog/contract.ts"
+import * as routes from "./description.ts"
 import { badgeKinds, type BadgeKind, badgeOf, badgeSvg } from "./badge.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -43,7 +46,6 @@ const picture = (svg: string) =>
   })
 
 export const addBadgeRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const catalog = yield* Catalog
   const records = yield* CatalogRecords
   const { reading } = yield* ReadReplica
@@ -56,16 +58,20 @@ export const addBadgeRoutes = Effect.gen(function* () {
   })
 
   const badge = Effect.fnUntraced(function* (kind: BadgeKind, request: Request) {
-    const query = new URL(request.url, "http://localhost").searchParams
-    const [url, payTo] = [query.get("url") ?? "", query.get("payTo") ?? ""]
+    const { given } = readQuery(routes.badge(kind).query, queryOf(request))
+    const [url = "", payTo = ""] = [given("url"), given("payTo")]
     if (url === "" || url.length > urlMax || !/^[GCM][A-Z2-7]{55,68}$/.test(payTo)) return wrong
     return picture(badgeSvg(badgeOf(kind, yield* reading(listingOf(url, payTo)))))
   })
 
-  for (const kind of badgeKinds)
-    yield* router.add("GET", `/badge/${kind}.svg`, (request: Request) =>
-      Effect.catch(badge(kind, request), (error) =>
-        Effect.as(Effect.logError("a badge could not ask the database", error), away)
+  yield* addRoutes(
+    routes.group,
+    badgeKinds.map((kind) =>
+      route(routes.badge(kind), (request) =>
+        Effect.catch(badge(kind, request), (error) =>
+          Effect.as(Effect.logError("a badge could not ask the database", error), away)
+        )
       )
     )
+  )
 })

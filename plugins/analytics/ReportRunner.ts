@@ -10,16 +10,25 @@ import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import type { Parameters } from "../../kernel/http/OpenApi.ts"
+import { queryOf, type QueryReader, readQuery } from "../../kernel/http/readQuery.ts"
+import { type Documented, type Route, route } from "../../kernel/http/Route.ts"
 import { Config } from "./Config.ts"
-import { type Page, type QueryReader, readQuery, readWindow, type Window } from "./reports/parameters.ts"
+import { forms, type Page, readLimit, readPage, readWindow, type Window } from "./reports/parameters.ts"
+
+/** A route of a report. */
+export type ReportRoute = Documented & { readonly query: Parameters }
+
+/** Names of the parameters that a route declares. */
+type NameOf<Declared extends ReportRoute> = keyof Declared["query"]["fields"] & string
 
 /** A report's parsed request. */
-export interface Asked {
-  readonly read: QueryReader
+export interface Asked<Name extends string> {
+  readonly read: QueryReader<Name>
   /** The path parameter of this name, in its form; otherwise an issue is added. */
   readonly inPath: (name: "address" | "hash" | "id") => string | undefined
-  readonly asset: () => string | undefined
   readonly window: (absent: 0 | 30) => Window
+  readonly limit: () => number
   readonly page: () => Page
   /** The answer is a CSV. */
   readonly isCsv: boolean
@@ -31,7 +40,6 @@ export type Report = Effect.Effect<Option.Option<unknown>, SqlError.SqlError>
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
-type Handler = (request: Request) => Effect.Effect<Response, never, HttpRouter.RouteContext>
 
 /** Rows of one CSV. */
 export const csvRowsMax = 10_000
@@ -47,10 +55,16 @@ const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, he
 export class ReportRunner extends Context.Service<
   ReportRunner,
   {
-    /** The handler of a route. `report` parses its parameters when it is called, and queries when it runs. */
-    readonly handler: (report: (asked: Asked) => Report) => Handler
+    /** A route with its report, which parses its parameters when it is called, and queries when it runs. */
+    readonly reported: <Declared extends ReportRoute>(
+      declared: Declared,
+      report: (asked: Asked<NameOf<Declared>>) => Report
+    ) => Route
     /** The same for a route of an account's own reports: the account of the browser's session. */
-    readonly accountHandler: (report: (account: string, asked: Asked) => Report) => Handler
+    readonly ofAccount: <Declared extends ReportRoute>(
+      declared: Declared,
+      report: (account: string, asked: Asked<NameOf<Declared>>) => Report
+    ) => Route
   }
 >()("tollkeeper/analytics/ReportRunner") {
   static readonly layer = Layer.effect(
@@ -78,24 +92,23 @@ export class ReportRunner extends Context.Service<
           )
         })
 
-      const handlerOf =
-        <Reader>(
-          readerOf: (request: Request) => Effect.Effect<Option.Option<Reader>, SqlError.SqlError>,
-          report: (reader: Reader, asked: Asked) => Report
-        ): Handler =>
-        (request) =>
+      const routeOf = <Declared extends ReportRoute, Reader>(
+        declared: Declared,
+        readerOf: (request: Request) => Effect.Effect<Option.Option<Reader>, SqlError.SqlError>,
+        report: (reader: Reader, asked: Asked<NameOf<Declared>>) => Report
+      ): Route =>
+        route(declared, (request) =>
           Effect.gen(function* () {
             const reader = yield* readerOf(request)
             if (Option.isNone(reader)) return unauthorized
-            const query = new URL(request.url, "http://localhost").searchParams
-            const read = readQuery(query)
+            const read = readQuery(declared.query, queryOf(request)) as QueryReader<any>
             const [now, path] = [yield* Clock.currentTimeMillis, yield* HttpRouter.params]
             const running = report(reader.value, {
               read,
-              inPath: (name) => read.check(name, path[name], name),
-              asset: () => read.given("asset", "asset"),
-              window: (absent) => readWindow(query, now, absent),
-              page: () => read.page(config),
+              inPath: (name) => read.check(name, path[name], forms[name]),
+              window: (absent) => readWindow(read, now, absent),
+              limit: () => readLimit(read, config),
+              page: () => readPage(read, config),
               isCsv: asksForCsv(request),
               nowMillis: now
             })
@@ -107,22 +120,22 @@ export class ReportRunner extends Context.Service<
               Effect.as(Effect.logError("a report could not ask the database", error), unavailable)
             )
           )
+        )
+
+      const accountOf = (request: Request) =>
+        Effect.map(
+          sessions.of(request),
+          Option.map(({ account }) => account)
+        )
 
       return ReportRunner.of({
-        handler: (report) =>
-          handlerOf(
+        reported: (declared, report) =>
+          routeOf(
+            declared,
             (request) => Effect.sync(() => callers.reader(request)),
             (_, asked) => report(asked)
           ),
-        accountHandler: (report) =>
-          handlerOf(
-            (request) =>
-              Effect.map(
-                sessions.of(request),
-                Option.map(({ account }) => account)
-              ),
-            report
-          )
+        ofAccount: (declared, report) => routeOf(declared, accountOf, report)
       })
     })
   )

@@ -2,14 +2,16 @@
 // `Last-Event-ID`, for callers that may read the lists. An event holds what a list shows of the settlement, as it is
 // when the event is sent; addresses are redacted as everywhere in analytics.
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { encodeReason } from "../../kernel/Dialect.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { answerStream, cursorOf, refusedCursor } from "../../kernel/payment/http/EventRoutes.ts"
 import { EventStreams } from "../../kernel/payment/http/EventStreams.ts"
 import type { SettlementEvent } from "../../kernel/settlement/operators/SettlementEvents.ts"
+import * as routes from "./description.ts"
 import { Amounts } from "./reports/Amounts.ts"
 import { Redaction } from "./reports/Redaction.ts"
 import type { SettlementUpdates } from "./reports/ReportWire.ts"
@@ -18,7 +20,6 @@ import { Spelling } from "./reports/Spelling.ts"
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 
 export const addEventsRoute = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const streams = yield* EventStreams
   const amounts = yield* Amounts
@@ -44,18 +45,17 @@ export const addEventsRoute = Effect.gen(function* () {
     error_reason: Option.getOrNull(Option.map(settlement.reason, (word) => encodeReason(word, dialect)))
   })
 
-  yield* router.add("GET", "/analytics/v1/events", (request: HttpServerRequest.HttpServerRequest) =>
-    Effect.gen(function* () {
-      const source = callers.reader(request)
-      if (Option.isNone(source)) return unauthorized
-      const cursor = cursorOf(request)
-      if (Option.isNone(cursor)) return refusedCursor
-      const isListed = () => Option.isSome(callers.reader(request))
-      return yield* answerStream(
-        streams,
-        { whose: {}, source: `events ${source.value}`, isListed, dataOf: newsOf },
-        cursor.value
-      )
-    })
-  )
+  const follow = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const source = callers.reader(request)
+    if (Option.isNone(source)) return unauthorized
+    const cursor = cursorOf(request)
+    if (Option.isNone(cursor)) return refusedCursor
+    const isListed = () => Option.isSome(callers.reader(request))
+    return yield* answerStream(
+      streams,
+      { whose: {}, source: `events ${source.value}`, isListed, dataOf: newsOf },
+      cursor.value
+    )
+  })
+  yield* addRoutes(routes.group, [route(routes.events, follow)])
 })

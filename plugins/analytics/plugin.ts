@@ -9,13 +9,11 @@ import { databaseContract } from "../../kernel/database/Database.ts"
 import { configContract, httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { Facts, factsContract } from "../../kernel/facts/Facts.ts"
 import { healthContract } from "../../kernel/health/Health.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { catalogContract } from "../catalog/contract.ts"
 import { addAnalyticsRoutes } from "./AnalyticsRoutes.ts"
 import { Config, declared } from "./Config.ts"
-import { described } from "./description.ts"
 import { addEventsRoute } from "./events.ts"
 import { Containment } from "./recording/Containment.ts"
 import { startRefusals, sweepRefusals } from "./recording/countRefusals.ts"
@@ -125,7 +123,7 @@ export const plugin = define({
   ],
   migrations: "folder",
   settings: declared,
-  layer: Layer.merge(started, describe(described)).pipe(
+  layer: started.pipe(
     Layer.provide(Layer.mergeAll(recording, reports, ReportRunner.layer, Containment.layer)),
     Layer.provide(Layer.mergeAll(Config.layer, Amounts.layer, Pseudonyms.layer))
   )

@@ -2,32 +2,19 @@
 // reads its records and sets its policy of claims. Every answer that decided something has status 200 and names the
 // decision; a body of another form is a 400 that says what is wrong.
 import { Effect, Option, Schema } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { readNetwork } from "../../kernel/Dialect.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
+import { addRoutes, type Documented, route } from "../../kernel/http/Route.ts"
 import { Config } from "./Config.ts"
 import { Authorizer } from "./Authorizer.ts"
-import {
-  type AuthorizerAnswer,
-  Authorizing,
-  type Channels,
-  Charge,
-  type Decided,
-  Policy,
-  Read,
-  Refund,
-  type RefundAnswer,
-  Release,
-  Reserve,
-  Sync
-} from "./ChannelWire.ts"
+import type { AuthorizerAnswer, Channels, Decided, Refund, RefundAnswer } from "./ChannelWire.ts"
+import * as routes from "./description.ts"
 import { pageMax, type Place, StoredChannels } from "./StoredChannels.ts"
 
-type Request = HttpServerRequest.HttpServerRequest
 type Response = ReturnType<typeof json>
 
 const bodyBytesMax = 16_384
@@ -66,11 +53,11 @@ const makeKeyed = Effect.gen(function* () {
   const network = yield* Network
 
   return <S extends Schema.Codec<{ readonly network: string }, any>, E>(
-    schema: S,
+    declared: Documented & { readonly body: S },
     answer: (place: Place, body: S["Type"]) => Effect.Effect<Response, E>
   ) => {
-    const decode = Schema.decodeUnknownEffect(schema)
-    return (request: Request) =>
+    const decode = Schema.decodeUnknownEffect(declared.body)
+    return route(declared, (request) =>
       Effect.gen(function* () {
         const caller = callers.authenticate(request)
         if (Option.isNone(caller)) return unauthorized
@@ -87,6 +74,7 @@ const makeKeyed = Effect.gen(function* () {
       }).pipe(
         Effect.catch((error) => Effect.as(Effect.logError("the channel store did not answer a request", error), away))
       )
+    )
   }
 })
 
@@ -130,24 +118,15 @@ const makeRefund = Effect.gen(function* () {
   })
 })
 
-/** Mounts one route. */
-const makeAdd = Effect.map(
-  HttpRouter.HttpRouter,
-  (router) => (path: string, handler: (request: Request) => Effect.Effect<Response>) =>
-    router.add("POST", `/batch/v1/${path}` as HttpRouter.PathInput, handler)
-)
-
 /** What a request of a buyer does to its channel. */
-const addDecisions = Effect.gen(function* () {
+const makeDecisions = Effect.gen(function* () {
   const config = yield* Config
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer
   const keyed = yield* makeKeyed
-  const add = yield* makeAdd
 
-  yield* add(
-    "channels/reserve",
-    keyed(Reserve, (place, { network: _, ttlSeconds, ...asked }) =>
+  return [
+    keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) =>
       Effect.map(
         channels.reserve(place, asked, {
           ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
@@ -155,43 +134,32 @@ const addDecisions = Effect.gen(function* () {
         }),
         decided
       )
-    )
-  )
-  yield* add(
-    "channels/charge",
-    keyed(Charge, (place, { network: _, ...asked }) =>
+    ),
+    keyed(routes.charge, (place, { network: _, ...asked }) =>
       Effect.map(channels.charge(place, asked), ({ channel, status }) =>
         decided({ status, ...(channel === undefined ? {} : { channel }) })
       )
-    )
-  )
-  yield* add(
-    "channels/release",
-    keyed(Release, (place, { channelId, payment }) =>
+    ),
+    keyed(routes.release, (place, { channelId, payment }) =>
       Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))
     )
-  )
+  ]
 })
 
 /** What a seller reads, signs and sets. */
-const addRecords = Effect.gen(function* () {
+const makeRecords = Effect.gen(function* () {
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer
   const keyed = yield* makeKeyed
   const refund = yield* makeRefund
-  const add = yield* makeAdd
 
-  yield* add(
-    "channels/sync",
-    keyed(Sync, (place, { channelId, payment, state }) =>
+  return [
+    keyed(routes.sync, (place, { channelId, payment, state }) =>
       Effect.map(channels.sync(place, channelId, state, payment), (channel) =>
         channel === undefined ? notFound : decided({ status: "synced", channel })
       )
-    )
-  )
-  yield* add(
-    "channels/read",
-    keyed(Read, (place, { after, channelId }) =>
+    ),
+    keyed(routes.read, (place, { after, channelId }) =>
       Effect.map(
         channelId === undefined
           ? channels.list(place, after ?? "")
@@ -202,26 +170,22 @@ const addRecords = Effect.gen(function* () {
             ...(found.length === pageMax ? { after: found.at(-1)!.channelId } : {})
           } satisfies typeof Channels.Type)
       )
-    )
-  )
-  yield* add("channels/refund", keyed(Refund, refund))
-  yield* add(
-    "authorizer",
-    keyed(Authorizing, ({ principal }) =>
+    ),
+    keyed(routes.refund, refund),
+    keyed(routes.authorizer, ({ principal }) =>
       Effect.sync(() => {
         const receiverAuthorizer = authorizer.of(principal)
         return receiverAuthorizer === undefined
           ? unsigned
           : json({ receiverAuthorizer } satisfies typeof AuthorizerAnswer.Type)
       })
-    )
-  )
-  yield* add(
-    "policy",
-    keyed(Policy, (place, { claimAt, claimEverySeconds, token }) =>
+    ),
+    keyed(routes.policy, (place, { claimAt, claimEverySeconds, token }) =>
       Effect.as(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), decided({ status: "set" }))
     )
-  )
+  ]
 })
 
-export const addChannelRoutes = Effect.andThen(addDecisions, addRecords)
+export const addChannelRoutes = Effect.gen(function* () {
+  yield* addRoutes(routes.group, [...(yield* makeDecisions), ...(yield* makeRecords)])
+})

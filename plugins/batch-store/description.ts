@@ -1,9 +1,8 @@
-// The routes of the channel store for /openapi.json, by the Schemas of `ChannelWire.ts`.
+// The routes of the channel store as they are declared, by the Schemas of `ChannelWire.ts`.
 import { Schema } from "effect"
-import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
-import { ErrorBody, text } from "../../kernel/http/wireSchema.ts"
+import { parameter } from "../../kernel/http/readQuery.ts"
+import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
 import { ChannelReport } from "./channelReport.ts"
-import { channelQuery } from "./operatorRoutes.ts"
 import {
   AuthorizerAnswer,
   Authorizing,
@@ -19,95 +18,107 @@ import {
   Sync
 } from "./ChannelWire.ts"
 
-const post = (
+export const group: RouteGroup = {
+  tag: "batch",
+  about: "Payment channels of sellers that keep no state of their own."
+}
+
+const post = <Body extends Schema.Constraint>(
   path: string,
   id: string,
   summary: string,
-  body: Schema.Constraint,
+  body: Body,
   answer: Schema.Constraint = Decided,
-  errors: RouteDescription["answers"] = {}
-): RouteDescription => ({
-  method: "post",
-  path: `/batch/v1/${path}`,
-  id,
-  summary,
-  tag: "batch",
-  callers: "keyed",
-  body,
-  answers: {
-    200: { description: "What was decided, and the channel's record.", body: answer },
-    400: { description: "`invalid_request`, with a sentence for each issue.", body: ErrorBody },
-    401: { description: "A bearer key is required.", body: ErrorBody },
-    403: { description: "`forbidden`: no API keys, or no secret to sign with, are configured.", body: ErrorBody },
-    ...errors,
-    503: { description: "The database is unavailable.", body: ErrorBody }
-  }
-})
+  more: Readonly<Record<number, string>> = {}
+) =>
+  ({
+    method: "POST",
+    path: `/batch/v1/${path}`,
+    id,
+    summary,
+    callers: "keyed",
+    body,
+    answers: {
+      200: { description: "What was decided, and the channel's record.", body: answer },
+      ...errors({
+        400: "`invalid_request`, with a sentence for each issue.",
+        401: "A bearer key is required.",
+        403: "`forbidden`: no API keys, or no secret to sign with, are configured.",
+        ...more,
+        503: "The database is unavailable."
+      })
+    }
+  }) satisfies Documented
 
-/** What narrows the report of channels, and its pages. */
-const what: Readonly<Record<keyof typeof channelQuery, string>> = {
-  payer: "Exactly this address.",
-  payTo: "Exactly this address.",
-  asset: "Exactly this contract.",
-  key: "Label of the seller's key.",
-  state: "`withdrawing`: a withdrawal was started; `open`: none was.",
-  limit: "Without it, all.",
-  cursor: "Of the page before."
-}
-const narrowing = Schema.Struct(
-  Object.fromEntries(
-    Object.entries(channelQuery).map(([name, form]) => [
-      name,
-      Schema.optionalKey(text(what[name as keyof typeof channelQuery]).check(Schema.isPattern(form)))
-    ])
-  )
+export const reserve = post(
+  "channels/reserve",
+  "reserveChannel",
+  "Reserves a channel for one request, so that no other voucher is accepted on the same base.",
+  Reserve
 )
+export const charge = post(
+  "channels/charge",
+  "chargeChannel",
+  "Charges the request that reserved the channel, once.",
+  Charge
+)
+export const release = post("channels/release", "releaseChannel", "Gives the request's reservation back.", Release)
+export const sync = post("channels/sync", "syncChannel", "Stores what the ledger shows of a channel.", Sync, Decided, {
+  404: "`not_found`."
+})
+export const read = post(
+  "channels/read",
+  "readChannels",
+  "One channel of the caller, or a page of all of them.",
+  Read,
+  Channels
+)
+export const refund = post(
+  "channels/refund",
+  "signRefund",
+  "Signs the refund that a buyer asked for and the request has reserved.",
+  Refund,
+  RefundAnswer,
+  { 404: "`not_found`.", 409: "`conflict`: nothing is left, or the request has not reserved the channel." }
+)
+export const authorizer = post(
+  "authorizer",
+  "storeAuthorizer",
+  "The store's key for the caller's channels.",
+  Authorizing,
+  AuthorizerAnswer
+)
+export const policy = post(
+  "policy",
+  "setClaimPolicy",
+  "Sets when the caller's channels of a token are claimed.",
+  Policy
+)
+const address = /^[GCM][A-Z2-7]{55,68}$/u
+const narrowed = (pattern: RegExp, description: string) =>
+  Schema.optionalKey(parameter({ pattern, expected: description }, description))
 
-export const described: Described = {
-  tags: { batch: "Payment channels of sellers that keep no state of their own." },
-  routes: [
-    post(
-      "channels/reserve",
-      "reserveChannel",
-      "Reserves a channel for one request, so that no other voucher is accepted on the same base.",
-      Reserve
-    ),
-    post("channels/charge", "chargeChannel", "Charges the request that reserved the channel, once.", Charge),
-    post("channels/release", "releaseChannel", "Gives the request's reservation back.", Release),
-    post("channels/sync", "syncChannel", "Stores what the ledger shows of a channel.", Sync, Decided, {
-      404: { description: "`not_found`.", body: ErrorBody }
-    }),
-    post("channels/read", "readChannels", "One channel of the caller, or a page of all of them.", Read, Channels),
-    post(
-      "channels/refund",
-      "signRefund",
-      "Signs the refund that a buyer asked for and the request has reserved.",
-      Refund,
-      RefundAnswer,
-      {
-        404: { description: "`not_found`.", body: ErrorBody },
-        409: {
-          description: "`conflict`: nothing is left, or the request has not reserved the channel.",
-          body: ErrorBody
-        }
-      }
-    ),
-    post("authorizer", "storeAuthorizer", "The store's key for the caller's channels.", Authorizing, AuthorizerAnswer),
-    {
-      method: "get",
-      path: "/batch/v1/operator/channels",
-      id: "reportChannels",
-      summary: "The channels that this facilitator knows: held, charged, claimed, and when a withdrawal ends.",
-      tag: "batch",
-      callers: "operators",
-      query: narrowing,
-      answers: {
-        200: { description: "Started withdrawals first; 1,000 at most.", body: ChannelReport },
-        400: { description: "A parameter has not its form.", body: ErrorBody },
-        401: { description: "An operator's key or session is required.", body: ErrorBody },
-        503: { description: "The database is unavailable.", body: ErrorBody }
-      }
-    },
-    post("policy", "setClaimPolicy", "Sets when the caller's channels of a token are claimed.", Policy)
-  ]
-}
+export const report = {
+  method: "GET",
+  path: "/batch/v1/operator/channels",
+  id: "reportChannels",
+  summary: "The channels that this facilitator knows: held, charged, claimed, and when a withdrawal ends.",
+  callers: "operators",
+  query: Schema.Struct({
+    payer: narrowed(address, "Exactly this address."),
+    payTo: narrowed(address, "Exactly this address."),
+    asset: narrowed(/^C[A-Z2-7]{55}$/u, "Exactly this contract."),
+    key: narrowed(/^[A-Za-z0-9.:_/-]{1,128}$/u, "Label of the seller's key."),
+    state: narrowed(/^(?:open|withdrawing)$/u, "`withdrawing`: a withdrawal was started; `open`: none was."),
+    limit: narrowed(/^[1-9][0-9]{0,3}$/u, "Without it, all."),
+    cursor: narrowed(/^(?:[0-9T:.+Z-]{1,40})?_[0-9]{1,39}_[0-9a-f]{64}$/u, "Of the page before.")
+  }),
+  answers: {
+    200: { description: "Started withdrawals first; 1,000 at most.", body: ChannelReport },
+    ...errors({
+      400: "A parameter has not its form.",
+      401: "An operator's key or session is required.",
+      503: "The database is unavailable."
+    })
+  }
+} satisfies Documented

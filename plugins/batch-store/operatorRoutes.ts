@@ -1,37 +1,17 @@
 // The operators' route of the channel store: every channel that this facilitator knows, as JSON or CSV. It requires an
 // operator's key or session; where no operator has a key, a request from this machine.
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { KnownChannels } from "../x402-batch/contract.ts"
 import { type ChannelFilter, type ChannelPage, pageOfChannels, reportChannels, reportMax } from "./channelReport.ts"
-
-/** The query of the report, as patterns; `/openapi.json` has the same. */
-export const channelQuery = {
-  payer: /^[GCM][A-Z2-7]{55,68}$/u,
-  payTo: /^[GCM][A-Z2-7]{55,68}$/u,
-  asset: /^C[A-Z2-7]{55}$/u,
-  key: /^[A-Za-z0-9.:_/-]{1,128}$/u,
-  state: /^(?:open|withdrawing)$/u,
-  limit: /^[1-9][0-9]{0,3}$/u,
-  cursor: /^(?:[0-9T:.+Z-]{1,40})?_[0-9]{1,39}_[0-9a-f]{64}$/u
-} as const
-
-/** The filter and page of a request; undefined when a member has not its form. A CSV has all that is filtered. */
-const readQuery = (request: HttpServerRequest.HttpServerRequest): (ChannelFilter & ChannelPage) | undefined => {
-  const query = new URL(request.url, "http://localhost").searchParams
-  const given = (Object.keys(channelQuery) as ReadonlyArray<keyof typeof channelQuery>).flatMap((name) => {
-    const value = query.get(name) ?? ""
-    return value === "" ? [] : [[name, value] as const]
-  })
-  if (!given.every(([name, value]) => channelQuery[name].test(value))) return undefined
-  const { limit, ...rest } = Object.fromEntries(given) as Partial<Record<keyof typeof channelQuery, string>>
-  return { ...rest, limit: asksForCsv(request) ? reportMax : Math.min(Number(limit ?? reportMax), reportMax) }
-}
+import * as routes from "./description.ts"
 
 const unauthorized = json(
   { error: "unauthorized", message: "an operator's key is required" },
@@ -43,19 +23,34 @@ const invalid = json(
 )
 const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
+const names = Object.keys(routes.report.query.fields) as ReadonlyArray<keyof typeof routes.report.query.fields>
+
+/** The filter and page of a request; undefined when a member has not its form. A CSV has all that is filtered. */
+const readAsked = (request: HttpServerRequest.HttpServerRequest): (ChannelFilter & ChannelPage) | undefined => {
+  const read = readQuery(routes.report.query, queryOf(request))
+  const given = names.flatMap((name) => {
+    const value = read.given(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  if (read.issues.length > 0) return undefined
+  const { limit, ...rest } = Object.fromEntries(given) as Partial<Record<(typeof names)[number], string>>
+  return { ...rest, limit: asksForCsv(request) ? reportMax : Math.min(Number(limit ?? reportMax), reportMax) }
+}
+
 export const addOperatorRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const services = yield* Effect.context<KnownChannels | Network | SqlClient.SqlClient>()
   const report = Effect.provideContext(reportChannels, services)
 
-  yield* router.add("GET", "/batch/v1/operator/channels", (request: HttpServerRequest.HttpServerRequest) => {
-    if (!callers.mayOperate(request)) return Effect.succeed(unauthorized)
-    const asked = readQuery(request)
-    if (asked === undefined) return Effect.succeed(invalid)
-    return report.pipe(
-      Effect.map((body) => listed(request, pageOfChannels(body, asked, asked))),
-      Effect.catch((error) => Effect.as(Effect.logError("the channels of batches were not read", error), away))
-    )
-  })
+  yield* addRoutes(routes.group, [
+    route(routes.report, (request) => {
+      if (!callers.mayOperate(request)) return Effect.succeed(unauthorized)
+      const asked = readAsked(request)
+      if (asked === undefined) return Effect.succeed(invalid)
+      return report.pipe(
+        Effect.map((body) => listed(request, pageOfChannels(body, asked, asked))),
+        Effect.catch((error) => Effect.as(Effect.logError("the channels of batches were not read", error), away))
+      )
+    })
+  ])
 })

@@ -8,7 +8,6 @@ import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, networkContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
 import { healthContract } from "../../kernel/health/Health.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { batchChannelsContract, Delegates } from "../x402-batch/contract.ts"
 import { Authorizer } from "./Authorizer.ts"
@@ -16,7 +15,6 @@ import { addChannelRoutes } from "./channelRoutes.ts"
 import { startClaimer } from "./claimer.ts"
 import { Claims } from "./Claims.ts"
 import { Config, declared } from "./Config.ts"
-import { described } from "./description.ts"
 import { addOperatorRoutes } from "./operatorRoutes.ts"
 import { StoredChannels } from "./StoredChannels.ts"
 import { type ReportedChannel, reportChannels } from "./channelReport.ts"
@@ -54,7 +52,7 @@ export const plugin = define({
   ],
   migrations: "folder",
   settings: declared,
-  layer: Layer.merge(started, describe(described)).pipe(
+  layer: started.pipe(
     Layer.provide(
       Layer.mergeAll(Authorizer.layer, StoredChannels.layer, Claims.layer).pipe(Layer.provideMerge(Config.layer))
     )

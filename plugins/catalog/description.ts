@@ -1,7 +1,8 @@
-// The catalog's routes for /openapi.json, by the Schemas of `AnswerWire.ts`.
+// The catalog's routes as they are declared, by the Schemas of `AnswerWire.ts`.
 import { Schema } from "effect"
-import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
-import { text, units, whole } from "../../kernel/http/wireSchema.ts"
+import type { Parameters } from "../../kernel/http/OpenApi.ts"
+import { type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
+import { text } from "../../kernel/http/wireSchema.ts"
 import {
   AccountExplanation,
   BrowsePage,
@@ -16,202 +17,186 @@ import {
   ResourceHistory,
   SearchPage
 } from "./AnswerWire.ts"
-import { hoursMax } from "./search/report/SearchReports.ts"
+import { filterParameters, kind, pagingParameters } from "./discovery/filters.ts"
 import { MissedSearches, SearchConversion, SearchGenerations, SearchStatus } from "./search/report/SearchReportWire.ts"
 
-const answers = (
-  description: string,
-  body: Schema.Constraint,
-  errors: Readonly<Record<number, string>>
-): RouteDescription["answers"] => ({
-  200: { description, body },
-  ...Object.fromEntries(
-    Object.entries(errors).map(([status, description]) => [status, { description, body: DiscoveryError }])
-  )
-})
-
-const kind = Schema.Literals(["http", "mcp"]).annotate({ description: "Kind of resource." })
-
-const filters = {
-  type: Schema.optionalKey(kind),
-  network: Schema.optionalKey(text("In either spelling.")),
-  scheme: Schema.optionalKey(text("Payment scheme.")),
-  payTo: Schema.optionalKey(text("Address of a recipient.")),
-  asset: Schema.optionalKey(text("Contract address of a token.")),
-  maxPrice: Schema.optionalKey(units("In atomic units of `asset`, which is required with it.")),
-  extensions: Schema.optionalKey(text("Name of one declared extension."))
+export const discovery: RouteGroup = { tag: "discovery", about: "What may be paid for here." }
+export const catalog: RouteGroup = { tag: "catalog", about: "The catalog, for sellers and operators." }
+export const reports: RouteGroup = {
+  tag: "search",
+  about: "The state of search and the payments it leads to, for operators."
 }
 
-const paging = (limit: string) => ({
-  limit: Schema.optionalKey(
-    Schema.Int.annotate({ description: limit, default: 20 }).check(Schema.isGreaterThanOrEqualTo(1))
-  ),
-  offset: Schema.optionalKey(whole("Entries to skip; prefer a cursor."))
+const answers = (description: string, body: Schema.Constraint, errors: Readonly<Record<number, string>>) => ({
+  200: { description, body },
+  ...described(errors, DiscoveryError)
 })
+
 const cursor = { cursor: Schema.optionalKey(text("Cursor of the previous page; use it with the same filters.")) }
 
-const discovery: ReadonlyArray<RouteDescription> = [
-  {
-    method: "get",
-    path: "/discovery/resources",
-    id: "browse",
-    summary:
-      "Listed resources: first those with evidence, then what is merely claimed, newest listing first; of the " +
-      "first twenty at most three of one recipient or origin.",
-    tag: "discovery",
-    callers: "public",
-    query: Schema.Struct({ ...filters, ...paging("At most 1000; a larger one is taken for that."), ...cursor }),
-    answers: answers("A page.", BrowsePage, {
-      400: "`invalid_filter` or `invalid_cursor`.",
-      429: "Too many reads of one caller; see Retry-After.",
-      503: "The database is unavailable."
-    })
-  },
-  {
-    method: "get",
-    path: "/discovery/resource",
-    id: "resolve",
-    summary: "One current resource; a concrete URL of a dynamic route leads to the route's entry.",
-    tag: "discovery",
-    callers: "public",
-    query: Schema.Struct({
-      type: kind,
-      url: text("URL of the resource."),
-      toolName: Schema.optionalKey(text("Required with type=mcp."))
-    }),
-    answers: answers("The resource.", OneResource, {
-      400: "`invalid_filter`.",
-      404: "`not_found`.",
-      429: "Too many reads of one caller; see Retry-After.",
-      503: "The database is unavailable."
-    })
-  },
-  {
-    method: "get",
-    path: "/discovery/history",
-    id: "history",
-    summary: "The versions and price history of a resource, newest first, 200 of each at most.",
-    tag: "discovery",
-    callers: "public",
-    query: Schema.Struct({
-      resource: text("URL of the resource."),
-      type: Schema.optionalKey(kind),
-      toolName: Schema.optionalKey(text("Name of an MCP tool."))
-    }),
-    answers: answers("Its history.", ResourceHistory, {
-      400: "`invalid_filter`.",
-      404: "`not_found`.",
-      429: "Too many reads of one caller; see Retry-After.",
-      503: "The database is unavailable."
-    })
-  },
-  {
-    method: "get",
-    path: "/discovery/search",
-    id: "search",
-    summary: "Ranked search, by the search plugins that are enabled.",
-    tag: "discovery",
-    callers: "public",
-    query: Schema.Struct({
-      query: text("The search query.").check(Schema.isMinLength(1), Schema.isMaxLength(512)),
-      ...filters,
-      mode: Schema.optionalKey(
-        Schema.Literals(["lexical", "semantic", "hybrid"]).annotate({
-          description: "A mode whose plugin is off falls back to the branches that are on.",
-          default: "hybrid"
-        })
-      ),
-      ...paging("1 to 200."),
-      ...cursor
-    }),
-    answers: answers("A page.", SearchPage, {
-      400: "`query_required`, `query_too_long`, `invalid_filter` or `invalid_cursor`.",
-      429: "Too many searches of one caller; see Retry-After.",
-      503: "`search_disabled`, or the database is unavailable."
-    })
-  }
-]
+export const browse = {
+  method: "GET",
+  path: "/discovery/resources",
+  id: "browse",
+  summary:
+    "Listed resources: first those with evidence, then what is merely claimed, newest listing first; of the " +
+    "first twenty at most three of one recipient or origin.",
+  exposure: "public",
+  callers: "public",
+  query: Schema.Struct({
+    ...filterParameters,
+    ...pagingParameters("At most 1000; a larger one is taken for that."),
+    ...cursor
+  }),
+  answers: answers("A page.", BrowsePage, {
+    400: "`invalid_filter` or `invalid_cursor`.",
+    429: "Too many reads of one caller; see Retry-After.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
 
-const administration: ReadonlyArray<RouteDescription> = [
-  {
-    method: "get",
-    path: "/catalog/v1/observations",
-    id: "explainListing",
-    summary: "Why a URL is or is not listed: its observations, the decisions, and the state of its listings.",
-    tag: "catalog",
-    callers: "keyed",
-    query: Schema.Struct({ url: text("URL of the resource."), ...paging("At most 200.") }),
-    answers: answers("What is known of the URL.", ListingExplanation, {
-      400: "`invalid_filter`.",
-      401: "A bearer key is required.",
-      503: "The database is unavailable."
-    })
-  },
-  {
-    method: "get",
-    path: "/catalog/v1/account",
-    id: "explainOwnListings",
-    summary: "The listings that pay the session's account, and why what was declared is or is not among them.",
-    tag: "catalog",
-    callers: "public",
-    query: Schema.Struct(paging("At most 200.")),
-    answers: answers("What is known of the account.", AccountExplanation, {
-      400: "`invalid_filter`.",
-      401: "No session of an account; `POST /dashboard/account` opens one.",
-      503: "The database is unavailable."
-    })
-  },
-  {
-    method: "post",
-    path: "/catalog/v1/moves",
-    id: "moveListing",
-    summary: "An operator removes, quarantines or restores a listing.",
-    tag: "catalog",
-    callers: "operators",
-    body: ActionRequest,
-    answers: answers("Moved.", ActionResult, {
-      400: "`invalid_request`.",
-      401: "An operator's bearer key is required.",
-      403: "No operator key is configured.",
-      404: "`not_found`.",
-      503: "The database is unavailable."
-    })
-  }
-]
+export const resolve = {
+  method: "GET",
+  path: "/discovery/resource",
+  id: "resolve",
+  summary: "One current resource; a concrete URL of a dynamic route leads to the route's entry.",
+  exposure: "public",
+  callers: "public",
+  query: Schema.Struct({
+    type: kind,
+    url: text("URL of the resource."),
+    toolName: Schema.optionalKey(text("Required with type=mcp."))
+  }),
+  answers: answers("The resource.", OneResource, {
+    400: "`invalid_filter`.",
+    404: "`not_found`.",
+    429: "Too many reads of one caller; see Retry-After.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
 
-const selling: ReadonlyArray<RouteDescription> = [
-  {
-    method: "post",
-    path: "/catalog/v1/challenge",
-    id: "showRecipient",
-    summary: "Binds a recipient to the caller's key, by a challenge that its account signs.",
-    tag: "catalog",
-    callers: "keyed",
-    body: ChallengeRequest,
-    answers: answers("A challenge, or the binding.", ChallengeAnswer, {
-      400: "`invalid_request`.",
-      401: "A bearer key is required.",
-      403: "`forbidden`: no API keys are configured, or the challenge was not completed.",
-      503: "The database is unavailable."
-    })
-  },
-  {
-    method: "post",
-    path: "/catalog/v1/look",
-    id: "lookAtOrigin",
-    summary: "Probes an origin before the first payment, and lists the resources it names as unverified.",
-    tag: "catalog",
-    callers: "keyed",
-    query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
-    answers: answers("What was found.", ProbeRequested, {
-      400: "`invalid_request`.",
-      401: "A bearer key is required.",
-      429: "`rate_limited`: once a minute for an origin, ten times an hour for a caller.",
-      503: "The database is unavailable."
-    })
-  }
-]
+export const history = {
+  method: "GET",
+  path: "/discovery/history",
+  id: "history",
+  summary: "The versions and price history of a resource, newest first, 200 of each at most.",
+  exposure: "public",
+  callers: "public",
+  query: Schema.Struct({
+    resource: text("URL of the resource."),
+    type: Schema.optionalKey(kind),
+    toolName: Schema.optionalKey(text("Name of an MCP tool."))
+  }),
+  answers: answers("Its history.", ResourceHistory, {
+    400: "`invalid_filter`.",
+    404: "`not_found`.",
+    429: "Too many reads of one caller; see Retry-After.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
 
+export const search = {
+  method: "GET",
+  path: "/discovery/search",
+  id: "search",
+  summary: "Ranked search, by the search plugins that are enabled.",
+  exposure: "public",
+  callers: "public",
+  query: Schema.Struct({
+    query: text("The search query.").check(Schema.isMinLength(1), Schema.isMaxLength(512)),
+    ...filterParameters,
+    mode: Schema.optionalKey(
+      Schema.Literals(["lexical", "semantic", "hybrid"]).annotate({
+        description: "A mode whose plugin is off falls back to the branches that are on.",
+        default: "hybrid"
+      })
+    ),
+    ...pagingParameters("1 to 200."),
+    ...cursor
+  }),
+  answers: answers("A page.", SearchPage, {
+    400: "`query_required`, `query_too_long`, `invalid_filter` or `invalid_cursor`.",
+    429: "Too many searches of one caller; see Retry-After.",
+    503: "`search_disabled`, or the database is unavailable."
+  })
+} satisfies Documented
+
+export const explain = {
+  method: "GET",
+  path: "/catalog/v1/observations",
+  id: "explainListing",
+  summary: "Why a URL is or is not listed: its observations, the decisions, and the state of its listings.",
+  callers: "keyed",
+  query: Schema.Struct({ url: text("URL of the resource."), ...pagingParameters("At most 200.") }),
+  answers: answers("What is known of the URL.", ListingExplanation, {
+    400: "`invalid_filter`.",
+    401: "A bearer key is required.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
+
+export const explainOwn = {
+  method: "GET",
+  path: "/catalog/v1/account",
+  id: "explainOwnListings",
+  summary: "The listings that pay the session's account, and why what was declared is or is not among them.",
+  callers: "public",
+  query: Schema.Struct(pagingParameters("At most 200.")),
+  answers: answers("What is known of the account.", AccountExplanation, {
+    400: "`invalid_filter`.",
+    401: "No session of an account; `POST /dashboard/account` opens one.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
+
+export const move = {
+  method: "POST",
+  path: "/catalog/v1/moves",
+  id: "moveListing",
+  summary: "An operator removes, quarantines or restores a listing.",
+  callers: "operators",
+  body: ActionRequest,
+  answers: answers("Moved.", ActionResult, {
+    400: "`invalid_request`.",
+    401: "An operator's bearer key is required.",
+    403: "No operator key is configured.",
+    404: "`not_found`.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
+
+export const challenge = {
+  method: "POST",
+  path: "/catalog/v1/challenge",
+  id: "showRecipient",
+  summary: "Binds a recipient to the caller's key, by a challenge that its account signs.",
+  callers: "keyed",
+  body: ChallengeRequest,
+  answers: answers("A challenge, or the binding.", ChallengeAnswer, {
+    400: "`invalid_request`.",
+    401: "A bearer key is required.",
+    403: "`forbidden`: no API keys are configured, or the challenge was not completed.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
+
+export const look = {
+  method: "POST",
+  path: "/catalog/v1/look",
+  id: "lookAtOrigin",
+  summary: "Probes an origin before the first payment, and lists the resources it names as unverified.",
+  callers: "keyed",
+  query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
+  answers: answers("What was found.", ProbeRequested, {
+    400: "`invalid_request`.",
+    401: "A bearer key is required.",
+    429: "`rate_limited`: once a minute for an origin, ten times an hour for a caller.",
+    503: "The database is unavailable."
+  })
+} satisfies Documented
+
+/** Hours that a report may reach back. */
+export const hoursMax = 720
 const hours = {
   hours: Schema.optionalKey(
     Schema.Int.annotate({ description: "Period of the report, up to now.", default: 24 }).check(
@@ -219,61 +204,56 @@ const hours = {
     )
   )
 }
-const reportPaging = { ...paging("50 without it, 200 at most; a larger one is taken for that.") }
+const reportPaging = pagingParameters("50 without it, 200 at most; a larger one is taken for that.")
 
-const report = (
+const report = <Query extends Parameters>(
   name: string,
   id: string,
   summary: string,
   body: Schema.Constraint,
-  { callers, query }: Pick<RouteDescription, "callers"> & { readonly query?: Schema.Struct<any> }
-): RouteDescription => ({
-  method: "get",
-  path: `/analytics/v1/search/${name}`,
-  id,
-  summary,
-  tag: "search",
-  callers,
-  ...(query === undefined ? {} : { query }),
-  answers: answers("The report.", body, {
-    ...(query === undefined ? {} : { 400: "`invalid_parameter`, with one sentence for each invalid parameter." }),
-    401: callers === "operators" ? "An operator's bearer key is required." : "A bearer key is required.",
-    503: "The database is unavailable."
-  })
-})
+  { callers, query }: { readonly callers: Documented["callers"]; readonly query: Query }
+) =>
+  ({
+    method: "GET",
+    path: `/analytics/v1/search/${name}`,
+    id,
+    summary,
+    callers,
+    query,
+    answers: answers("The report.", body, {
+      ...(Object.keys(query.fields).length === 0
+        ? {}
+        : { 400: "`invalid_parameter`, with one sentence for each invalid parameter." }),
+      401: callers === "operators" ? "An operator's bearer key is required." : "A bearer key is required.",
+      503: "The database is unavailable."
+    })
+  }) satisfies Documented
 
-const reports: ReadonlyArray<RouteDescription> = [
-  report("status", "searchStatus", "The state of each branch of search, and what is in its index.", SearchStatus, {
-    callers: "keyed"
-  }),
-  report("generations", "searchGenerations", "Generations of embeddings, newest first.", SearchGenerations, {
-    callers: "keyed",
-    query: Schema.Struct(reportPaging)
-  }),
-  report(
-    "conversion",
-    "searchConversion",
-    "Which searches were followed by payments for what they showed; a direction, not a cause.",
-    SearchConversion,
-    { callers: "keyed", query: Schema.Struct(hours) }
-  ),
-  report(
-    "missed",
-    "missedSearches",
-    "Queries without a result in the UTC days that the hours reach into, the most asked first.",
-    MissedSearches,
-    {
-      callers: "operators",
-      query: Schema.Struct({ ...hours, ...reportPaging })
-    }
-  )
-]
-
-export const described: Described = {
-  tags: {
-    discovery: "What may be paid for here.",
-    catalog: "The catalog, for sellers and operators.",
-    search: "The state of search and the payments it leads to, for operators."
-  },
-  routes: [...discovery, ...administration, ...selling, ...reports]
-}
+export const status = report(
+  "status",
+  "searchStatus",
+  "The state of each branch of search, and what is in its index.",
+  SearchStatus,
+  { callers: "keyed", query: Schema.Struct({}) }
+)
+export const generations = report(
+  "generations",
+  "searchGenerations",
+  "Generations of embeddings, newest first.",
+  SearchGenerations,
+  { callers: "keyed", query: Schema.Struct(reportPaging) }
+)
+export const conversion = report(
+  "conversion",
+  "searchConversion",
+  "Which searches were followed by payments for what they showed; a direction, not a cause.",
+  SearchConversion,
+  { callers: "keyed", query: Schema.Struct(hours) }
+)
+export const missed = report(
+  "missed",
+  "missedSearches",
+  "Queries without a result in the UTC days that the hours reach into, the most asked first.",
+  MissedSearches,
+  { callers: "operators", query: Schema.Struct({ ...hours, ...reportPaging }) }
+)

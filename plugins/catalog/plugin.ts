@@ -9,7 +9,6 @@ import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
@@ -20,7 +19,6 @@ import * as Records from "./administration/Records.ts"
 import { addSellerRoutes } from "./administration/SellerRoutes.ts"
 import { Config, declared } from "./Config.ts"
 import { searchSection } from "./search/searchSection.ts"
-import { described } from "./description.ts"
 import { Browse } from "./discovery/Browse.ts"
 import { Counts } from "./discovery/Counts.ts"
 import { Cursors } from "./discovery/Cursors.ts"
@@ -119,7 +117,7 @@ export const plugin = define({
   ],
   migrations: "folder",
   settings: [...declared, searchSection],
-  layer: Layer.merge(layer, describe(described)).pipe(Layer.provide(Layer.merge(Config.layer, FetchHttpClient.layer)))
+  layer: layer.pipe(Layer.provide(Layer.merge(Config.layer, FetchHttpClient.layer)))
 })
 
 /** The command line's operations without a running facilitator, over the database alone. */

@@ -3,7 +3,7 @@
 // reports are in `/analytics/v1/account` and `/catalog/v1/account`. Only a page of this origin may sign in or out, and
 // attempts are rate limited by address.
 import { Effect, Option, Schema } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
 import { AccountSessions, hostOf } from "../../kernel/accounts/AccountSessions.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
@@ -11,8 +11,11 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
+import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { isFromPage, isOverTls } from "../../kernel/http/Sessions.ts"
 import { AccountAnswered, AccountAsked, type AccountChallenged, type AccountShown } from "./AccountWire.ts"
+import * as routes from "./description.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
@@ -37,7 +40,6 @@ const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response
   )
 
 export const addAccountRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const challenges = yield* AccountChallenges
   const sessions = yield* AccountSessions
@@ -83,23 +85,24 @@ export const addAccountRoutes = Effect.gen(function* () {
 
   const signOut = Effect.fnUntraced(function* (request: Request) {
     if (!isFromPage(request)) return notFromPage
-    const everywhere = new URL(request.url, "http://localhost").searchParams.get("everywhere") === "1"
+    const everywhere = readQuery(routes.accountSignOut.query, queryOf(request)).given("everywhere") === "1"
     yield* sessions.end(request, everywhere)
     return json({ account: null, until: null }, { headers: { "set-cookie": sessions.closed(isOverTls(request)) } })
   })
 
-  yield* router.add("POST", "/dashboard/account/challenge", (request: Request) => answered(challenge(request)))
-  yield* router.add("POST", "/dashboard/account", (request: Request) => answered(signIn(request)))
-  yield* router.add("DELETE", "/dashboard/account", (request: Request) => answered(signOut(request)))
-  yield* router.add("GET", "/dashboard/account", (request: Request) =>
-    answered(
-      Effect.map(
-        sessions.of(request),
-        Option.match({
-          onNone: () => shown(null, null),
-          onSome: ({ account, until }) => shown(account, until)
-        })
-      )
+  const current = (request: Request) =>
+    Effect.map(
+      sessions.of(request),
+      Option.match({
+        onNone: () => shown(null, null),
+        onSome: ({ account, until }) => shown(account, until)
+      })
     )
-  )
+
+  yield* addRoutes(routes.group, [
+    route(routes.accountChallenge, (request) => answered(challenge(request))),
+    route(routes.accountSignIn, (request) => answered(signIn(request))),
+    route(routes.accountSignOut, (request) => answered(signOut(request))),
+    route(routes.accountShown, (request) => answered(current(request)))
+  ])
 })

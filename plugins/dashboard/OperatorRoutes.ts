@@ -12,12 +12,14 @@ import { listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import { ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
 import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
 import { OperatorAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
 import { OperatorReports } from "../../kernel/settlement/operators/OperatorReports.ts"
+import * as routes from "./description.ts"
 import { OperatorAction, type OperatorActionsPage, type Rotations } from "./OperatorWire.ts"
 import { readStatus, reportHistory } from "./status.ts"
 
@@ -126,7 +128,6 @@ const keepMoves = Effect.gen(function* () {
 })
 
 const addMoves = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const sql = yield* SqlClient.SqlClient
   const { record: noted } = yield* OperatorAuditLog
   const callers = yield* Authentication
@@ -155,10 +156,12 @@ const addMoves = Effect.gen(function* () {
     return listed(request, { items } satisfies typeof OperatorActionsPage.Type)
   })
 
-  yield* router.add("POST", "/dashboard/v1/moves", (request: Request) => answered(move(request)))
-  yield* router.add("GET", "/dashboard/v1/moves", (request: Request) =>
-    callers.mayOperate(request) ? answered(list(request)) : Effect.succeed(unauthorized)
-  )
+  yield* addRoutes(routes.group, [
+    route(routes.move, (request) => answered(move(request))),
+    route(routes.moves, (request) =>
+      callers.mayOperate(request) ? answered(list(request)) : Effect.succeed(unauthorized)
+    )
+  ])
 })
 
 const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response> =>
@@ -167,7 +170,6 @@ const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response
   )
 
 export const addOperatorRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const reports = yield* OperatorReports
   const network = yield* Network
@@ -177,9 +179,6 @@ export const addOperatorRoutes = Effect.gen(function* () {
   const asOperator = (request: Request, answer: () => Effect.Effect<Response, unknown>) =>
     callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(unauthorized)
 
-  yield* router.add("GET", "/dashboard/v1/standing", (request: Request) =>
-    asOperator(request, () => Effect.map(status, (body) => listed(request, body, statusLists)))
-  )
   const life = Effect.fnUntraced(function* (id: string) {
     if (!/^[0-9a-fA-F-]{36}$|^[0-9a-fA-F]{64}$/.test(id)) return notFound
     const isEmbedded = plugins.all().some((one) => one.id === "ledger-local")
@@ -189,17 +188,19 @@ export const addOperatorRoutes = Effect.gen(function* () {
     })
   })
   const rotations = yield* readRotations
-  yield* router.add("GET", "/dashboard/v1/rotations", (request: Request) =>
-    asOperator(request, () =>
-      Effect.matchEffect(rotations, {
-        onFailure: ({ message }) => Effect.succeed(json({ error: "rotation_unknown", message }, { status: 409 })),
-        onSuccess: (body) => Effect.succeed(json(body))
-      })
+  const rotated = Effect.matchEffect(rotations, {
+    onFailure: ({ message }) => Effect.succeed(json({ error: "rotation_unknown", message }, { status: 409 })),
+    onSuccess: (body) => Effect.succeed(json(body))
+  })
+  yield* addRoutes(routes.group, [
+    route(routes.standing, (request) =>
+      asOperator(request, () => Effect.map(status, (body) => listed(request, body, statusLists)))
+    ),
+    route(routes.rotations, (request) => asOperator(request, () => rotated)),
+    route(routes.life, (request) =>
+      Effect.flatMap(HttpRouter.params, ({ id = "" }) => asOperator(request, () => life(id)))
     )
-  )
-  yield* router.add("GET", "/dashboard/v1/settlements/:id", (request: Request) =>
-    Effect.flatMap(HttpRouter.params, ({ id = "" }) => asOperator(request, () => life(id)))
-  )
+  ])
   yield* keepMoves
   yield* addMoves
 })

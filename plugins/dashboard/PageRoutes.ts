@@ -2,9 +2,10 @@
 // data from the public routes. Files have entity tags (304 when unchanged) and are compressed for browsers that accept
 // gzip.
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Base64 } from "effect/encoding"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { type Handler, mountRoutes, type Route, route } from "../../kernel/http/Route.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { type Asset, Assets } from "./Assets.ts"
 import { apiHtml, apiPath, apiPolicy, htmlOf, importMap, pages, policyOf } from "./pages.ts"
@@ -36,25 +37,36 @@ const answerPage = (html: string, policy: string) =>
     headers: { ...common, "content-security-policy": policy, "cache-control": "no-cache" }
   })
 
+/** A page or a file; those of the dashboard are for this origin alone. */
+const pageRoute = (path: string, handler: Handler) =>
+  route(
+    {
+      method: "GET",
+      path: path as HttpRouter.PathInput,
+      exposure: "page",
+      cors: path.startsWith("/dashboard") ? "own" : "allowed"
+    },
+    handler
+  )
+
 export const addPageRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const assets = yield* Assets
   const crypto = yield* Crypto
   const policy = policyOf(Base64.encode(crypto.sha256(new TextEncoder().encode(importMap))))
+  const shown: Array<Route> = [pageRoute(apiPath, Effect.succeed(answerPage(apiHtml, apiPolicy)))]
   for (const page of pages) {
     const body = htmlOf(page, yield* assets.closure(page.module))
-    yield* router.add("GET", page.path as HttpRouter.PathInput, Effect.succeed(answerPage(body, policy)))
+    shown.push(pageRoute(page.path, Effect.succeed(answerPage(body, policy))))
   }
-  yield* router.add("GET", apiPath, Effect.succeed(answerPage(apiHtml, apiPolicy)))
-  for (const folder of ["/dashboard/web", "/dashboard/library", "/examples/receipts"] as const) {
-    yield* router.add("GET", `${folder}/:file`, (request: Request) =>
-      Effect.map(
-        assets.find(new URL(request.url, "http://localhost").pathname),
-        Option.match({
-          onNone: () => json({ error: "not_found" }, { status: 404 }),
-          onSome: (asset) => answerAsset(request, asset)
-        })
-      )
+  const file = (request: Request) =>
+    Effect.map(
+      assets.find(new URL(request.url, "http://localhost").pathname),
+      Option.match({
+        onNone: () => json({ error: "not_found" }, { status: 404 }),
+        onSome: (asset) => answerAsset(request, asset)
+      })
     )
-  }
+  for (const folder of ["/dashboard/web", "/dashboard/library", "/examples/receipts"])
+    shown.push(pageRoute(`${folder}/:file`, file))
+  yield* mountRoutes(shown)
 })

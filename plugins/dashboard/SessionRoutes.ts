@@ -2,7 +2,7 @@
 // for every copy of the cookie, GET returns it. The page never keeps the key itself. Attempts are rate limited by
 // address.
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { EndedSessions } from "../../kernel/accounts/EndedSessions.ts"
@@ -10,7 +10,9 @@ import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { isFromPage, isOverTls, Sessions } from "../../kernel/http/Sessions.ts"
+import * as routes from "./description.ts"
 import type { SessionClosed, SessionOpened, SessionShown } from "./OperatorWire.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -31,7 +33,6 @@ const notFromPage = json(
 const notListed = json({ error: "unauthorized", message: "this key is not listed here" }, { status: 401 })
 
 export const addSessionRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const keys = yield* Keys
   const sessions = yield* Sessions
@@ -66,8 +67,6 @@ export const addSessionRoutes = Effect.gen(function* () {
     })
   })
 
-  yield* router.add("GET", "/dashboard/session", (request: Request) => Effect.sync(() => json(shown(request))))
-  yield* router.add("POST", "/dashboard/session", signIn)
   const signOut = Effect.fnUntraced(function* (request: Request) {
     if (!isFromPage(request)) return notFromPage
     const headers = { "set-cookie": sessions.closed(isOverTls(request)) }
@@ -80,5 +79,10 @@ export const addSessionRoutes = Effect.gen(function* () {
       onSuccess: () => Effect.succeed(json({ role: "nobody" } satisfies typeof SessionClosed.Type, { headers }))
     })
   })
-  yield* router.add("DELETE", "/dashboard/session", signOut)
+
+  yield* addRoutes(routes.group, [
+    route(routes.session, (request) => Effect.sync(() => json(shown(request)))),
+    route(routes.signIn, signIn),
+    route(routes.signOut, signOut)
+  ])
 })

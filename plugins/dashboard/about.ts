@@ -1,16 +1,17 @@
 // GET /dashboard/v1/about: identity and accepted payments of this facilitator, for the public page. It holds only
 // settings that are public on purpose: no address, no balance, no caller.
 import { Effect } from "effect"
-import { HttpRouter } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { encodeNetwork } from "../../kernel/Dialect.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { interfaceVersion } from "../../kernel/http/OpenApi.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import type { About } from "./AboutWire.ts"
+import * as routes from "./description.ts"
 
 /** Explorers of the public networks; the embedded ledger has none. */
 export const explorers = {
@@ -19,7 +20,6 @@ export const explorers = {
 } as const
 
 export const addAboutRoute = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const network = yield* Network
   const { dialects } = yield* WireVocabulary
   const keys = yield* Keys
@@ -42,9 +42,6 @@ export const addAboutRoute = Effect.gen(function* () {
     explorer: isEmbedded() ? null : explorers[network.id],
     plugins: plugins.all().map(({ id }) => id)
   })
-  yield* router.add(
-    "GET",
-    "/dashboard/v1/about",
-    Effect.sync(() => json(about()))
-  )
+  const answer = Effect.sync(() => json(about()))
+  yield* addRoutes(routes.group, [route(routes.about, answer)])
 })

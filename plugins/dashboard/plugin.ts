@@ -14,7 +14,6 @@ import {
 } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { StartupBanner } from "../../kernel/StartupBanner.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
@@ -24,7 +23,6 @@ import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { addAboutRoute } from "./about.ts"
 import { addAccountRoutes } from "./AccountRoutes.ts"
 import { Assets } from "./Assets.ts"
-import { described } from "./description.ts"
 import { addStatusRoute } from "./status/statusPage.ts"
 import { startActionSweep } from "./sweepActions.ts"
 import { Incidents } from "./status/Incidents.ts"
@@ -64,7 +62,7 @@ export const plugin = define({
     paymentContract
   ],
   migrations: "folder",
-  layer: Layer.merge(started, describe(described)).pipe(
+  layer: started.pipe(
     Layer.provide(
       Layer.mergeAll(
         Incidents.layer,

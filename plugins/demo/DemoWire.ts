@@ -1,7 +1,7 @@
 // The demonstration's responses, as Schemas, and its routes for /openapi.json.
 import { Schema } from "effect"
-import type { Described } from "../../kernel/http/OpenApi.ts"
-import { anything, ErrorBody, text, units } from "../../kernel/http/wireSchema.ts"
+import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
+import { anything, text, units } from "../../kernel/http/wireSchema.ts"
 
 const Terms = Schema.Struct({
   scheme: Schema.String,
@@ -42,35 +42,34 @@ export const DemoPayment = Schema.Struct({
   paymentRequirements: Terms
 }).annotate({ identifier: "DemoPayment" })
 
-export const described: Described = {
-  tags: { demo: "A seller and buyers to try a payment with, on the embedded ledger." },
-  routes: [
-    {
-      method: "get",
-      path: "/demo/weather",
-      id: "demoWeather",
-      summary: "Requests payment, as any seller does.",
-      tag: "demo",
-      callers: "public",
-      answers: {
-        402: {
-          description: "The price.",
-          body: DemoRequired,
-          headers: Schema.Struct({ "PAYMENT-REQUIRED": text("The same, Base64.") })
-        }
-      }
-    },
-    {
-      method: "post",
-      path: "/demo/payments",
-      id: "demoPayment",
-      summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
-      tag: "demo",
-      callers: "public",
-      answers: {
-        200: { description: "The payment; `buyer` beside it.", body: DemoPayment },
-        503: { description: "Too many buyers are being created, or the ledger refuses.", body: ErrorBody }
-      }
+export const demoRoutes: RouteGroup = {
+  tag: "demo",
+  about: "A seller and buyers to try a payment with, on the embedded ledger."
+}
+
+export const weatherRoute: Documented = {
+  method: "GET",
+  path: "/demo/weather",
+  id: "demoWeather",
+  summary: "Requests payment, as any seller does.",
+  callers: "public",
+  answers: {
+    402: {
+      description: "The price.",
+      body: DemoRequired,
+      headers: Schema.Struct({ "PAYMENT-REQUIRED": text("The same, Base64.") })
     }
-  ]
+  }
+}
+
+export const paymentRoute: Documented = {
+  method: "POST",
+  path: "/demo/payments",
+  id: "demoPayment",
+  summary: "Creates a buyer and a payment signed by it, in the form of /verify and /settle.",
+  callers: "public",
+  answers: {
+    200: { description: "The payment; `buyer` beside it.", body: DemoPayment },
+    ...errors({ 503: "Too many buyers are being created, or the ledger refuses." })
+  }
 }

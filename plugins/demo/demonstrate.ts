@@ -4,13 +4,13 @@
 import { Keypair } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Semaphore } from "effect"
 import { Base64 } from "effect/encoding"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { LocalLedger } from "../ledger-local/contract.ts"
-import { type DemoPayment, type DemoRequired, described } from "./DemoWire.ts"
+import { type DemoPayment, demoRoutes, type DemoRequired, paymentRoute, weatherRoute } from "./DemoWire.ts"
 import { signPayment, type Terms } from "./signPayment.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -54,8 +54,7 @@ const paymentRequired = (host: string, terms: Asked): typeof DemoRequired.Type =
 const hostOf = ({ headers }: Request): string => headers["host"] ?? "127.0.0.1"
 const away = (message: string) => json({ error: "temporarily_unavailable", message }, { status: 503 })
 
-const addRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
+const addDemoRoutes = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const network = yield* Network
   const crypto = yield* Crypto
@@ -88,7 +87,7 @@ const addRoutes = Effect.gen(function* () {
     } satisfies typeof DemoPayment.Type)
   })
 
-  yield* router.add("GET", "/demo/weather", (request: Request) =>
+  const weather = (request: Request) =>
     Effect.sync(() => {
       const body = paymentRequired(hostOf(request), terms)
       return json(body, {
@@ -96,8 +95,7 @@ const addRoutes = Effect.gen(function* () {
         headers: { "payment-required": Base64.encode(utf8.encode(JSON.stringify(body))) }
       })
     })
-  )
-  yield* router.add("POST", "/demo/payments", (request: Request) =>
+  const payments = (request: Request) =>
     Effect.suspend(() => {
       if (present >= waitingMax) return Effect.succeed(away("many buyers are being made; try again in a moment"))
       present += 1
@@ -107,8 +105,7 @@ const addRoutes = Effect.gen(function* () {
         Effect.catchTag("LedgerRefuses", ({ message }) => Effect.succeed(away(message)))
       )
     })
-  )
+  yield* addRoutes(demoRoutes, [route(weatherRoute, weather), route(paymentRoute, payments)])
 })
 
-/** The routes and their description. */
-export const layer = Layer.merge(Layer.effectDiscard(addRoutes), describe(described))
+export const layer = Layer.effectDiscard(addDemoRoutes)

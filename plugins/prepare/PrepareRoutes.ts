@@ -2,7 +2,7 @@
 // the decoder of /verify and answers what `preparePayment` lays out; a refusal is a 422 with the reason of verify.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Option } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
@@ -10,10 +10,10 @@ import { encodeNetwork, encodeReason } from "../../kernel/Dialect.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
 import type { Principal } from "../../kernel/http/Principal.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
+import { addRoutes, type Documented, route } from "../../kernel/http/Route.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { checkEnvelope } from "../../kernel/payment/checkEnvelope.ts"
@@ -24,7 +24,7 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { Config } from "./Config.ts"
 import { type Choices, preparePayment } from "./preparePayment.ts"
-import { described } from "./PrepareWire.ts"
+import { prepareRoute } from "./PrepareWire.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -92,27 +92,24 @@ const makeAnswer = Effect.gen(function* () {
   )
 })
 
-const routes = HttpRouter.use((router) =>
+const about = { tag: "prepare", about: "What a payer has to sign, for clients that bring no SDK." }
+
+export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const takeToken = makeRateLimit((yield* Config).perSecond)
+    const { isPublic, perSecond } = yield* Config
+    const takeToken = makeRateLimit(perSecond)
     const callerOf = yield* makeCaller
     const answer = yield* makeAnswer
-    yield* router.add("POST", "/prepare", (request: Request) =>
-      Effect.gen(function* () {
-        const caller = callerOf(request)
-        if (Option.isNone(caller))
-          return fault(401, "unauthorized", "a listed bearer key is required", { "www-authenticate": "Bearer" })
-        const wait = yield* takeToken(caller.value.source)
-        return wait > 0
-          ? fault(429, "rate_limited", "too many requests", { "retry-after": String(wait) })
-          : yield* answer(request, caller.value)
-      })
-    )
+    const prepare = Effect.fnUntraced(function* (request: Request) {
+      const caller = callerOf(request)
+      if (Option.isNone(caller))
+        return fault(401, "unauthorized", "a listed bearer key is required", { "www-authenticate": "Bearer" })
+      const wait = yield* takeToken(caller.value.source)
+      return wait > 0
+        ? fault(429, "rate_limited", "too many requests", { "retry-after": String(wait) })
+        : yield* answer(request, caller.value)
+    })
+    const callers: Documented["callers"] = isPublic ? "public" : "keyed"
+    yield* addRoutes(about, [route({ ...prepareRoute, callers }, prepare)])
   })
-)
-
-/** The route and its description. */
-export const layer = Layer.merge(
-  routes,
-  Layer.unwrap(Effect.map(Config, ({ isPublic }) => describe(described(isPublic))))
 ).pipe(Layer.provide(Config.layer))

@@ -1,7 +1,7 @@
-// The body and the answer of `POST /prepare`, as Schemas, and the route for /openapi.json.
+// The body and the answer of `POST /prepare`, as Schemas, and the route as it is declared.
 import { Schema } from "effect"
-import type { Described } from "../../kernel/http/OpenApi.ts"
-import { anything, ErrorBody, text, time, units, whole } from "../../kernel/http/wireSchema.ts"
+import { type Documented, errors } from "../../kernel/http/Route.ts"
+import { anything, text, time, units, whole } from "../../kernel/http/wireSchema.ts"
 
 export const PrepareRequest = Schema.Struct({
   x402Version: Schema.Literal(2),
@@ -64,30 +64,23 @@ export const PrepareAnswer = Schema.Struct({
   })
 }).annotate({ identifier: "PrepareAnswer" })
 
-const error = (description: string) => ({ description, body: ErrorBody })
-
-export const described = (isPublic: boolean): Described => ({
-  tags: { prepare: "What a payer has to sign, for clients that bring no SDK." },
-  routes: [
-    {
-      method: "post",
-      path: "/prepare",
-      id: "prepare",
-      summary:
-        "Lays out what a payer has to sign for a seller's terms. Build the same bytes and compare before signing.",
-      tag: "prepare",
-      callers: isPublic ? "public" : "keyed",
-      body: PrepareRequest,
-      answers: {
-        200: { description: "Envelope, authorization, bytes to sign, expiry and fees.", body: PrepareAnswer },
-        400: error("The body is not terms and a payer."),
-        401: error("A bearer key is required."),
-        413: error("The body is too large."),
-        415: error("The body is compressed."),
-        422: error("Such a payment would be refused; the error is the reason of /verify."),
-        429: error("Too many requests; see Retry-After."),
-        503: error("The ledger does not answer.")
-      }
-    }
-  ]
-})
+/** The route, but for the callers that it answers. */
+export const prepareRoute = {
+  method: "POST",
+  path: "/prepare",
+  id: "prepare",
+  summary: "Lays out what a payer has to sign for a seller's terms. Build the same bytes and compare before signing.",
+  body: PrepareRequest,
+  answers: {
+    200: { description: "Envelope, authorization, bytes to sign, expiry and fees.", body: PrepareAnswer },
+    ...errors({
+      400: "The body is not terms and a payer.",
+      401: "A bearer key is required.",
+      413: "The body is too large.",
+      415: "The body is compressed.",
+      422: "Such a payment would be refused; the error is the reason of /verify.",
+      429: "Too many requests; see Retry-After.",
+      503: "The ledger does not answer."
+    })
+  }
+} satisfies Omit<Documented, "callers">

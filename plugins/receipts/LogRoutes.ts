@@ -5,6 +5,8 @@ import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/h
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
+import * as routes from "./description.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
 import { concat, tileWidth } from "./log/merkle.ts"
 import { Tree } from "./log/Tree.ts"
@@ -81,7 +83,6 @@ const makeReading = Effect.gen(function* () {
 })
 
 export const addLogRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const checkpoints = yield* Checkpoints
   const tree = yield* Tree
   const reading = yield* makeReading
@@ -106,29 +107,28 @@ export const addLogRoutes = Effect.gen(function* () {
     return HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream", headers: forever })
   })
 
-  yield* router.add(
-    "GET",
-    "/log/checkpoint",
-    reading(() => checkpoint())
-  )
-  yield* router.add(
-    "GET",
-    "/log/:epoch/checkpoint",
-    reading((params) => inEpoch(params, checkpoint))
-  )
-  yield* router.add(
-    "GET",
-    "/log/tile/*",
-    reading((params) => tile(1, params["*"]))
-  )
-  yield* router.add(
-    "GET",
-    "/log/:epoch/tile/*",
-    reading((params) => inEpoch(params, (epoch) => tile(epoch, params["*"])))
-  )
-  yield* router.add(
-    "GET",
-    "/log/epochs",
-    reading(() => Effect.map(checkpoints.epochs, (epochs) => json({ epochs }, { headers: never })))
-  )
+  const epochs = Effect.map(checkpoints.epochs, (epochs) => json({ epochs }, { headers: never }))
+
+  yield* addRoutes(routes.group, [
+    route(
+      routes.checkpoint,
+      reading(() => checkpoint())
+    ),
+    route(
+      routes.epochCheckpoint,
+      reading((params) => inEpoch(params, checkpoint))
+    ),
+    route(
+      routes.tile,
+      reading((params) => tile(1, params["*"]))
+    ),
+    route(
+      routes.epochTile,
+      reading((params) => inEpoch(params, (epoch) => tile(epoch, params["*"])))
+    ),
+    route(
+      routes.epochs,
+      reading(() => epochs)
+    )
+  ])
 })

@@ -14,8 +14,11 @@ import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
+import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
+import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { Config, didOf } from "./Config.ts"
 import type { Attestation, ReceiptAnswer } from "./contract.ts"
+import * as routes from "./description.ts"
 import { ChallengeAnswered, ChallengeAsked } from "./ReceiptWire.ts"
 import { type KeyOfHistory, ReceiptKeys } from "./keys/ReceiptKeys.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
@@ -97,14 +100,13 @@ const hashForm = /^[0-9a-f]{64}$/
 const askedOf = (request: Request) =>
   Effect.map(HttpRouter.params, ({ hash = "" }) => ({
     transaction: hashForm.test(hash.toLowerCase()) ? hash.toLowerCase() : undefined,
-    withProof: new URL(request.url, "http://localhost").searchParams.get("proof") === "1"
+    withProof: readQuery(routes.receipt.query, queryOf(request)).given("proof") === "1"
   }))
 
 const answered = <E, R>(answer: Effect.Effect<Response, E, R>): Effect.Effect<Response, never, R> =>
   Effect.catch(answer, (error) => Effect.as(Effect.logWarning("a receipt could not be read", error), away))
 
 export const addReceiptRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const challenges = yield* AccountChallenges
   const read = yield* makeReading
@@ -153,9 +155,11 @@ export const addReceiptRoutes = Effect.gen(function* () {
       : forbidden(error)
   })
 
-  yield* router.add("POST", "/receipts/challenge", (request: Request) => answered(challenge(request)))
-  yield* router.add("GET", "/receipts/:hash", (request: Request) => answered(byPrincipal(request)))
-  yield* router.add("POST", "/receipts/:hash", (request: Request) => answered(byAccount(request)))
+  yield* addRoutes(routes.group, [
+    route(routes.challenge, (request) => answered(challenge(request))),
+    route(routes.receipt, (request) => answered(byPrincipal(request))),
+    route(routes.account, (request) => answered(byAccount(request)))
+  ])
 })
 
 const jwkOf = ({ kid, publicKey, use }: KeyOfHistory) =>
@@ -189,11 +193,9 @@ export const didDocument = (host: string, history: ReadonlyArray<KeyOfHistory>) 
 }
 
 export const addDidRoute = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const { history } = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
   const headers = { "access-control-allow-origin": "*", "cache-control": "public, max-age=60" }
-  yield* router.add("GET", "/.well-known/did.json", () =>
-    Effect.sync(() => json(didDocument(host, history()), { headers }))
-  )
+  const answer = Effect.sync(() => json(didDocument(host, history()), { headers }))
+  yield* addRoutes(routes.group, [route(routes.did, answer)])
 })

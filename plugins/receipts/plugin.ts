@@ -15,14 +15,12 @@ import {
 } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { Health, healthContract } from "../../kernel/health/Health.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { Config, declared } from "./Config.ts"
 import { attestationKey, receiptKey } from "./contract.ts"
-import { described } from "./description.ts"
 import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
 import { Checkpoints } from "./log/Checkpoints.ts"
 import { Epochs } from "./log/Epochs.ts"
@@ -76,11 +74,6 @@ const started = Layer.effectDiscard(
   })
 )
 
-/** Without a key there are no routes. */
-const describing = Layer.unwrap(
-  Effect.map(ReceiptKeys, ({ isEnabled }) => (isEnabled ? describe(described) : Layer.empty))
-)
-
 export const plugin = define({
   id: "receipts",
   summary: "Signed receipts of settled payments, and an append-only log of every outcome.",
@@ -101,7 +94,7 @@ export const plugin = define({
   ],
   migrations: "folder",
   settings: declared,
-  layer: Layer.merge(started, describing).pipe(
+  layer: started.pipe(
     Layer.provide(Layer.mergeAll(Checkpoints.layer, Receipts.layer)),
     Layer.provide(ReceiptKeys.layer),
     Layer.provide(Epochs.layer),

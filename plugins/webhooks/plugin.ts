@@ -9,13 +9,12 @@ import { configContract, httpContract, paymentContract, settlementContract } fro
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { Health, healthContract } from "../../kernel/health/Health.ts"
-import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { replay, receiverStatuses } from "./administration.ts"
 import { Config, declared } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
-import { addDeliveryRoutes, described } from "./DeliveryRoutes.ts"
+import { addDeliveryRoutes } from "./DeliveryRoutes.ts"
 import { queueEvents } from "./queueEvents.ts"
 import { Sender } from "./Sender.ts"
 import { SigningSecrets } from "./SigningSecrets.ts"
@@ -62,7 +61,7 @@ export const plugin = define({
   ],
   migrations: "folder",
   settings: declared,
-  layer: Layer.merge(started, describe(described)).pipe(
+  layer: started.pipe(
     Layer.provide(Sender.layer),
     Layer.provideMerge(SigningSecrets.layer),
     Layer.provide(Layer.merge(Config.layer, Deliveries.layer))

@@ -41,8 +41,36 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/plugin/Routes.ts", "test/kernel/plugin/Loader.test.ts", [
     ["a route of two owners", "if (before !== undefined)", "if (before?.path === '')"]
   ]),
-  ...guards("plugins/catalog/description.ts", "test/kernel/http/OpenApi.daily.test.ts", [
-    ["served routes without a description", "...selling, ...reports]", "...selling]"]
+  ...guards("kernel/plugin/Routes.ts", "test/kernel/http/Route.test.ts", [
+    [
+      "what a stranger writes into a path is a label",
+      "exact.get(path) ?? families.get(firstSegment(path))",
+      "exact.get(path) ?? { label: path, isProbe: false }"
+    ],
+    ["HEAD has rules of its own", "isReading(method) ? found.find", "isReading('') ? found.find"]
+  ]),
+  ...guards("kernel/http/Route.ts", "test/kernel/http/Route.test.ts", [
+    [
+      "a route without its rules",
+      "withRules(HttpRouter.route(method, path, handler), rulesOf(path, declared))",
+      "HttpRouter.route(method, path, handler)"
+    ],
+    ["served routes without a description", "routes: routes.flatMap(describedIn(tag))", "routes: []"]
+  ]),
+  ...guards("kernel/http/httpMiddleware.ts", "test/kernel/http/Route.test.ts", [
+    ["an undeclared route is for any page", '?.exposure ?? "guarded"', '?.exposure ?? "public"'],
+    ["any page may send to a public route", '["GET", "HEAD", "OPTIONS"].includes(method) &&', ""]
+  ]),
+  ...guards("kernel/http/allowOrigins.ts", "test/kernel/http/Route.test.ts", [
+    ["an allowed page reads the operator's", '?.cors === "own"', '?.label === "own"'],
+    [
+      "a preflight is decided by its own method",
+      'method === "OPTIONS" ? (headers["access-control-request-method"] ?? method) : method',
+      "method"
+    ]
+  ]),
+  ...guards("kernel/http/readQuery.ts", "test/kernel/http/Route.test.ts", [
+    ["a parameter of any form", "form === undefined || form.pattern.test(value)", "form !== null"]
   ]),
   ...guards(
     "kernel/settlement/operators/OperatorAuditLog.ts",
@@ -182,8 +210,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/catalog/search/report/SearchReports.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
     [
       "missed words for any key",
-      'add("missed", yield* makeMissed, callers.mayOperate)',
-      'add("missed", yield* makeMissed)'
+      'declared.callers === "operators" ? callers.mayOperate(request) : Option.isSome(callers.reader(request))',
+      "Option.isSome(callers.reader(request))"
     ]
   ]),
   ...guards("plugins/catalog/search/report/missedSearches.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
@@ -443,7 +471,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       `!(isLoopback(name) || isAllowedHost(headers["host"], host, allowedHosts))`,
       "false"
     ],
-    ["any page may ask", "if (!isPublic && isCrossOrigin(headers, allowedOrigins))", "if (false)"],
+    ["any page may ask", "if (isCrossOrigin(headers, allowedOrigins) && !isPublic())", "if (false)"],
     ["an image may ask", 'return headers["sec-fetch-site"] === "cross-site"', "return false"]
   ]),
   ...guards("kernel/http/addresses.ts", "test/kernel/http/addresses.test.ts", [

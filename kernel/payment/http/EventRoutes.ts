@@ -3,11 +3,14 @@
 // with `Last-Event-ID` (or `?after=`) resumes there, or, when the journal went back since, at the last position in
 // common, which an event `journal.rewound` announces first. One without a cursor begins a quarter of an hour back. The
 // streams themselves are `EventStreams.ts`.
-import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Effect, Layer, Option } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { decodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
 import { Authentication } from "../../http/Authentication.ts"
 import { json } from "../../http/httpMiddleware.ts"
+import { readQuery, queryOf } from "../../http/readQuery.ts"
+import { addRoutes, route } from "../../http/Route.ts"
+import { eventsRoute, paymentRoutes, resumed } from "../wire/description.ts"
 import { EventStreams, type Follower } from "./EventStreams.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -38,8 +41,7 @@ const refused = {
 
 /** The cursor that a request carries; None when it is not one. */
 export const cursorOf = (request: Request): Option.Option<JournalCursor | undefined> => {
-  const given =
-    request.headers["last-event-id"] ?? new URL(request.url, "http://localhost").searchParams.get("after") ?? undefined
+  const given = request.headers["last-event-id"] ?? readQuery(resumed.query, queryOf(request)).given("after")
   if (given === undefined || given === "") return Option.some(undefined)
   return decodeCursor(given)
 }
@@ -59,22 +61,21 @@ export const answerStream = Effect.fnUntraced(function* (
 /** A cursor that this server did not issue. */
 export const refusedCursor = refused.cursor
 
-export const layer = HttpRouter.use((router) =>
+export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const callers = yield* Authentication
     const streams = yield* EventStreams
-    yield* router.add("GET", "/settlements/events", (request: Request) =>
-      Effect.gen(function* () {
-        const caller = callers.authenticate(request)
-        if (Option.isNone(caller)) return refused.unauthorized
-        const principal = caller.value
-        if (!principal.keyed && !callers.isLocal(request)) return refused.stranger
-        const cursor = cursorOf(request)
-        if (Option.isNone(cursor)) return refused.cursor
-        const { owner, source } = principal
-        const isListed = () => Option.exists(callers.authenticate(request), (now) => now.owner === owner)
-        return yield* answerStream(streams, { whose: { principal: owner }, source, isListed }, cursor.value)
-      })
-    )
+    const follow = Effect.fnUntraced(function* (request: Request) {
+      const caller = callers.authenticate(request)
+      if (Option.isNone(caller)) return refused.unauthorized
+      const principal = caller.value
+      if (!principal.keyed && !callers.isLocal(request)) return refused.stranger
+      const cursor = cursorOf(request)
+      if (Option.isNone(cursor)) return refused.cursor
+      const { owner, source } = principal
+      const isListed = () => Option.exists(callers.authenticate(request), (now) => now.owner === owner)
+      return yield* answerStream(streams, { whose: { principal: owner }, source, isListed }, cursor.value)
+    })
+    yield* addRoutes(paymentRoutes, [route(eventsRoute, follow)])
   })
 )

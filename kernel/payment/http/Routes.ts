@@ -12,7 +12,9 @@ import { Authentication } from "../../http/Authentication.ts"
 import { json } from "../../http/httpMiddleware.ts"
 import { noteUnsafe, type RequestFacts } from "../../http/RequestNotes.ts"
 import type { Principal } from "../../http/Principal.ts"
+import { OpenApi } from "../../http/OpenApi.ts"
 import { makeRateLimit } from "../../http/RateLimit.ts"
+import { addRoutes, route } from "../../http/Route.ts"
 import { readBody } from "../../http/readBody.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { SettlementRecord } from "../../settlement/store/Settlements.ts"
@@ -31,6 +33,7 @@ import { isRefusal, type Refusal, refusal } from "../Refusal.ts"
 import { Schemes } from "../Scheme.ts"
 import { lookupSettlements } from "./lookupSettlements.ts"
 import { encodeSupported } from "./supported.ts"
+import { describePayments, paymentRoutes, settlementsRoute, supportedRoute } from "../wire/description.ts"
 import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, extensionsPath } from "../wire/Wire.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -312,14 +315,15 @@ export const layer = HttpRouter.use((router) =>
 
     yield* router.add("POST", "/verify", handle(verifying(facilitator.verify), limits.verifyPerSecond))
     yield* router.add("POST", "/settle", handle(settling(facilitator.settle), limits.settlePerSecond))
-    yield* router.add(
-      "GET",
-      "/supported",
-      keyed(() =>
-        Effect.sync(() => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words })))
-      )
-    )
-    yield* router.add("GET", "/settlements", keyed(yield* lookupSettlements))
+    const supported = () => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
+    yield* addRoutes(paymentRoutes, [
+      route(
+        supportedRoute,
+        keyed(() => Effect.sync(supported))
+      ),
+      route(settlementsRoute, keyed(yield* lookupSettlements))
+    ])
+    yield* (yield* OpenApi).describe(() => describePayments(schemes.all().map(({ scheme }) => scheme)))
     yield* extensions.declare("payment-identifier")
   })
 )

@@ -1,16 +1,13 @@
-// The spine's routes for /openapi.json: /verify, /settle, /supported, /settlements, health and metrics, by the Schemas
-// that type their answers. A test holds real answers to the document.
+// The payment routes as they are declared, by the Schemas that type their answers: /supported and /settlements, and
+// for the document /verify and /settle, whose bodies depend on the schemes that are registered. A test holds real
+// answers to the document.
 import { Schema } from "effect"
 import type { Described, RouteDescription } from "../../http/OpenApi.ts"
-import { anything, ErrorBody, text } from "../../http/wireSchema.ts"
+import { type Documented, errors, type RouteGroup } from "../../http/Route.ts"
+import { text } from "../../http/wireSchema.ts"
 import { paymentRequest, SettleBody, SettlementsBody, SupportedBody, VerifyBody } from "./BodyWire.ts"
 
-const tags = { payment: "x402 payments: verified, settled, followed.", process: "The process itself." }
-
-const errors = (descriptions: Readonly<Record<number, string>>) =>
-  Object.fromEntries(
-    Object.entries(descriptions).map(([status, description]) => [status, { description, body: ErrorBody }])
-  )
+export const paymentRoutes: RouteGroup = { tag: "payment", about: "x402 payments: verified, settled, followed." }
 
 const keyRequired = "A bearer key is required."
 
@@ -24,7 +21,7 @@ const operation = (
   path: `/${id}`,
   id,
   summary,
-  tag: "payment",
+  tag: paymentRoutes.tag,
   callers: "keyed",
   body,
   answers: {
@@ -35,8 +32,8 @@ const operation = (
         "EXTENSION-RESPONSES": Schema.optionalKey(text("Base64 of a JSON object keyed by extension."))
       })
     },
-    ...Object.fromEntries(
-      Object.entries({
+    ...errors(
+      {
         400: "The body is not a payment request.",
         401: keyRequired,
         409: "The payment identifier or authorization belongs to a payment with other terms.",
@@ -44,139 +41,88 @@ const operation = (
         429: "Too many requests; see Retry-After.",
         500: "An internal error, with a trace id.",
         503: "Nothing was decided; try the same payment again after Retry-After."
-      }).map(([status, description]) => [status, { description, body: answer }])
+      },
+      answer
     )
   }
 })
 
 const cursor = (description: string) =>
-  Schema.optionalKey(
-    Schema.String.annotate({ description }).check(Schema.isPattern(/^[0-9]{1,19}(-[0-9a-z]{1,12})?$/u))
-  )
+  Schema.optionalKey(text(description).check(Schema.isPattern(/^[0-9]{1,19}(-[0-9a-z]{1,12})?$/u)))
 
-const followed: ReadonlyArray<RouteDescription> = [
-  {
-    method: "get",
-    path: "/supported",
-    id: "supported",
-    summary: "Supported schemes and networks, extensions, and signing accounts.",
-    tag: "payment",
-    callers: "keyed",
-    answers: {
-      200: { description: "Kinds, extensions and signers.", body: SupportedBody },
-      ...errors({ 401: keyRequired })
-    }
-  },
-  {
-    method: "get",
-    path: "/settlements",
-    id: "settlements",
-    summary: "The durable state of settlements of the calling principal.",
-    tag: "payment",
-    callers: "keyed",
-    query: Schema.Struct({
-      identifier: Schema.optionalKey(text("Payment identifier.").check(Schema.isPattern(/^[A-Za-z0-9_-]{16,128}$/u))),
-      hash: Schema.optionalKey(text("Hash of a transaction.").check(Schema.isPattern(/^[0-9a-f]{64}$/u)))
-    }),
-    answers: {
-      200: { description: "Newest first.", body: SettlementsBody },
-      ...errors({
-        400: "Not one of identifier and hash.",
-        401: keyRequired,
-        404: "The principal has no such settlement.",
-        503: "The database cannot be asked; nothing is known."
-      })
-    }
-  },
-  {
-    method: "get",
-    path: "/settlements/events",
-    id: "settlementEvents",
-    summary: "The calling principal's settlements as server-sent events, starting at a cursor.",
-    tag: "payment",
-    callers: "keyed",
-    headers: Schema.Struct({
-      "Last-Event-ID": cursor("The id of the last event that was read; without one, the stream begins 15 minutes back.")
-    }),
-    query: Schema.Struct({ after: cursor("The same, for clients that cannot set the header.") }),
-    answers: {
-      200: {
-        description:
-          "Events named settlement.recorded, .settled, .failed, .expired and .unresolved; data: a Settlement. " +
-          "An event journal.rewound, with {from, to}, says that the journal lost its last events since the cursor " +
-          "`from` was given: the stream resumes at `to`, the last one in common.",
-        body: Schema.String,
-        mediaType: "text/event-stream"
-      },
-      ...errors({
-        400: "The cursor is not the id of an event.",
-        401: keyRequired,
-        403: "No key is configured, and the caller is not on this machine.",
-        429: "As many streams are open as this facilitator allows.",
-        503: "The database cannot be asked; nothing is known."
-      })
-    }
+/** How a stream of events is resumed. */
+export const resumed = {
+  headers: Schema.Struct({
+    "Last-Event-ID": cursor("The id of the last event that was read; without one, the stream begins 15 minutes back.")
+  }),
+  query: Schema.Struct({ after: cursor("The same, for clients that cannot set the header.") })
+}
+
+export const supportedRoute: Documented = {
+  method: "GET",
+  path: "/supported",
+  id: "supported",
+  summary: "Supported schemes and networks, extensions, and signing accounts.",
+  callers: "keyed",
+  answers: {
+    200: { description: "Kinds, extensions and signers.", body: SupportedBody },
+    ...errors({ 401: keyRequired })
   }
-]
+}
 
-const State = Schema.Literals(["ready", "degraded", "disabled"])
-const detail = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
-const Readiness = Schema.StructWithRest(
-  Schema.Struct({
-    status: Schema.Literals(["ready", "not_ready"]),
-    search: Schema.Struct({
-      lexical: State,
-      semantic: State,
-      vectorSupport: Schema.Boolean,
-      generation: Schema.optionalKey(Schema.NullOr(Schema.String)),
-      detail
-    }),
-    plugins: Schema.Record(
-      Schema.String,
-      Schema.Struct({ state: text("Whether the plugin runs."), detail: Schema.optionalKey(text("Why not.")) })
-    )
+export const settlementsRoute: Documented = {
+  method: "GET",
+  path: "/settlements",
+  id: "settlements",
+  summary: "The durable state of settlements of the calling principal.",
+  callers: "keyed",
+  query: Schema.Struct({
+    identifier: Schema.optionalKey(text("Payment identifier.").check(Schema.isPattern(/^[A-Za-z0-9_-]{16,128}$/u))),
+    hash: Schema.optionalKey(text("Hash of a transaction.").check(Schema.isPattern(/^[0-9a-f]{64}$/u)))
   }),
-  // The report of each driver and plugin, by its name.
-  [Schema.Record(Schema.String, Schema.Unknown)]
-).annotate({ identifier: "Readiness" })
+  answers: {
+    200: { description: "Newest first.", body: SettlementsBody },
+    ...errors({
+      400: "Not one of identifier and hash.",
+      401: keyRequired,
+      404: "The principal has no such settlement.",
+      503: "The database cannot be asked; nothing is known."
+    })
+  }
+}
 
-const ofProcess = (
-  path: string,
-  id: string,
-  summary: string,
-  answers: RouteDescription["answers"],
-  callers: RouteDescription["callers"] = "public"
-): RouteDescription => ({ method: "get", path, id, summary, tag: "process", callers, answers })
-
-const alive = { 200: { description: "The process is running.", body: Schema.Struct({ status: Schema.Literal("ok") }) } }
-
-const processes: ReadonlyArray<RouteDescription> = [
-  ofProcess("/health", "health", "Alias of /health/live.", alive),
-  ofProcess("/health/live", "live", "The process lives.", alive),
-  ofProcess("/health/ready", "ready", "Whether the database answers; the state of search, plugins and drivers.", {
-    200: { description: "Ready.", body: Readiness },
-    503: { description: "The database does not answer.", body: Readiness }
-  }),
-  ofProcess(
-    "/metrics",
-    "metrics",
-    "Metrics as Prometheus text: for operators, or for this machine alone when no operator key is configured.",
-    {
-      200: { description: "Every metric of the process.", body: Schema.String, mediaType: "text/plain" },
-      ...errors({ 401: "An operator's key is required." })
+export const eventsRoute: Documented = {
+  method: "GET",
+  path: "/settlements/events",
+  id: "settlementEvents",
+  summary: "The calling principal's settlements as server-sent events, starting at a cursor.",
+  callers: "keyed",
+  label: "/settlements/events",
+  ...resumed,
+  answers: {
+    200: {
+      description:
+        "Events named settlement.recorded, .settled, .failed, .expired and .unresolved; data: a Settlement. " +
+        "An event journal.rewound, with {from, to}, says that the journal lost its last events since the cursor " +
+        "`from` was given: the stream resumes at `to`, the last one in common.",
+      body: Schema.String,
+      mediaType: "text/event-stream"
     },
-    "keyed"
-  ),
-  ofProcess("/openapi.json", "openapi", "This document.", {
-    200: { description: "OpenAPI 3.1.", body: anything("The document.") }
-  })
-]
+    ...errors({
+      400: "The cursor is not the id of an event.",
+      401: keyRequired,
+      403: "No key is configured, and the caller is not on this machine.",
+      429: "As many streams are open as this facilitator allows.",
+      503: "The database cannot be asked; nothing is known."
+    })
+  }
+}
 
-/** The spine's routes, for the schemes that are registered. */
-export const coreRoutes = (schemes: ReadonlyArray<string>): Described => {
+/** What /verify and /settle take and give, for the schemes that are registered. */
+export const describePayments = (schemes: ReadonlyArray<string>): Described => {
   const request = paymentRequest(schemes)
   return {
-    tags,
+    tags: { [paymentRoutes.tag]: paymentRoutes.about },
     routes: [
       operation(
         "verify",
@@ -189,9 +135,7 @@ export const coreRoutes = (schemes: ReadonlyArray<string>): Described => {
         "Verify a payment again and put it on the ledger; waits for the ledger's word.",
         request,
         SettleBody
-      ),
-      ...followed,
-      ...processes
+      )
     ]
   }
 }

@@ -1,7 +1,9 @@
-// Parses the query of analytics: windows, pages, filters, and one sentence for every issue. `days` never fails: any
+// The parameters of analytics and how they are read: windows, pages, and the forms of filters. `days` never fails: any
 // other value is 30 (S134, S135, S154, S329). Pure.
-import { Option } from "effect"
+import { Option, Schema } from "effect"
 import { readNetwork } from "../../../kernel/Dialect.ts"
+import { type Form, inForm, parameter, type QueryReader } from "../../../kernel/http/readQuery.ts"
+import { whole } from "../../../kernel/http/wireSchema.ts"
 import type { AnalyticsValues } from "../Config.ts"
 
 /** A time window that ends now. */
@@ -18,25 +20,9 @@ export const daysAllowed = [0, 1, 7, 14, 30] as const
 export const firstDay = (nowMillis: number, days: number): Date =>
   new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay)
 
-/** `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for one address or resource. */
-export const readWindow = (query: URLSearchParams, nowMillis: number, absent: 0 | 30): Window => {
-  const given = query.get("days")
-  const days = given === null ? absent : daysAllowed.some((days) => String(days) === given) ? Number(given) : 30
-  return {
-    days,
-    since: days === 0 ? undefined : firstDay(nowMillis, days)
-  }
-}
-
 export interface Page {
   readonly limit: number
   readonly offset: number
-}
-
-/** A filter's allowed form, and its description for an error. */
-interface Form {
-  readonly pattern: RegExp
-  readonly expected: string
 }
 
 export const forms = {
@@ -76,45 +62,47 @@ export const forms = {
   type: { pattern: /^(?:http|mcp)$/u, expected: "http or mcp" },
   words: { pattern: /^[^\p{Cc}]{1,200}$/u, expected: "1 to 200 characters" },
   number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, expected: "a whole number of at least 0" }
-} as const satisfies Record<string, Form>
+} as const satisfies Readonly<Record<string, Form>>
 
-/** One query, parsed; issues accumulate while it is read. */
-export interface QueryReader {
-  readonly issues: ReadonlyArray<string>
-  /** Adds an issue of parameters together. */
-  readonly refuse: (issue: string) => void
-  /** A valid text; an empty one counts as absent. */
-  readonly check: (name: string, value: string | null | undefined, form: keyof typeof forms) => string | undefined
-  /** The parameter of that name, in its form. */
-  readonly given: (name: string, form: keyof typeof forms) => string | undefined
-  /** In its neutral spelling; an unknown one stays as it is and matches nothing. */
-  readonly network: () => string | undefined
-  readonly page: (bounds: Pick<AnalyticsValues, "pageDefault" | "pageMax">) => Page
+/** A report's window of days. */
+export const daysParameter = {
+  days: Schema.optionalKey(
+    Schema.Literals(daysAllowed).annotate({
+      description: "Whole UTC days back from today; 0 is all history. Any other value means 30."
+    })
+  )
+}
+/** A page of a list. */
+export const pageParameters = {
+  limit: Schema.optionalKey(parameter(forms.number, "Clamped to `analytics.max_page_size`.")),
+  offset: Schema.optionalKey(inForm(whole("Items to skip."), forms.number))
 }
 
-export const readQuery = (query: URLSearchParams): QueryReader => {
-  const problems: Array<string> = []
-  const check: QueryReader["check"] = (name, value, form) => {
-    if (value === null || value === undefined || value === "") return undefined
-    if (forms[form].pattern.test(value)) return value
-    problems.push(`${name}: ${forms[form].expected}`)
-    return undefined
-  }
-  const given: QueryReader["given"] = (name, form) => check(name, query.get(name), form)
+/** `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for one address or resource. */
+export const readWindow = ({ raw }: Pick<QueryReader<"days">, "raw">, nowMillis: number, absent: 0 | 30): Window => {
+  const given = raw("days")
+  const days = given === null ? absent : daysAllowed.some((days) => String(days) === given) ? Number(given) : 30
   return {
-    issues: problems,
-    refuse: (issue) => void problems.push(issue),
-    check,
-    given,
-    network: () => {
-      const value = given("network", "network")
-      return value === undefined
-        ? undefined
-        : Option.match(readNetwork(value), { onNone: () => value, onSome: ({ network }) => network })
-    },
-    page: ({ pageDefault, pageMax }) => ({
-      limit: Math.min(pageMax, Math.max(1, Number(given("limit", "number") ?? pageDefault))),
-      offset: Number(given("offset", "number") ?? 0)
-    })
+    days,
+    since: days === 0 ? undefined : firstDay(nowMillis, days)
   }
+}
+
+type Bounds = Pick<AnalyticsValues, "pageDefault" | "pageMax">
+
+/** Items of one page. */
+export const readLimit = ({ given }: Pick<QueryReader<"limit">, "given">, { pageDefault, pageMax }: Bounds): number =>
+  Math.min(pageMax, Math.max(1, Number(given("limit") ?? pageDefault)))
+
+export const readPage = (read: Pick<QueryReader<"limit" | "offset">, "given">, bounds: Bounds): Page => ({
+  limit: readLimit(read, bounds),
+  offset: Number(read.given("offset") ?? 0)
+})
+
+/** In its neutral spelling; an unknown one stays as it is and matches nothing. */
+export const readNetworkFilter = ({ given }: Pick<QueryReader<"network">, "given">): string | undefined => {
+  const value = given("network")
+  return value === undefined
+    ? undefined
+    : Option.match(readNetwork(value), { onNone: () => value, onSome: ({ network }) => network })
 }

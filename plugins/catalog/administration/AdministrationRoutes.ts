@@ -2,7 +2,7 @@
 // the same of an account for the browser that has shown control of it, and the actions of operators, which need a key
 // of their own; without one configured, actions are refused over HTTP and left to the command line.
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { AccountSessions } from "../../../kernel/accounts/AccountSessions.ts"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -12,10 +12,12 @@ import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
+import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
+import { addRoutes, route } from "../../../kernel/http/Route.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { AccountExplanation, ListingExplanation, ActionResult } from "../AnswerWire.ts"
+import * as routes from "../description.ts"
 import { readPaging } from "../discovery/filters.ts"
-import { queryOf } from "../discovery/publicAnswer.ts"
 import { Changes } from "../store/Changes.ts"
 import { Sightings } from "../store/Sightings.ts"
 import { explainAccount, explainListing } from "./explainListing.ts"
@@ -44,7 +46,6 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
 }
 
 export const addAdministrationRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const sessions = yield* AccountSessions
   const keys = yield* Keys
@@ -59,7 +60,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     if (Option.isNone(callers.reader(request))) return unauthorized
     const query = queryOf(request)
     const paging = readPaging(query, { limitDefault: 50, limitMax: 200, clamp: true })
-    const url = query.get("url") ?? ""
+    const url = readQuery(routes.explain.query, query).given("url") ?? ""
     const wrong = [...(url === "" || url.length > 4_096 ? ["url: the URL of the resource"] : []), ...paging.issues]
     if (wrong.length > 0) return json({ error: "invalid_filter", details: wrong }, { status: 400 })
     // Stored first, so that the explanation has the newest observations.
@@ -102,7 +103,9 @@ export const addAdministrationRoutes = Effect.gen(function* () {
       Effect.as(Effect.logError("catalog administration: the database query failed", error), away)
     )
 
-  yield* router.add("GET", "/catalog/v1/observations", (request) => answered(explain(request)))
-  yield* router.add("GET", "/catalog/v1/account", (request) => answered(explainOwn(request)))
-  yield* router.add("POST", "/catalog/v1/moves", (request) => answered(move(request)))
+  yield* addRoutes(routes.catalog, [
+    route(routes.explain, (request) => answered(explain(request))),
+    route(routes.explainOwn, (request) => answered(explainOwn(request))),
+    route(routes.move, (request) => answered(move(request)))
+  ])
 })

@@ -3,14 +3,16 @@
 // (`POST /catalog/v1/look?origin=…`). A key is required where the facilitator has any; probes are bounded.
 import { Effect, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { Network } from "../../../kernel/config/Network.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
+import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
+import { addRoutes, route } from "../../../kernel/http/Route.ts"
 import { accountKeyOf } from "../../../kernel/stellar/Address.ts"
-import { queryOf } from "../discovery/publicAnswer.ts"
+import * as routes from "../description.ts"
 import { Challenges } from "../ownership/Challenges.ts"
 import { OriginProbes } from "../ownership/OriginProbes.ts"
 import { Recipients } from "../ownership/Recipients.ts"
@@ -41,7 +43,6 @@ const readAnswered = (body: unknown): Answered | undefined => {
 }
 
 export const addSellerRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const challenges = yield* Challenges
   const network = yield* Network
@@ -75,7 +76,7 @@ export const addSellerRoutes = Effect.gen(function* () {
   const probe = Effect.fnUntraced(function* (request: Request) {
     const caller = callers.authenticate(request)
     if (Option.isNone(caller)) return unauthorized
-    const given = queryOf(request).get("origin") ?? ""
+    const given = readQuery(routes.look.query, queryOf(request)).given("origin") ?? ""
     const answer = yield* probes.probe(given, caller.value.source)
     switch (answer._tag) {
       case "Refused":
@@ -96,6 +97,8 @@ export const addSellerRoutes = Effect.gen(function* () {
   const answered = <E>(answer: Effect.Effect<ReturnType<typeof json>, E>) =>
     Effect.catch(answer, (error) => Effect.as(Effect.logError("a seller's request failed", error), away))
 
-  yield* router.add("POST", "/catalog/v1/challenge", (request) => answered(challenge(request)))
-  yield* router.add("POST", "/catalog/v1/look", (request) => answered(probe(request)))
+  yield* addRoutes(routes.catalog, [
+    route(routes.challenge, (request) => answered(challenge(request))),
+    route(routes.look, (request) => answered(probe(request)))
+  ])
 })

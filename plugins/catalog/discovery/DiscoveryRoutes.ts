@@ -1,11 +1,14 @@
 // The public routes: browse, resolve, history, search. No key is required, nothing is written, and no body holds
 // anything internal (S106–S113, S115, S131, S132).
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { ReadReplica } from "../../../kernel/database/ReadReplica.ts"
+import { queryOf } from "../../../kernel/http/readQuery.ts"
+import { addRoutes, type Documented, type Handler, route } from "../../../kernel/http/Route.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
+import * as routes from "../description.ts"
 import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
 import type { Intent } from "../search/readIntent.ts"
 import { type ReadSearch, readSearch } from "../search/readSearch.ts"
@@ -15,7 +18,7 @@ import { History } from "./History.ts"
 import { encodeHistory, readHistoryQuery } from "./HistoryWire.ts"
 import { readFilters, readPaging } from "./filters.ts"
 import { limitCallers } from "./limitCallers.ts"
-import { failure, fresh, preflight, queryOf } from "./publicAnswer.ts"
+import { failure, fresh, preflight } from "./publicAnswer.ts"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -90,8 +93,13 @@ const makeLimited = Effect.gen(function* () {
 const keyNeeded = "explain: needs a key; a facilitator without keys explains to its own machine alone"
 const unexplained = failure(401, "unauthorized", [keyNeeded], { "www-authenticate": "Bearer" })
 
+/** A route that any page may read, and the answer to a browser that asks first. */
+const withPreflight = (declared: Documented, handler: Handler) => [
+  route({ method: "OPTIONS", path: declared.path, exposure: "public" }, Effect.succeed(preflight)),
+  route(declared, handler)
+]
+
 export const addDiscoveryRoutes = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const { page: browse } = yield* Browse
   const { one: resolve } = yield* Resolve
   const { search } = yield* Searcher
@@ -151,12 +159,10 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
     }
   })
 
-  const paths = ["/discovery/resources", "/discovery/resource", "/discovery/search", "/discovery/history"] as const
-  for (const path of paths) {
-    yield* router.add("OPTIONS", path, Effect.succeed(preflight))
-  }
-  yield* router.add("GET", "/discovery/resources", limited(resources))
-  yield* router.add("GET", "/discovery/resource", limited(resource))
-  yield* router.add("GET", "/discovery/history", limited(history))
-  yield* router.add("GET", "/discovery/search", (request) => away(reading(searched(request))))
+  yield* addRoutes(routes.discovery, [
+    ...withPreflight(routes.browse, limited(resources)),
+    ...withPreflight(routes.resolve, limited(resource)),
+    ...withPreflight(routes.history, limited(history)),
+    ...withPreflight(routes.search, (request) => away(reading(searched(request))))
+  ])
 })

@@ -1,8 +1,10 @@
-// The query of discovery, read: structured filters in neutral names, paging, and every issue of it in one sentence
-// each. A network that is well-formed but not of this ledger is no issue, it just matches nothing (S107, S108,
+// The query of discovery, declared and read: structured filters in neutral names, paging, and every issue of it in one
+// sentence each. A network that is well-formed but not of this ledger is no issue, it just matches nothing (S107, S108,
 // S118–S124). Pure.
-import { Option } from "effect"
+import { Option, Schema } from "effect"
 import { neutralExtension, type NeutralNetwork, readNetwork } from "../../../kernel/Dialect.ts"
+import { inForm, readQuery } from "../../../kernel/http/readQuery.ts"
+import { text, units, whole } from "../../../kernel/http/wireSchema.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import type { Filters } from "../contract.ts"
 
@@ -11,50 +13,72 @@ export interface FilterQuery {
   readonly issues: ReadonlyArray<string>
 }
 
-const caip2 = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/
 const word = /^[A-Za-z0-9._:-]{1,64}$/
 const address = /^[A-Za-z0-9:._-]{1,128}$/
-const price = /^(0|[1-9][0-9]{0,38})$/
+const natural = { pattern: /^(0|[1-9][0-9]{0,9})$/, expected: "a whole number of at least 0 is required" }
 
-/** A parameter; an empty one counts as absent. */
-const given = (query: URLSearchParams, name: string): string | undefined => {
-  const value = query.get(name)
-  return value === null || value === "" ? undefined : value
+export const kind = Schema.Literals(["http", "mcp"]).annotate({ description: "Kind of resource." })
+
+/** The parameters that filter listings, as the document has them and as they are read. */
+export const filterParameters = {
+  type: Schema.optionalKey(inForm(kind, { pattern: /^(http|mcp)$/, expected: "http or mcp" })),
+  network: Schema.optionalKey(
+    inForm(text("In either spelling."), {
+      pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/,
+      expected: "a network such as ledger:testnet"
+    })
+  ),
+  scheme: Schema.optionalKey(inForm(text("Payment scheme."), { pattern: word, expected: "a scheme such as exact" })),
+  payTo: Schema.optionalKey(inForm(text("Address of a recipient."), { pattern: address, expected: "an address" })),
+  asset: Schema.optionalKey(
+    inForm(text("Contract address of a token."), { pattern: address, expected: "the address of a token contract" })
+  ),
+  maxPrice: Schema.optionalKey(
+    inForm(units("In atomic units of `asset`, which is required with it."), {
+      pattern: /^(0|[1-9][0-9]{0,38})$/,
+      expected: "a whole number of atomic units, without leading zeros, of at most 39 digits"
+    })
+  ),
+  extensions: Schema.optionalKey(
+    inForm(text("Name of one declared extension."), { pattern: word, expected: "the name of one extension" })
+  )
 }
 
+/** A page's parameters; `limit` says what its bounds are. */
+export const pagingParameters = (limit: string) => ({
+  limit: Schema.optionalKey(
+    inForm(Schema.Int.annotate({ description: limit, default: 20 }).check(Schema.isGreaterThanOrEqualTo(1)), natural)
+  ),
+  offset: Schema.optionalKey(inForm(whole("Entries to skip; prefer a cursor."), natural))
+})
+
+const filtering = Schema.Struct(filterParameters)
+const paging = Schema.Struct(pagingParameters(""))
+
 export const readFilters = (query: URLSearchParams): FilterQuery => {
-  const problems: Array<string> = []
+  const read = readQuery(filtering, query)
   const filters: { -readonly [K in keyof Filters]: Filters[K] } = {}
-  const take = (name: string, pattern: RegExp, expected: string, use: (value: string) => void) => {
-    const value = given(query, name)
-    if (value === undefined) return
-    if (pattern.test(value)) use(value)
-    else problems.push(`${name}: ${expected}`)
+  const take = (name: Parameters<typeof read.given>[0], use: (value: string) => void) => {
+    const value = read.given(name)
+    if (value !== undefined) use(value)
   }
-  take("type", /^(http|mcp)$/, "http or mcp", (value) => (filters.type = value as "http" | "mcp"))
+  take("type", (value) => (filters.type = value as "http" | "mcp"))
   take(
     "network",
-    caip2,
-    "a network such as ledger:testnet",
     (value) =>
       (filters.network = Option.match(readNetwork(value), {
         onNone: () => value as NeutralNetwork,
         onSome: ({ network }) => network
       }))
   )
-  take("scheme", word, "a scheme such as exact", (value) => (filters.scheme = value))
-  take("payTo", address, "an address", (value) => (filters.payTo = value))
-  take("asset", address, "the address of a token contract", (value) => (filters.asset = value))
-  take("extensions", word, "the name of one extension", (value) => (filters.extension = neutralExtension(value)))
-  take(
-    "maxPrice",
-    price,
-    "a whole number of atomic units, without leading zeros, of at most 39 digits",
-    (value) => (filters.maxPrice = BigInt(value))
-  )
+  take("scheme", (value) => (filters.scheme = value))
+  take("payTo", (value) => (filters.payTo = value))
+  take("asset", (value) => (filters.asset = value))
+  take("extensions", (value) => (filters.extension = neutralExtension(value)))
+  take("maxPrice", (value) => (filters.maxPrice = BigInt(value)))
   if (filters.maxPrice !== undefined && filters.asset === undefined)
-    problems.push("maxPrice: asset is required with it, for it is in that asset's atomic units")
-  return { filters, issues: problems }
+    read.refuse("maxPrice: asset is required with it, for it is in that asset's atomic units")
+  return { filters, issues: read.issues }
 }
 
 /** Equal for queries that mean the same. */
@@ -77,19 +101,10 @@ export interface PagingBounds {
   readonly clamp: boolean
 }
 
-const natural = /^(0|[1-9][0-9]{0,9})$/
-
 export const readPaging = (query: URLSearchParams, { clamp, limitDefault, limitMax }: PagingBounds): Paging => {
-  const problems: Array<string> = []
-  const number = (name: string, otherwise: number): number => {
-    const value = given(query, name)
-    if (value === undefined) return otherwise
-    if (natural.test(value)) return Number(value)
-    problems.push(`${name}: a whole number of at least 0 is required`)
-    return otherwise
-  }
-  const limit = number("limit", limitDefault)
-  const offset = number("offset", 0)
-  if (!clamp && (limit < 1 || limit > limitMax)) problems.push(`limit: 1 to ${limitMax}`)
-  return { limit: Math.min(limitMax, Math.max(1, limit)), offset, issues: problems }
+  const read = readQuery(paging, query)
+  const limit = Number(read.given("limit") ?? limitDefault)
+  const offset = Number(read.given("offset") ?? 0)
+  if (!clamp && (limit < 1 || limit > limitMax)) read.refuse(`limit: 1 to ${limitMax}`)
+  return { limit: Math.min(limitMax, Math.max(1, limit)), offset, issues: read.issues }
 }

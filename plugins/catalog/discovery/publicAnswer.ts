@@ -57,10 +57,3 @@ export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.Http
           headers: { ...open, ...headers }
         })
   })
-
-/** The query of a request's URL, which is a path or an absolute URL. */
-export const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): URLSearchParams => {
-  const [asked = ""] = url.split("#", 1)
-  const at = asked.indexOf("?")
-  return new URLSearchParams(at < 0 ? "" : asked.slice(at))
-}

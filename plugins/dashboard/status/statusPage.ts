@@ -2,12 +2,13 @@
 // for a report, or a page where the browser asks for one. Figures of the whole service alone: no payer, seller, key or
 // amount. Read at most once in a minute, however many ask, so that a flood costs the database nothing.
 import { Effect, Exit, Schema } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
-import type { RouteDescription } from "../../../kernel/http/OpenApi.ts"
+import { addRoutes, type Documented, errors, route } from "../../../kernel/http/Route.ts"
 import { text } from "../../../kernel/http/wireSchema.ts"
 import { daysReported, type Levels, ServiceLevels } from "../../../kernel/settlement/operators/ServiceLevels.ts"
+import * as routes from "../description.ts"
 import { interruption, summaryOf } from "./conditions.ts"
 import { type Incident, Incidents, incidentsMax } from "./Incidents.ts"
 import { pageOf, pagePolicy } from "./statusHtml.ts"
@@ -19,19 +20,15 @@ type Request = HttpServerRequest.HttpServerRequest
 const keptFor = "1 minute"
 
 /** Its place in /openapi.json. */
-export const statusRoute: RouteDescription = {
-  method: "get",
+const statusRoute: Documented = {
+  method: "GET",
   path: "/status",
   id: "serviceStatus",
   summary: "Service levels and incidents of the last 30 days; a page to a browser, the incidents as CSV.",
-  tag: "dashboard",
   callers: "public",
   answers: {
     200: { description: "The figures.", body: ServiceStatus },
-    503: {
-      description: "The database is unavailable.",
-      body: Schema.Struct({ error: text("`temporarily_unavailable`.") })
-    }
+    ...errors({ 503: "The database is unavailable." }, Schema.Struct({ error: text("`temporarily_unavailable`.") }))
   }
 }
 
@@ -71,7 +68,6 @@ const asPage = (body: typeof ServiceStatus.Type) =>
 
 /** Serves it, from the services of the database. */
 export const addStatusRoute = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const levels = yield* ServiceLevels
   const incidents = yield* Incidents
   const read = Effect.flatMap(levels.read, (found) =>
@@ -79,11 +75,11 @@ export const addStatusRoute = Effect.gen(function* () {
   )
   const current = yield* Effect.cachedWithTTL(read, (exit) => (Exit.isSuccess(exit) ? keptFor : 0))
 
-  yield* router.add("GET", "/status", (request: Request) =>
+  const answer = (request: Request) =>
     Effect.matchEffect(current, {
       onFailure: (error) => Effect.as(Effect.logError("the status could not be read", error), away),
       onSuccess: (body) =>
         Effect.succeed((request.headers["accept"] ?? "").includes("text/html") ? asPage(body) : listed(request, body))
     })
-  )
+  yield* addRoutes(routes.group, [route(statusRoute, answer)])
 })

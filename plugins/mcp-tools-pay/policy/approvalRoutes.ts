@@ -7,6 +7,7 @@ import { Server } from "../../../kernel/config/Server.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
+import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { Admission, ToolsConfig } from "../../mcp-tools/contract.ts"
 import { Config } from "../Config.ts"
 import { Approvals } from "./Approvals.ts"
@@ -36,7 +37,6 @@ export const addApprovalRoutes = Effect.gen(function* () {
   const approvals = yield* Approvals
   const { policy } = yield* Config
   const { requestBytesMax } = yield* Server
-  const router = yield* HttpRouter.HttpRouter
 
   const list = (request: Request) =>
     Effect.gen(function* () {
@@ -62,6 +62,8 @@ export const addApprovalRoutes = Effect.gen(function* () {
       Effect.catch((refused) => Effect.succeed(refused))
     )
 
-  yield* router.add("GET", "/approvals", list)
-  yield* router.add("POST", "/approvals/:id", decide)
+  yield* mountRoutes([
+    route({ method: "GET", path: "/approvals", exposure: "guarded" }, list),
+    route({ method: "POST", path: "/approvals/:id", exposure: "guarded" }, decide)
+  ])
 })

@@ -1,8 +1,10 @@
 // GET `/sse` and POST `/messages?sessionId=…` for clients that predate Streamable HTTP (S184). The session is the
 // caller's own, and ends with its stream.
 import { Effect } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
+import { queryOf } from "../../../kernel/http/readQuery.ts"
+import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { AdmissionControl, overloaded, noSession } from "./AdmissionControl.ts"
 import { McpServers } from "./McpServers.ts"
 import { Sessions } from "./Sessions.ts"
@@ -21,7 +23,6 @@ export const addSseRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
   const admission = yield* AdmissionControl
-  const router = yield* HttpRouter.HttpRouter
   const sessions = (yield* Sessions).table<SseTransport>({ staysOpen: true })
 
   const open = (request: Request) =>
@@ -44,7 +45,7 @@ export const addSseRoutes = Effect.gen(function* () {
   const post = (request: Request) =>
     Effect.gen(function* () {
       const principal = yield* admission.admit(request)
-      const id = new URL(request.url, "http://localhost").searchParams.get("sessionId") ?? ""
+      const id = queryOf(request).get("sessionId") ?? ""
       const session = yield* sessions.find(id, principal)
       if (session === undefined) return noSession
       const value = yield* readMessage(request, bytesMax)
@@ -54,6 +55,8 @@ export const addSseRoutes = Effect.gen(function* () {
       return HttpServerResponse.text("Accepted", { status: 202 })
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
-  yield* router.add("GET", "/sse", open)
-  yield* router.add("POST", "/messages", post)
+  yield* mountRoutes([
+    route({ method: "GET", path: "/sse", exposure: "guarded" }, open),
+    route({ method: "POST", path: "/messages", exposure: "guarded" }, post)
+  ])
 })

@@ -3,10 +3,11 @@
 // A request in the envelope of 2026-07-28 has none.
 import { isInitializeRequest, type JSONRPCMessage } from "@modelcontextprotocol/server"
 import { Effect, Stream } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
+import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { AdmissionControl, badRequest, overloaded, noSession } from "./AdmissionControl.ts"
 import { McpServers } from "./McpServers.ts"
 import { readMessages, refusedText, requestsIn } from "./messages.ts"
@@ -75,7 +76,6 @@ export const addStreamableRoutes = Effect.gen(function* () {
   const { connect } = yield* McpServers
   const admission = yield* AdmissionControl
   const stateless = yield* Stateless
-  const router = yield* HttpRouter.HttpRouter
   const sessions = (yield* Sessions).table<StreamableTransport>()
 
   const hand = (transport: StreamableTransport, request: Incoming, parsedBody?: unknown) =>
@@ -125,5 +125,6 @@ export const addStreamableRoutes = Effect.gen(function* () {
       return response
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
-  for (const method of ["POST", "GET", "DELETE"] as const) yield* router.add(method, "/mcp", handle)
+  const methods = ["POST", "GET", "DELETE"] as const
+  yield* mountRoutes(methods.map((method) => route({ method, path: "/mcp", exposure: "guarded" }, handle)))
 })

@@ -118,11 +118,6 @@ it.live(
   240_000
 )
 
-/** Pages, their files and answers to preflights are no interface. */
-const isPage = (method: string, path: string): boolean =>
-  method === "OPTIONS" ||
-  /^\/((dashboard\/(web|library)|examples\/receipts)\/:file|dashboard|seller|resource|payee|receipts|docs|)$/.test(path)
-
 it.live(
   "OpenAPI lists exactly the served routes with their methods",
   withFacilitator({ channels: 1 }, (facilitator) =>
@@ -134,7 +129,8 @@ it.live(
       const served = Context.getUnsafe(facilitator.services, RouteClaims as never) as RouteClaims["Service"]
       const routes = served
         .all()
-        .filter(({ method, path }) => !isPage(method, path))
+        // Pages, their files and answers to preflights are no interface.
+        .filter(({ method, rules }) => method !== "OPTIONS" && rules.exposure !== "page")
         .map(({ method, path }) => `${method} ${path.replace(/:([^/]+)/g, "{$1}").replace(/\*$/, "{tile}")}`)
       expect(described.toSorted()).toEqual(routes.toSorted())
       const operations: ReadonlyArray<any> = Object.values(document.paths).flatMap((item: any) => Object.values(item))

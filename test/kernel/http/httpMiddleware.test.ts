@@ -4,14 +4,17 @@ import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger, Option, References, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { httpMiddleware } from "../../../kernel/http/httpMiddleware.ts"
+import { type DeclaredRules, rulesOf } from "../../../kernel/http/RouteRules.ts"
 import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
 
 const requestTo = (path: string, headers: Record<string, string> = {}) =>
   HttpServerRequest.fromWeb(new Request(`http://127.0.0.1${path}`, { method: "POST", headers }))
 
+const routes: DeclaredRules = { labelled: rulesOf, of: () => undefined }
+
 const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>) =>
-  httpMiddleware(handler).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
+  httpMiddleware(handler, routes).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
 
 const ok = Effect.succeed(HttpServerResponse.empty({ status: 204 }))
 
@@ -98,7 +101,8 @@ describe("guard", () => {
         Effect.andThen(
           Effect.map(currentTraceParent, (place) => places.push(place)),
           ok
-        )
+        ),
+        routes
       )
       const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
       for (const headers of [{}, {}, { traceparent }] as ReadonlyArray<Record<string, string>>) {
@@ -125,7 +129,7 @@ describe("guard", () => {
       })
       const step = withSpanIfSampled("a step")(ok)
       const request = requestTo("/verify")
-      const asked = Effect.provideService(httpMiddleware(step), HttpServerRequest.HttpServerRequest, request)
+      const asked = Effect.provideService(httpMiddleware(step, routes), HttpServerRequest.HttpServerRequest, request)
       yield* asked
       yield* Effect.withTracer(step, tracer)
       expect(made).toEqual([])

@@ -5,13 +5,16 @@ import { describe, expect, it } from "vitest"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Config } from "../../../plugins/analytics/Config.ts"
 import { amountsOf, byAsset, mainAsset } from "../../../plugins/analytics/reports/Amounts.ts"
-import { readQuery, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
+import { readQuery } from "../../../kernel/http/readQuery.ts"
+import { transactions } from "../../../plugins/analytics/description.ts"
+import { readNetworkFilter, readPage, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
 import { loadProfile } from "../../../runtime/profile.ts"
 import { declaredSettings } from "../../../runtime/App.ts"
 
 const noon = Date.UTC(2026, 0, 31, 12)
 const config = { redactAddresses: false, pageDefault: 50, pageMax: 200 }
-const windowOf = (query: string, absent: 0 | 30 = 30) => readWindow(new URLSearchParams(query), noon, absent)
+const readerOf = (query: string) => readQuery(transactions.query, new URLSearchParams(query))
+const windowOf = (query: string, absent: 0 | 30 = 30) => readWindow(readerOf(query), noon, absent)
 
 describe("the parameters of analytics", () => {
   it("days accepts 0, 1, 7, 14 and 30, and defaults to 30 [S134]", () => {
@@ -25,18 +28,18 @@ describe("the parameters of analytics", () => {
   })
 
   it("page sizes are clamped between one item and the maximum [S135, S298]", () => {
-    const page = (query: string) => readQuery(new URLSearchParams(query)).page(config)
+    const page = (query: string) => readPage(readerOf(query), config)
     expect(page("")).toEqual({ limit: 50, offset: 0 })
     expect(page("limit=0")).toEqual({ limit: 1, offset: 0 })
     expect(page("limit=999999999&offset=7")).toEqual({ limit: 200, offset: 7 })
   })
 
   it("each invalid setting is reported in its own sentence [S329]", () => {
-    const reader = readQuery(new URLSearchParams("limit=-1&offset=1e3&payer=G1&status=open&network=stellar:testnet"))
-    reader.page(config)
-    reader.given("payer", "address")
-    reader.given("status", "status")
-    expect(reader.network()).toBe("ledger:testnet")
+    const reader = readerOf("limit=-1&offset=1e3&payer=G1&status=open&network=stellar:testnet")
+    readPage(reader, config)
+    reader.given("payer")
+    reader.given("status")
+    expect(readNetworkFilter(reader)).toBe("ledger:testnet")
     expect(reader.issues.map((error) => error.split(":")[0])).toEqual(["limit", "offset", "payer", "status"])
   })
 })

@@ -38,7 +38,7 @@ export interface JournalFact {
   readonly version?: number
 }
 
-export const windowOf = (days: number) => readWindow(new URLSearchParams({ days: String(days) }), Date.now(), 30)
+export const windowOf = (days: number) => readWindow({ raw: () => String(days) }, Date.now(), 30)
 
 const assets = new Map([["CUSDC", { contract: "CUSDC", symbol: "USDC", decimals: 7, paymentMax: 1n }]])
 

@@ -2,14 +2,16 @@
 // searches led to payments. Keyed like all of analytics; nothing of it is in public answers (S168–S177). Queries
 // without a result are other callers' words, shown to operators alone.
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Authentication } from "../../../../kernel/http/Authentication.ts"
 import { listed } from "../../../../kernel/http/csv.ts"
 import { json } from "../../../../kernel/http/httpMiddleware.ts"
+import { queryOf, readQuery } from "../../../../kernel/http/readQuery.ts"
+import { addRoutes, type Documented, route } from "../../../../kernel/http/Route.ts"
 import { type BranchStatus, Search, type SearchBranch, SearchSettings } from "../../contract.ts"
+import * as routes from "../../description.ts"
 import { readPaging } from "../../discovery/filters.ts"
-import { queryOf } from "../../discovery/publicAnswer.ts"
 import { missedSearches } from "./missedSearches.ts"
 import { conversion } from "./conversion.ts"
 import { staleWhileRevalidate } from "../rank/staleWhileRevalidate.ts"
@@ -18,7 +20,6 @@ import type { SearchValues } from "../searchSection.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-export const hoursMax = 720
 /** Facts and impressions that a report on conversion may scan each time it is asked. */
 const examinedMax = 100_000n
 const off: BranchStatus = { health: "disabled", indexed: 0, generations: [] }
@@ -110,12 +111,12 @@ const generations = Effect.fnUntraced(function* (request: Request) {
 
 /** Hours back from now that a request names; undefined when they are out of bounds. */
 const hoursIn = (request: Request): number | undefined => {
-  const given = queryOf(request).get("hours") ?? "24"
+  const given = readQuery(routes.conversion.query, queryOf(request)).raw("hours") ?? "24"
   const hours = /^\d{1,3}$/.test(given) ? Number(given) : 0
-  return hours < 1 || hours > hoursMax ? undefined : hours
+  return hours < 1 || hours > routes.hoursMax ? undefined : hours
 }
 
-const wrongHours = invalid([`hours: 1 to ${hoursMax}`])
+const wrongHours = invalid([`hours: 1 to ${routes.hoursMax}`])
 
 const makeMissed = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -152,18 +153,18 @@ const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "
 const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
 export const addSearchReports = Effect.gen(function* () {
-  const router = yield* HttpRouter.HttpRouter
   const callers = yield* Authentication
   const services = yield* Effect.context<Search | SearchSettings | SqlClient.SqlClient>()
 
-  const add = <E>(
-    name: "status" | "generations" | "conversion" | "missed",
+  const reported = <E>(
+    declared: Documented,
     report: (
       request: Request
-    ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Search | SearchSettings | SqlClient.SqlClient>,
-    mayRead: (request: Request) => boolean = (request) => Option.isSome(callers.reader(request))
-  ) =>
-    router.add("GET", `/analytics/v1/search/${name}`, (request) =>
+    ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Search | SearchSettings | SqlClient.SqlClient>
+  ) => {
+    const mayRead = (request: Request) =>
+      declared.callers === "operators" ? callers.mayOperate(request) : Option.isSome(callers.reader(request))
+    return route(declared, (request) =>
       !mayRead(request)
         ? Effect.succeed(unauthorized)
         : report(request).pipe(
@@ -171,9 +172,12 @@ export const addSearchReports = Effect.gen(function* () {
             Effect.catch((error) => Effect.as(Effect.logError("a report on search failed", error), unavailable))
           )
     )
+  }
 
-  yield* add("status", () => status)
-  yield* add("generations", generations)
-  yield* add("conversion", yield* makeConverted)
-  yield* add("missed", yield* makeMissed, callers.mayOperate)
+  yield* addRoutes(routes.reports, [
+    reported(routes.status, () => status),
+    reported(routes.generations, generations),
+    reported(routes.conversion, yield* makeConverted),
+    reported(routes.missed, yield* makeMissed)
+  ])
 })
