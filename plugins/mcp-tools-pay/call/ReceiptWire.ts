@@ -9,7 +9,7 @@ import { Schema } from "effect"
  */
 const Receipt = Schema.NullOr(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.String)]))
-).annotate({ description: "settledAmount, payTo, transaction, status, …; null if free." })
+).annotate({ description: "settledAmount, transaction, status, …; null if free." })
 
 /** And `isError`, where the tool set it. */
 export const CallResult = Schema.Struct({
@@ -18,13 +18,12 @@ export const CallResult = Schema.Struct({
   receipt: Receipt
 })
 
-/** And contentType. */
+/** And contentType, contentEncoding. */
 export const FetchResult = Schema.Struct({
   status: Schema.Int,
   json: Schema.optionalKey(Schema.Json.annotate({ description: "A JSON body." })),
   text: Schema.optionalKey(Schema.String),
   base64: Schema.optionalKey(Schema.String),
-  contentEncoding: Schema.optionalKey(Schema.String),
   truncated: Schema.optionalKey(Schema.Boolean),
   receipt: Receipt
 })
