@@ -294,6 +294,9 @@ const accidents = async (): Promise<void> => {
     } else if (roll < 0.3) random.pick(slots).proxy.blackhole(random.int(2_000, 6_000))
     else {
       const slot = random.pick(slots)
+      // A busy machine starts one more slowly than accidents come: the other one answers meanwhile.
+      const others = slots.filter((one) => one !== slot)
+      if (!(await Promise.all(others.map((one) => isReady(one)().catch(() => false)))).includes(true)) continue
       kills += 1
       await slot.program.kill()
       await pause(random.int(100, 3_000))
