@@ -1,107 +1,35 @@
 // `npm run onboarding`: what a new user, operator or attacker meets first, played for real, one item after another; the
-// message that each gives is printed. It fails where a message is missing, says nothing of what to do, or shows a stack
-// trace. Ports are free ones, folders are temporary, and every process it starts is stopped.
-import { execFile, spawn } from "node:child_process"
+// message that each gives is printed, and at the end two people's paths in steps and seconds (`paths.ts`); `--paths`
+// plays those alone. It fails where a message is missing, says nothing of what to do, or shows a stack trace, and where
+// a path breaks. Ports are free ones, folders are temporary, and every process it starts is stopped.
+import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { connect } from "node:net"
-import { tmpdir } from "node:os"
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
-import { promisify } from "node:util"
-import { findNode, root } from "../../runtime/bootstrap.mjs"
+import { parseArgs } from "node:util"
+import { root } from "../../runtime/bootstrap.mjs"
+import { chromiumPath, howToGetOne } from "../browser/chromium.ts"
 import { freePort } from "../support/freePort.ts"
 import { type Item, type Outcome, served, unstarted } from "./operatorItems.ts"
+import { mail, newcomer, type Path, printPath } from "./paths.ts"
+import {
+  answerOf,
+  cli,
+  folder,
+  freePorts,
+  inFolder,
+  node,
+  oldNode,
+  program,
+  raw,
+  sentenceIn,
+  startServing,
+  tollkeeper
+} from "./play.ts"
 import { short, startReceiver } from "./shortageItems.ts"
 
-const node = findNode()
-const cli = join(root, "runtime", "cli.ts")
-const folder = mkdtempSync(join(tmpdir(), "tollkeeper-friction-"))
-const inFolder = (name: string) => join(folder, name)
-const freePorts = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
-
-/** Runs a program to its end, or for `seconds`; what it wrote last of all is what counts. */
-const program = (args: ReadonlyArray<string>, env: Record<string, string> = {}, seconds = 180): Promise<Outcome> =>
-  promisify(execFile)(node, [...args], {
-    cwd: folder,
-    env: { ...process.env, DATABASE_URL: "", ...env },
-    timeout: seconds * 1_000,
-    killSignal: "SIGKILL"
-  }).then(
-    ({ stderr, stdout }) => ({ status: 0, text: `${stdout}${stderr}` }),
-    (error) => ({ status: Number(error.code ?? 1), text: `${error.stdout}${error.stderr}` })
-  )
-const tollkeeper = (...args: ReadonlyArray<string>) => program([cli, ...args])
-
-/** The message of a line of JSON, or the line. */
-const wordsOf = (line: string): string => {
-  try {
-    return String(JSON.parse(line).message ?? line)
-  } catch {
-    return line
-  }
-}
-
-/** The message in the output: the matching line, as a person would read it. */
-const sentenceIn = (text: string, wanted: RegExp): string | undefined =>
-  text
-    .split("\n")
-    .map(wordsOf)
-    .find((line) => wanted.test(line))
-
-const startServing = async (args: ReadonlyArray<string>, environment: Readonly<Record<string, string>> = {}) => {
-  const env = { ...process.env, DATABASE_URL: "", ...environment }
-  const child = spawn(node, [cli, "start", ...args], { cwd: folder, env })
-  let text = ""
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (chunk) => (text += chunk))
-  const ended = once(child, "exit")
-  const ready = new Promise<void>((resolve) => {
-    child.stdout.on("data", () => text.includes('"ready"') && resolve())
-  })
-  await Promise.race([
-    ready,
-    ended.then(() => {
-      throw new Error(`it ended\n${text}`)
-    })
-  ])
-  return {
-    said: () => text,
-    stop: async () => {
-      process.kill(child.pid!, "SIGTERM")
-      await ended
-    }
-  }
-}
-
-const answerOf = async (url: string, init: RequestInit = {}): Promise<Outcome> => {
-  const response = await fetch(url, init)
-  return { status: response.status, text: await response.text() }
-}
-
-/** One request written by hand, since `fetch` sets the Host itself. */
-const raw = (port: number, lines: ReadonlyArray<string>, end = "\r\n\r\n"): Promise<Outcome> =>
-  new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1")
-    let text = ""
-    socket.setEncoding("utf8").on("data", (chunk) => (text += chunk))
-    socket.on("error", reject)
-    socket.on("close", () => resolve({ status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0), text }))
-    socket.write(`${lines.join("\r\n")}${end}`)
-  })
-
-/** A Node of 20 without the Node 24 that npm brings: the launcher alone, in a project that needs no package. */
-const oldNode = async (): Promise<Outcome> => {
-  const project = inFolder("old-node")
-  for (const file of ["bootstrap.mjs", "system.mjs", "run.mjs"])
-    cpSync(join(root, "runtime", file), join(project, "runtime", file))
-  for (const file of ["package-lock.json", "node_modules/.package-lock.json"]) {
-    mkdirSync(join(project, "node_modules"), { recursive: true })
-    writeFileSync(join(project, file), JSON.stringify({ packages: {} }))
-  }
-  const older = inFolder("older.mjs")
-  writeFileSync(older, `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.9.0" } })`)
-  return program(["--import", older, join(project, "runtime", "run.mjs"), "examples/pay.ts"])
-}
+const { values } = parseArgs({ options: { paths: { type: "boolean", default: false } } })
 
 const state = inFolder("state")
 const [port, ledgerPort] = [await freePort(), await freePort()]
@@ -344,34 +272,43 @@ const after: ReadonlyArray<Item> = [
   }
 ]
 
-let errors = 0
+let [played, errors] = [0, 0]
 const play = async (items: ReadonlyArray<Item>) => {
-  for (const { name, play, says, status = 1 } of items) {
+  for (const { name, play, says, status = 1 } of values.paths ? [] : items) {
     const outcome = await play()
     const sentence = sentenceIn(outcome.text, says)
     const hasTrace = /\n\s+at .*:\d+:\d+\)?(\n|$)|Help requested/.test(outcome.text)
     const isRight = sentence !== undefined && !hasTrace && outcome.status === status
+    played++
     if (!isRight) errors++
     console.log(`${isRight ? "ok    " : "FAILED"} ${name}`)
     console.log(`      ${(sentence ?? `(${outcome.status}) ${outcome.text.slice(-600)}`).slice(0, 400)}`)
   }
 }
 
-const played = { tollkeeper, inFolder, answerOf, startServing }
-const early = unstarted(played)
+const means = { tollkeeper, inFolder, answerOf, startServing }
 await play(before)
-await play(early)
+await play(unstarted(means))
 const receiver = await startReceiver()
 const running = await startServing([...own, ...allowing, ...receiver.settings], receiver.environment)
-const late = served(played, { at, banner: () => running.said(), origin, state })
-const lacking = short(played, { at, freePorts, ledgerUrl: `http://127.0.0.1:${ledgerPort}`, receiver })
+const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
 await play(beside)
-await play(late)
-await play(lacking)
+await play(served(means, { at, banner: () => running.said(), origin, state }))
+await play(short(means, { at, freePorts, ledgerUrl, receiver }))
+const paths: Array<Path> = []
+const walked = (path: Path) => {
+  paths.push(path)
+  printPath(path)
+}
+for (const path of await mail({ ...means, at, ledgerUrl, state })) walked(path)
 await running.stop()
 receiver.close()
 await play(after)
+if (chromiumPath() === undefined) console.log(`paths to a page are left out: ${howToGetOne}`)
+else if (existsSync(join(root, ".git"))) walked(await newcomer(inFolder("clone")))
 rmSync(folder, { recursive: true, force: true })
-const all = before.length + early.length + beside.length + late.length + lacking.length + after.length
-console.log(`${all - errors} of ${all} give a sentence with what to do`)
-process.exitCode = errors === 0 ? 0 : 1
+const broken = paths.filter(({ failure }) => failure !== undefined).length
+console.log(
+  `${played - errors} of ${played} give a sentence with what to do; ${paths.length - broken} of ${paths.length} paths`
+)
+process.exitCode = errors + broken === 0 ? 0 : 1
