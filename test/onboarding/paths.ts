@@ -28,8 +28,9 @@ export interface Path {
   readonly failure?: string
 }
 
-/** Of a command, and of what a page shows. */
+/** Of a command, of an installation with the start after it, and of what a page shows. */
 const waitMillis = 180_000
+const installMillis = 600_000
 const pageMillis = 60_000
 
 /** Walks a path: each step is timed, and the first that fails ends it. */
@@ -86,17 +87,25 @@ const environment = (): NodeJS.ProcessEnv => ({
 /** `npm start` in the clone, until it is ready; it installs what is missing first. */
 const startIn = async (folder: string): Promise<{ readonly url: string; readonly child: ChildProcess }> => {
   const ports = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
-  const child = spawn("npm", ["start", "--", ...ports], { cwd: folder, env: environment() })
+  // A group of its own: what npm has started ends with it.
+  const child = spawn("npm", ["start", "--", ...ports], { cwd: folder, env: environment(), detached: true })
   let text = ""
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: string) => {
       text += chunk
       const at = /facilitator (http:\/\/[\d.]+:\d+)/.exec(text)?.[1]
-      if (at !== undefined && text.includes('"event":"ready"')) resolve(at)
+      if (at === undefined || !text.includes('"event":"ready"')) return
+      clearTimeout(timer)
+      resolve(at)
     }
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", read)
     child.on("exit", (status) => reject(new Error(`npm start ends with ${status}:\n${text.slice(-500)}`)))
-    setTimeout(() => reject(new Error(`npm start is not ready:\n${text.slice(-500)}`)), 2 * waitMillis).unref()
+    const late = () => {
+      process.kill(-child.pid!, "SIGKILL")
+      reject(new Error(`npm start is not ready:\n${text.slice(-500)}`))
+    }
+    const timer = setTimeout(late, installMillis)
+    child.on("exit", () => clearTimeout(timer))
   })
   return { url, child }
 }
