@@ -45,6 +45,12 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, { balance }: Cha
   const open = yield* Effect.onError(sign(purchase, identifier, ledger, { moves, payload }), () =>
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
+  // A process that dies from here on leaves the terms, by which the payer's account can withdraw.
+  yield* Effect.logInfo("a deposit into a payment channel is signed", {
+    channel: channel.channelId,
+    amount: amount.toString(),
+    terms: JSON.stringify(channel.config)
+  })
   // Until the ledger has shown the deposit, it is asked again.
   channel.known = undefined
   const output = yield* sendPayment(open, seller, waiter)

@@ -44,9 +44,10 @@ const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
   channel.refundsFailed += 1
   if (channel.refundsFailed < refundsFailedMax) return
   channels.forget(channel)
+  // With its terms, by which the payer's account withdraws what is left.
   yield* Effect.logWarning("a seller does not refund a channel", {
     channel: channel.channelId,
-    receiver: channel.config.receiver
+    terms: JSON.stringify(channel.config)
   })
 })
 
