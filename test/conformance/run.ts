@@ -10,6 +10,7 @@ import { batchCases } from "./batchCases.ts"
 import { batchArchived, batchAudited } from "./batchEndings.ts"
 import { batchStoreCases } from "./batchStoreCases.ts"
 import { agentCases } from "./agentCases.ts"
+import { choiceCases } from "./choiceCases.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
 import { catalogCases } from "./catalogCases.ts"
 import { installMcp, mcpCases, runtimes, sayLeftOut } from "./mcpCases.ts"
@@ -130,6 +131,9 @@ try {
   }
   if (parts.includes("agents")) {
     await report.part("agents: HTTP and MCP paid", (part) => inMarketOfItsOwn((own) => agentCases(own, part)))
+    await report.part("agents: the right one of 60 listings", (part) =>
+      inMarketOfItsOwn((own) => choiceCases(own, part))
+    )
     await report.part("agents: receipts in every shape, sellers of both eras", (part) => sellerCases(world, part))
   }
   if (parts.includes("receipts")) await receiptCases(sets, report.part, say)

@@ -20,13 +20,13 @@ import { testnetUsdc } from "../support/buyer.ts"
 import type { Part } from "./report.ts"
 import { root, type World } from "./world.ts"
 
-interface Tools {
+export interface Tools {
   readonly call: (name: string, args: Json) => Promise<Json>
   readonly close: () => Promise<void>
 }
 
 /** The tool server as a process that pays from this account. */
-const startTools = async ({ facilitator, ledger }: World, payer: Keypair): Promise<Tools> => {
+export const startTools = async ({ facilitator, ledger }: World, payer: Keypair): Promise<Tools> => {
   const state = await mkdtemp(join(tmpdir(), "tollkeeper-sellers-"))
   const settings = [
     "plugins=[mcp-tools, mcp-tools-pay]",
