@@ -11,7 +11,7 @@ import { Config } from "../Config.ts"
 import type { InclusionProof, LogEpoch } from "../contract.ts"
 import { ReceiptKeys } from "../keys/ReceiptKeys.ts"
 import { makeCollecting } from "./collectCosignatures.ts"
-import { Epochs, originOf } from "./Epochs.ts"
+import { Epochs, originOf, otherEntries } from "./Epochs.ts"
 import { inclusionPath, leafHash, rootOfRange } from "./merkle.ts"
 import { checkpointText, signNote, verifierKey } from "./note.ts"
 import { Tree } from "./Tree.ts"
@@ -81,6 +81,19 @@ const makeSigning = Effect.gen(function* () {
     }
   })
 
+  /** Leaves that a frozen epoch keeps and none of its checkpoints covers: those were lost with the last commits. */
+  const signFrozen = Effect.fnUntraced(function* (key: NonNullable<ReturnType<typeof keys.inForce>>) {
+    const frozen = yield* sql<{ epoch: number; size: bigint }>`select e.epoch, e.size from receipts_epochs e
+      join receipts_epochs n on n.epoch = e.epoch + 1 and n.reason <> ${otherEntries}
+      where e.size > coalesce((select max(size) from receipts_checkpoints c where c.epoch = e.epoch), 0)`
+    for (const { epoch, size: written } of frozen) {
+      const [name, size] = [originOf(host, epoch), Number(written)]
+      const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
+      const note = yield* signNote(crypto, checkpointText(name, size, root), { ...key, name, sign: key.sign! })
+      yield* sql`insert into receipts_checkpoints ${sql.insert({ epoch, size, root, note })} on conflict do nothing`
+    }
+  })
+
   const sweep = Effect.gen(function* () {
     const now = yield* monotonicMillis
     if (now - sweptAt < sweptEveryMillis) return
@@ -108,6 +121,7 @@ const makeSigning = Effect.gen(function* () {
     const note = yield* signNote(crypto, checkpointText(name, size, root), signer)
     yield* sql`insert into receipts_checkpoints ${sql.insert({ epoch, size, root, note })} on conflict do nothing`
     yield* signStatements(key)
+    yield* signFrozen(key)
     yield* sweep
   })
   return Effect.provideService(sign, SqlClient.SqlClient, sql)

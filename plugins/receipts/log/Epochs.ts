@@ -33,6 +33,9 @@ const server = "receipts_server()"
 /** Name of an epoch's log, and the prefix of its URLs. */
 export const originOf = (host: string, epoch: number): string => (epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`)
 
+/** Why an epoch is frozen whose leaves in the database are a fork: nothing of it is signed any more. */
+export const otherEntries = "the database has other entries than were published"
+
 const text = new TextEncoder()
 
 /** A public entry. */
@@ -214,7 +217,7 @@ export class Epochs extends Context.Service<
         if (checkedAt === identity) return undefined
         yield* tree.forget
         const root = yield* rootAt(tree, epoch, known.size)
-        if (Hex.encode(root) !== known.root) return "the database has other entries than were published"
+        if (Hex.encode(root) !== known.root) return otherEntries
         checkedAt = identity
         return undefined
       })
