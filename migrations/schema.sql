@@ -1468,11 +1468,15 @@ CREATE INDEX analytics_settlements_principal ON public.analytics_settlements USI
 
 CREATE INDEX analytics_settlements_reason ON public.analytics_settlements USING btree (error_reason, occurred_at DESC, id DESC) WHERE ((error_reason IS NOT NULL) AND (status <> 'open'::text));
 
+CREATE INDEX analytics_settlements_reason_scheme ON public.analytics_settlements USING btree (error_reason, scheme, occurred_at DESC, id DESC) WHERE ((error_reason IS NOT NULL) AND (status <> 'open'::text));
+
 CREATE INDEX analytics_settlements_resource ON public.analytics_settlements USING btree (resource_id, occurred_at DESC, id DESC) WHERE ((resource_id IS NOT NULL) AND (status <> 'open'::text));
 
 CREATE INDEX analytics_settlements_scheme ON public.analytics_settlements USING btree (scheme, occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
 
 CREATE INDEX analytics_settlements_status ON public.analytics_settlements USING btree (status, occurred_at DESC, id DESC) WHERE (status = ANY (ARRAY['unknown'::text, 'failed'::text]));
+
+CREATE INDEX analytics_settlements_unsettled ON public.analytics_settlements USING btree (status, asset, scheme, amount_meant DESC, id DESC) WHERE (status = ANY (ARRAY['unknown'::text, 'failed'::text]));
 
 CREATE INDEX analytics_standings_address ON public.analytics_standings USING btree (address, day);
 
@@ -1612,7 +1616,13 @@ CREATE INDEX webhooks_deliveries_due ON public.webhooks_deliveries USING btree (
 
 CREATE INDEX webhooks_deliveries_ended ON public.webhooks_deliveries USING btree (ended_at) WHERE (state <> 'due'::text);
 
+CREATE INDEX webhooks_deliveries_given_up ON public.webhooks_deliveries USING btree (id DESC) WHERE (state = 'given_up'::text);
+
 CREATE INDEX webhooks_deliveries_order ON public.webhooks_deliveries USING btree (receiver, settlement, "position") WHERE (state = 'due'::text);
+
+CREATE INDEX webhooks_deliveries_receiver ON public.webhooks_deliveries USING btree (receiver, id DESC);
+
+CREATE INDEX webhooks_deliveries_settlement ON public.webhooks_deliveries USING btree (settlement);
 
 CREATE TRIGGER catalog_missed_words_asked AFTER INSERT ON public.catalog_missed_searches REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION public.catalog_count_missed_words();
 

@@ -6,7 +6,7 @@ import type { Selling as SellingWire } from "./ListWire.ts"
 import { Spelling } from "./Spelling.ts"
 
 /** The newest settlements that are read. */
-const overMax = 5_000
+const overMax = 2_000
 const resourcesMax = 20
 
 interface Row {
@@ -22,13 +22,16 @@ interface Row {
 const selling = Effect.fn("Selling.of")(function* (address: string) {
   const sql = yield* SqlClient.SqlClient
   const { amounts } = yield* Spelling
-  const rows = yield* sql<Row>`select max(resource_id) as resource_id, resource_url, asset, count(*) as settlements,
+  // A listing is one resource, whatever query its calls carried.
+  const rows = yield* sql<Row>`select resource_id, case when resource_id is null then min(resource_url)
+        else split_part(min(resource_url), '?', 1) end as resource_url, asset, count(*) as settlements,
       count(*) filter (where status = 'success') as settled,
       count(*) filter (where status = 'success' and organic) as organic,
       coalesce(sum(amount) filter (where status = 'success'), 0)::text as amount
     from (select * from analytics_settlements where status <> 'open' and pay_to = ${address}
       order by occurred_at desc, id desc limit ${overMax}) newest
-    group by resource_url, asset order by settled desc, settlements desc, resource_url`.unprepared
+    group by resource_id, case when resource_id is null then resource_url end, asset
+    order by settled desc, settlements desc, resource_url`.unprepared
   if (rows.length === 0) return Option.none<typeof SellingWire.Type>()
   const sum = (of: (row: Row) => bigint) => Number(rows.reduce((total, row) => total + of(row), 0n))
   return Option.some({

@@ -32,7 +32,7 @@ interface Row {
   readonly kept: boolean
   readonly page: ReadonlyArray<Place> | null
   readonly top: ReadonlyArray<string> | null
-  /** Number of addresses that dealt in the asset; null when the page is full without knowing. */
+  /** Number of addresses that dealt in the asset; null where no offset needs it. */
   readonly dealt: bigint | null
 }
 
@@ -71,7 +71,7 @@ const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: R
       (select jsonb_agg(${sql.literal(place)} ${inOrder}) from paged) as page,
       (select jsonb_agg(amount::text order by amount desc) from (
         select amount from analytics_rankings where ${window} and asset = ${asset} ${inOrder} limit 10) t) as top,
-      case when (select count(*) from paged) < ${page.limit}
+      case when ${page.after === undefined} and (select count(*) from paged) < ${page.limit}
         then (select count(*) from analytics_rankings where ${window} and asset = ${asset}) end as dealt`.unprepared
   return row!
 })
@@ -80,7 +80,8 @@ const readKept = Effect.fnUntraced(function* (role: Role, since: string, page: R
 const others = Effect.fnUntraced(function* (role: Role, since: string, page: RankPage, asset: string) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ address: string }>`select address from analytics_rankings r
-    where role = ${role} and since = ${since}::date and address > ${page.after?.address ?? ""}
+    where role = ${role} and since = ${since}::date and asset <> ${asset}
+      and address > ${page.after?.address ?? ""}
       and not exists (select 1 from analytics_rankings m
         where m.role = r.role and m.since = r.since and m.address = r.address and m.asset = ${asset})
     group by address order by address limit ${page.limit} offset ${page.offset}`.unprepared
@@ -115,10 +116,10 @@ export const rank = Effect.fn("ranking.rank")(function* (
   const row = yield* readKept(role, since, page, main)
   if (!row.kept) return ranked(yield* sumUp(role, window, page, main))
   const found = ranked(row)
-  if (row.dealt === null || (page.min ?? "0") !== "0") return found
+  if (found.places.length >= page.limit || (page.min ?? "0") !== "0") return found
   const rest = {
     limit: page.limit - found.places.length,
-    offset: page.after === undefined ? Math.max(0, page.offset - Number(row.dealt)) : 0,
+    offset: page.after === undefined ? Math.max(0, page.offset - Number(row.dealt ?? 0)) : 0,
     after: page.after?.transactions === "0" ? page.after : undefined
   }
   return { ...found, places: [...found.places, ...(yield* others(role, since, rest, main))] }
