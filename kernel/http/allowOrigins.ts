@@ -4,6 +4,7 @@
 // decided elsewhere (`hostValidation.ts`). Pure but for the wrapper.
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { pathOf } from "./httpMiddleware.ts"
 import type { DeclaredRules } from "./RouteRules.ts"
 
 /** How long a browser keeps the answer to a preflight, seconds. */
@@ -27,7 +28,7 @@ const corsOf = (
   const origin = headers["origin"]
   if (origin === undefined || !origins.includes(origin.toLowerCase())) return undefined
   const asked = method === "OPTIONS" ? (headers["access-control-request-method"] ?? method) : method
-  return routes.of(asked, url.split("?", 1)[0]!)?.cors === "own"
+  return routes.of(asked, pathOf(url))?.cors === "own"
     ? undefined
     : { "access-control-allow-origin": origin, vary: "origin" }
 }

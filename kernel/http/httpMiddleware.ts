@@ -38,7 +38,7 @@ export const errorBody = (path: string, word: string, message: string): Record<s
 const urlsMax = 256
 
 /** A path as the router matches it: without the query, without duplicate or trailing slashes. */
-const pathOf = memoize({ name: "url-paths", capacity: urlsMax }, (url): string =>
+export const pathOf = memoize({ name: "url-paths", capacity: urlsMax }, (url): string =>
   (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
 )
 
