@@ -134,8 +134,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: another resource is paid for", '...(isOurs ? [] : ["resource.url"])', ""),
   verify(
     "verification: the ledger is not asked",
-    "return yield* Effect.repeat(read, {",
-    "if (read !== undefined) return { transaction: named, isNamed: true }; return yield* Effect.repeat(read, {"
+    "return yield* Effect.repeat(once(named, open), {",
+    "if (end > 0) return { transaction: named, isNamed: true }; return yield* Effect.repeat(once(named, open), {"
   ),
   delivery(
     "verification: an unreadable receipt drops the content",
