@@ -3,17 +3,15 @@
 // counts for more than the selected head, none for anything while that is unconfirmed, and one that must be taken as it
 // is waits until the clock has reached its ledger.
 import { Effect } from "effect"
-import { LedgerClock, type LedgerTime } from "./LedgerClock.ts"
+import type { LedgerClock, LedgerTime } from "./LedgerClock.ts"
 
 const provenLedger = ({ isFirstWord, sequence }: LedgerTime): number => (isFirstWord ? 0 : sequence)
 
 /** The ledger an answer may count for: the one it names, at most the selected head; 0 before anything is confirmed. */
-export const withinLedgerBound = Effect.fnUntraced(function* (latestLedger: number) {
-  return Math.min(latestLedger, provenLedger(yield* (yield* LedgerClock).now))
-})
+export const withinLedgerBound = ({ now }: Pick<LedgerClock["Service"], "now">, latestLedger: number) =>
+  Effect.map(now, (time) => Math.min(latestLedger, provenLedger(time)))
 
 /** Whether the ledger that an answer names is confirmed, after a second poll if needed. */
-export const isReached = Effect.fnUntraced(function* (latestLedger: number) {
-  const clock = yield* LedgerClock
+export const isReached = Effect.fnUntraced(function* (clock: LedgerClock["Service"], latestLedger: number) {
   return latestLedger <= provenLedger(yield* clock.now) || latestLedger <= provenLedger(yield* clock.fresh)
 })

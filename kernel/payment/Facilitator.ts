@@ -4,19 +4,12 @@
 // (`settle/SingleFlight.ts`). The answers are values, given within the settle timeout even when a dependency does not
 // answer; a payment never makes it fail.
 import { Context, Duration, Effect, Layer, Option } from "effect"
-import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
-import { Network } from "../config/Network.ts"
 import { Lane } from "../database/Lane.ts"
-import { pickServices } from "../effect/pickServices.ts"
 import { ListenAt } from "../http/ListenAt.ts"
 import { shutdownFrom, withDeadline } from "../effect/withDeadline.ts"
 import type { Principal } from "../http/Principal.ts"
-import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
-import { CrashPoints } from "../settlement/CrashPoints.ts"
-import { Outcomes } from "../settlement/follower/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../settlement/store/Settlements.ts"
-import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
 import { busy, unsupportedScheme, refuse } from "./answers.ts"
 import { logPaymentError, type PaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
@@ -27,7 +20,7 @@ import { Adoption } from "./settle/Adoption.ts"
 import { SingleFlight } from "./settle/SingleFlight.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
-import { joinFlight } from "./settle/joinFlight.ts"
+import { makeJoinFlight } from "./settle/joinFlight.ts"
 import { SettlementWorker } from "./settle/SettlementWorker.ts"
 import { makeVerifyPayment } from "./verifyPayment.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
@@ -93,24 +86,11 @@ export class Facilitator extends Context.Service<
       const schemes = yield* Schemes
       const settlements = yield* Settlements
       const limits = yield* Limits
-      const services = yield* pickServices(
-        Adoption,
-        Budget,
-        ChannelPool,
-        CrashPoints,
-        SingleFlight,
-        Limits,
-        ListenAt,
-        Network,
-        Outcomes,
-        Settlements,
-        Sponsor,
-        SettlementWorker
-      )
       const scope = yield* Effect.scope
       const cancelOn = yield* shutdownFrom(yield* shutdownDeadline)
       const patience = { scope, timeout: limits.settleTimeout, cancelOn }
 
+      const joinFlight = yield* makeJoinFlight(patience)
       const verifyPayment = yield* makeVerifyPayment
       const verify = Effect.fnUntraced(
         function* (payment: Payment) {
@@ -134,13 +114,12 @@ export class Facilitator extends Context.Service<
           if (Option.isNone(scheme)) return refuse(unsupportedScheme)
           const covered = scheme.value.cover?.(payment, "settle")
           if (covered !== undefined) return yield* settleCovered(covered)
-          const answer = yield* joinFlight(payment, scheme.value, patience)
+          const answer = yield* joinFlight(payment, scheme.value)
           if (answer._tag === "Pending") return answer
           return answer._tag === "Failed"
             ? { ...answer, refusal: withPayer(answer.refusal, payment, scheme.value) }
             : yield* withExtra(answer, payment, scheme.value)
         },
-        Effect.provideContext(services),
         Effect.provideService(Lane, "payments"),
         withSpanIfSampled("Facilitator.settle")
       )
@@ -153,7 +132,7 @@ export class Facilitator extends Context.Service<
             onFailure: (failure) => Effect.as(logPaymentError(failure), Option.none<ReadonlyArray<SettlementRecord>>()),
             onSuccess: (records) => Effect.succeedSome(records)
           })
-          return Effect.provideContext(withDeadline(found, { ...patience, onTimeout: Effect.succeedNone }), services)
+          return withDeadline(found, { ...patience, onTimeout: Effect.succeedNone })
         }
       })
     })

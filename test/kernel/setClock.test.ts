@@ -3,7 +3,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Limits } from "../../kernel/config/Limits.ts"
 import { batched } from "../../kernel/database/batched.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
@@ -37,9 +36,9 @@ describe.each([
         const began = { at: yield* Clock.currentTimeMillis, elapsed: yield* monotonicMillis }
         yield* TestClock.adjust("1 second")
         set(millis)
-        expect(yield* timeLeft(began)).toBe(Duration.toMillis(limitValues.settleTimeout) - 1_000)
+        expect(yield* timeLeft(began, limitValues)).toBe(Duration.toMillis(limitValues.settleTimeout) - 1_000)
       })
-    ).pipe(Effect.provideService(Limits, limitValues))
+    )
   )
 
   it.effect("a clock change neither fills nor drains a token bucket", () =>

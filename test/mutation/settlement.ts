@@ -679,8 +679,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/ledger/withinLedgerBound.ts",
-        from: "return Math.min(latestLedger, provenLedger(",
-        to: "return Math.max(latestLedger, provenLedger("
+        from: "Math.min(latestLedger, provenLedger(",
+        to: "Math.max(latestLedger, provenLedger("
       }
     ],
     catcher: vitest("test/kernel/ledger/withinLedgerBound.test.ts")
@@ -690,8 +690,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/settlement/follower/gatherEvidence.ts",
-        from: "if (!(yield* isReached(answer.latestLedger))) continue",
-        to: "yield* isReached(answer.latestLedger)"
+        from: "if (!(yield* isReached(clock, answer.latestLedger))) continue",
+        to: "yield* isReached(clock, answer.latestLedger)"
       }
     ],
     ...simulation
@@ -701,8 +701,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/payment/settle/recordSettlement.ts",
-        from: "budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling))",
-        to: "budgetStroops: verified.resourceFeeStroops + 0n * (yield* mostBid(settling))"
+        from: "budgetStroops: verified.resourceFeeStroops + mostBid",
+        to: "budgetStroops: verified.resourceFeeStroops + 0n * mostBid"
       }
     ],
     ...simulation
@@ -712,8 +712,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/payment/settle/recordSettlement.ts",
-        from: "budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling))",
-        to: "budgetStroops: yield* mostBid(settling)"
+        from: "budgetStroops: verified.resourceFeeStroops + mostBid",
+        to: "budgetStroops: mostBid"
       }
     ],
     ...simulation

@@ -146,7 +146,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a request that waits for a silent database",
-    changes: change("kernel/payment/settle/joinFlight.ts", "timeout: yield* timeLeft(began),", `timeout: "1 hour",`),
+    changes: change(
+      "kernel/payment/settle/joinFlight.ts",
+      "timeout: yield* timeLeft(began, limits),",
+      `timeout: "1 hour",`
+    ),
     ...by("payment/twins.daily.test.ts")
   },
   {
@@ -364,7 +368,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a payment during whose sending a ledger closed followed by the next one alone",
-    changes: change(work, "if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake", ""),
+    changes: change(work, "if (sentLedger > attempt.recordedLedger) yield* follower.wake", ""),
     ...by("payment/settle/SettlementWorker.test.ts", {})
   },
   {
@@ -776,8 +780,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a lost record called spent elsewhere",
     changes: change(
       settling,
-      "const adopted = yield* (yield* Adoption).adopt(request.payment, request.scheme, refused)",
-      "const adopted = (yield* Adoption) === undefined ? ({ _tag: 'Ours' } as const) : undefined"
+      "const adopted = yield* adoption.adopt(request.payment, request.scheme, refused)",
+      "const adopted = adoption === undefined ? ({ _tag: 'Ours' } as const) : undefined"
     ),
     ...outcomes
   },
@@ -840,13 +844,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   ...(
     [
-      ["no inclusion bid in the budget", recording, " + (yield* mostBid(settling))", ""],
-      [
-        "no resource fee in the budget",
-        recording,
-        "verified.resourceFeeStroops + (yield* mostBid(settling))",
-        "yield* mostBid(settling)"
-      ],
+      ["no inclusion bid in the budget", recording, " + mostBid", ""],
+      ["no resource fee in the budget", recording, "verified.resourceFeeStroops + mostBid", "mostBid"],
       [
         "the total fee ceiling is not enforced",
         "kernel/config/Network.ts",

@@ -2,26 +2,15 @@
 // nothing. The fiber reports as soon as it is decided whether a settlement exists, and continues in the background.
 // Work in flight ends with the process's Scope.
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
-import { Limits } from "../../config/Limits.ts"
-import { Network } from "../../config/Network.ts"
-import { pickServices } from "../../effect/pickServices.ts"
-import { LedgerClock } from "../../ledger/LedgerClock.ts"
-import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
-import { Crypto } from "../../platform/Crypto.ts"
-import { ChannelPool } from "../../settlement/channels/ChannelPool.ts"
-import { ChannelStore } from "../../settlement/channels/ChannelStore.ts"
-import { CrashPoints, reached } from "../../settlement/CrashPoints.ts"
-import { Settlements } from "../../settlement/store/Settlements.ts"
-import { submitAttempt } from "../../settlement/follower/submitAttempt.ts"
-import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
-import { Signer } from "../../signer/Signer.ts"
+import { CrashPoints } from "../../settlement/CrashPoints.ts"
+import { makeSubmitAttempt } from "../../settlement/follower/submitAttempt.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy, overBudget, refuse } from "../answers.ts"
 import { logPaymentError } from "../paymentErrors.ts"
 import { isRefusal } from "../Refusal.ts"
-import { acquireChannel } from "./acquireChannel.ts"
+import { makeAcquireChannel } from "./acquireChannel.ts"
 import type { Flight } from "./SingleFlight.ts"
-import { recordSettlement, type SettlementContext } from "./recordSettlement.ts"
+import { makeRecordSettlement, type SettlementContext } from "./recordSettlement.ts"
 import { SettlementFollower } from "./SettlementFollower.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
@@ -40,38 +29,50 @@ type Report = (started: WorkerReport) => Effect.Effect<unknown>
 const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
 
 /** Lease to record. The channel is released unless the record holds it. */
-const lease = Effect.fnUntraced(function* (settling: SettlementContext) {
-  const { payer } = settling.verified
-  const channel = yield* acquireChannel(settling.ticket)
-  if (Option.isNone(channel)) return answered(busy(payer))
-  const built = yield* recordSettlement(settling, channel.value.lease)
-  if (isRefusal(built)) return answered(refuse(built))
-  const { attempt, id, recorded } = built
-  switch (recorded._tag) {
-    case "Recorded":
-      channel.value.keep()
-      return { _tag: "Recorded", id, attempt } as const
-    case "Known":
-      return { _tag: "Known" } as const
-    case "BudgetExceeded":
-      return answered(refuse(overBudget(Option.some(payer))))
-    case "FenceLost":
-    case "TooManyOpen":
-      return answered(busy(payer))
-  }
-}, Effect.scoped)
+const makeLease = Effect.gen(function* () {
+  const acquireChannel = yield* makeAcquireChannel
+  const recordSettlement = yield* makeRecordSettlement
+
+  return Effect.fnUntraced(function* (settling: SettlementContext) {
+    const { payer } = settling.verified
+    const channel = yield* acquireChannel(settling.ticket)
+    if (Option.isNone(channel)) return answered(busy(payer))
+    const built = yield* recordSettlement(settling, channel.value.lease)
+    if (isRefusal(built)) return answered(refuse(built))
+    const { attempt, id, recorded } = built
+    switch (recorded._tag) {
+      case "Recorded":
+        channel.value.keep()
+        return { _tag: "Recorded", id, attempt } as const
+      case "Known":
+        return { _tag: "Known" } as const
+      case "BudgetExceeded":
+        return answered(refuse(overBudget(Option.some(payer))))
+      case "FenceLost":
+      case "TooManyOpen":
+        return answered(busy(payer))
+    }
+  }, Effect.scoped)
+})
 
 /** Lease to submit. */
-const work = Effect.fnUntraced(function* (settling: SettlementContext, report: Report) {
-  const leased = yield* lease(settling)
-  if (leased._tag !== "Recorded") return yield* report(leased)
-  const { attempt, id } = leased
-  yield* reached("afterRecord")
-  yield* report({ _tag: "Recorded", id, innerHash: attempt.innerHash })
-  const sentLedger = yield* submitAttempt(id, attempt)
-  yield* reached("afterSubmit")
-  // In the ledger of its record it has no outcome yet, and the next ledger wakes the follower.
-  if (sentLedger > attempt.recordedLedger) yield* (yield* SettlementFollower).wake
+const makeWork = Effect.gen(function* () {
+  const follower = yield* SettlementFollower
+  const reached = yield* CrashPoints
+  const lease = yield* makeLease
+  const submitAttempt = yield* makeSubmitAttempt
+
+  return Effect.fnUntraced(function* (settling: SettlementContext, report: Report) {
+    const leased = yield* lease(settling)
+    if (leased._tag !== "Recorded") return yield* report(leased)
+    const { attempt, id } = leased
+    yield* reached("afterRecord")
+    yield* report({ _tag: "Recorded", id, innerHash: attempt.innerHash })
+    const sentLedger = yield* submitAttempt(id, attempt)
+    yield* reached("afterSubmit")
+    // In the ledger of its record it has no outcome yet, and the next ledger wakes the follower.
+    if (sentLedger > attempt.recordedLedger) yield* follower.wake
+  })
 })
 
 export class SettlementWorker extends Context.Service<
@@ -84,20 +85,7 @@ export class SettlementWorker extends Context.Service<
   static readonly layer = Layer.effect(
     SettlementWorker,
     Effect.gen(function* () {
-      const services = yield* pickServices(
-        ChannelPool,
-        ChannelStore,
-        CrashPoints,
-        Crypto,
-        LedgerClock,
-        LedgerRpc,
-        Limits,
-        Network,
-        SettlementFollower,
-        Settlements,
-        Signer,
-        Sponsor
-      )
+      const work = yield* makeWork
       const running = yield* FiberSet.make<void, never>()
       const start = Effect.fnUntraced(function* (settling: SettlementContext, flight: Flight) {
         const report = yield* Deferred.make<WorkerReport>()
@@ -122,8 +110,7 @@ export class SettlementWorker extends Context.Service<
           ),
           Effect.asVoid,
           Effect.ensuring(Effect.sync(letGo)),
-          withSpanIfSampled("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
-          Effect.provideContext(services)
+          withSpanIfSampled("payment.settle", { attributes: { scheme: settling.scheme.scheme } })
         )
         yield* FiberSet.run(running, run)
         return report

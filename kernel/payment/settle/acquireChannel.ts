@@ -12,14 +12,15 @@ export interface AcquiredChannel {
 }
 
 /** None when no channel was released in time. */
-export const acquireChannel = Effect.fnUntraced(function* (place: QueueTicket) {
-  const channels = yield* ChannelPool
-  let kept = false
-  const lease = yield* acquireReleaseDetached(
-    place.lease,
-    (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
-    // The wait for a channel ends with its request; a lease that was acquired is then released by the pool.
-    { interruptible: true }
-  )
-  return Option.map(lease, (lease): AcquiredChannel => ({ lease, keep: () => void (kept = true) }))
-})
+export const makeAcquireChannel = Effect.map(ChannelPool, (channels) =>
+  Effect.fnUntraced(function* (place: QueueTicket) {
+    let kept = false
+    const lease = yield* acquireReleaseDetached(
+      place.lease,
+      (lease) => (kept || Option.isNone(lease) ? Effect.void : channels.release(lease.value)),
+      // The wait for a channel ends with its request; a lease that was acquired is then released by the pool.
+      { interruptible: true }
+    )
+    return Option.map(lease, (lease): AcquiredChannel => ({ lease, keep: () => void (kept = true) }))
+  })
+)

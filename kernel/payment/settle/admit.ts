@@ -3,6 +3,7 @@
 // was kept for the work.
 import { Duration, Effect, Option } from "effect"
 import { Budget } from "../../budget/Budget.ts"
+import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
 import { acquireReleaseDetached } from "../../effect/acquireReleaseDetached.ts"
 import { counted } from "../../http/Principal.ts"
@@ -20,17 +21,23 @@ export interface Admitted {
 }
 
 /** The place, or the answer instead of it. */
-export const admit = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, began: RequestStart) {
+export const makeAdmit = Effect.gen(function* () {
+  const budget = yield* Budget
   const channels = yield* ChannelPool
-  const within = Duration.millis(yield* timeLeft(began))
-  let kept = false
-  const place = yield* acquireReleaseDetached(channels.enter(payment.principal.source, within), (place) =>
-    kept || place._tag === "Full" ? Effect.void : place.leave
-  )
-  if (place._tag === "Full") return { _tag: "Refused", answer: busy(undefined, place.retryAfterMillis) } as const
-  const { inclusionStroopsMax } = (yield* Network).feeCeilings(scheme.scheme)
-  if (!(yield* (yield* Budget).fits(counted(payment.principal), inclusionStroopsMax)))
-    return { _tag: "Refused", answer: refuse(overBudget(Option.none())) } as const
-  const taken: Admitted = { _tag: "Taken", ticket: place, keep: () => void (kept = true) }
-  return taken
+  const limits = yield* Limits
+  const network = yield* Network
+
+  return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, began: RequestStart) {
+    const within = Duration.millis(yield* timeLeft(began, limits))
+    let kept = false
+    const place = yield* acquireReleaseDetached(channels.enter(payment.principal.source, within), (place) =>
+      kept || place._tag === "Full" ? Effect.void : place.leave
+    )
+    if (place._tag === "Full") return { _tag: "Refused", answer: busy(undefined, place.retryAfterMillis) } as const
+    const { inclusionStroopsMax } = network.feeCeilings(scheme.scheme)
+    if (!(yield* budget.fits(counted(payment.principal), inclusionStroopsMax)))
+      return { _tag: "Refused", answer: refuse(overBudget(Option.none())) } as const
+    const taken: Admitted = { _tag: "Taken", ticket: place, keep: () => void (kept = true) }
+    return taken
+  })
 })

@@ -21,7 +21,7 @@ import { answerConflict, answerFinal, answerOthers, outcomeUnknown } from "../an
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
 import type { Flight } from "./SingleFlight.ts"
-import { type RequestStart, waitForOutcome } from "./waitForOutcome.ts"
+import { makeWaitForOutcome, type RequestStart } from "./waitForOutcome.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** One request to settle, as its steps share it. */
@@ -131,46 +131,46 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
   }
 }
 
-const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
-  const settlements = yield* Settlements
-  const records = yield* settlements.find(findQuery(payment, scheme)).pipe(withSpanIfSampled("payment.find"))
-  yield* (yield* Outcomes).complete(records)
-  const [record] = records
-  if (record !== undefined) yield* noteRequest({ settlement: record.id })
-  return existingFrom(payment, records)
-})
-
 /**
  * The answer to a payment that is known; undefined for a new one. `late`: the payment was new when this request came,
  * so its recorder since is a concurrent twin, and this request receives the success. The waiters of this request's
  * flight receive pending before it waits.
  */
-export const respondFromExisting = Effect.fnUntraced(function* (
-  { flight, payment, scheme, startedAt: began }: SettleRequest,
-  late: boolean
-) {
+export const makeRespondFromExisting = Effect.gen(function* () {
   const settlements = yield* Settlements
   const outcomes = yield* Outcomes
-  const found = yield* find(payment, scheme)
-  switch (found._tag) {
-    case "New":
-      return undefined
-    case "Answer": {
-      const { answer } = found
-      return late && answer._tag === "Settled"
-        ? ({ _tag: "Pending", payer: answer.payer, transaction: answer.transaction } as SettleAnswer)
-        : answer
+  const waitForOutcome = yield* makeWaitForOutcome
+
+  const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+    const records = yield* settlements.find(findQuery(payment, scheme)).pipe(withSpanIfSampled("payment.find"))
+    yield* outcomes.complete(records)
+    const [record] = records
+    if (record !== undefined) yield* noteRequest({ settlement: record.id })
+    return existingFrom(payment, records)
+  })
+
+  return Effect.fnUntraced(function* ({ flight, payment, scheme, startedAt: began }: SettleRequest, late: boolean) {
+    const found = yield* find(payment, scheme)
+    switch (found._tag) {
+      case "New":
+        return undefined
+      case "Answer": {
+        const { answer } = found
+        return late && answer._tag === "Settled"
+          ? ({ _tag: "Pending", payer: answer.payer, transaction: answer.transaction } as SettleAnswer)
+          : answer
+      }
+      case "Undelivered": {
+        const { otherwise, record } = found
+        const claimed = yield* settlements.claimDelivery(record.id, payment.principal.owner)
+        return claimed ? answerFinal(record, true) : otherwise
+      }
+      case "Open": {
+        const { id, innerHash, payer } = found.record
+        const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
+        flight.publish(pending)
+        return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, began)
+      }
     }
-    case "Undelivered": {
-      const { otherwise, record } = found
-      const claimed = yield* settlements.claimDelivery(record.id, payment.principal.owner)
-      return claimed ? answerFinal(record, true) : otherwise
-    }
-    case "Open": {
-      const { id, innerHash, payer } = found.record
-      const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
-      flight.publish(pending)
-      return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, began)
-    }
-  }
+  })
 })

@@ -2,6 +2,7 @@
 // it is answered within the settle timeout: pending when the payment is known to be recorded by then, else busy, since
 // nothing is decided.
 import { Clock, Effect, Exit } from "effect"
+import { Limits } from "../../config/Limits.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy } from "../answers.ts"
@@ -10,54 +11,57 @@ import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
 import { type DeadlineOptions, withDeadline } from "../../effect/withDeadline.ts"
 import { type Joined, SingleFlight, type FlightResult } from "./SingleFlight.ts"
-import { settlePayment } from "./settlePayment.ts"
+import { makeSettlePayment } from "./settlePayment.ts"
 import { type RequestStart, timeLeft } from "./waitForOutcome.ts"
 
 const decided = (answer: SettleAnswer): FlightResult => ({ _tag: "Decided", answer })
 
-export const joinFlight = Effect.fnUntraced(function* (
-  payment: Payment,
-  scheme: Scheme,
-  { scope: owner, cancelOn: until }: Pick<DeadlineOptions<unknown, unknown, unknown>, "scope" | "cancelOn">
-) {
+export const makeJoinFlight = Effect.fnUntraced(function* ({
+  scope: owner,
+  cancelOn: until
+}: Pick<DeadlineOptions<unknown, unknown, unknown>, "scope" | "cancelOn">) {
   const flights = yield* SingleFlight
-  const began: RequestStart = { at: yield* Clock.currentTimeMillis, elapsed: yield* monotonicMillis }
-  const name = `${payment.principal.owner} ${payment.requirements.network} ${payment.fingerprint}`
-  let last: Joined | undefined
+  const limits = yield* Limits
+  const settlePayment = yield* makeSettlePayment
 
-  const lead = ({ flight }: Joined) =>
-    Effect.map(
-      Effect.catch(settlePayment({ payment, scheme, startedAt: began, flight }), (error) =>
-        Effect.as(logPaymentError(error), busy())
-      ),
-      decided
+  return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+    const began: RequestStart = { at: yield* Clock.currentTimeMillis, elapsed: yield* monotonicMillis }
+    const name = `${payment.principal.owner} ${payment.requirements.network} ${payment.fingerprint}`
+    let last: Joined | undefined
+
+    const lead = ({ flight }: Joined) =>
+      Effect.map(
+        Effect.catch(settlePayment({ payment, scheme, startedAt: began, flight }), (error) =>
+          Effect.as(logPaymentError(error), busy())
+        ),
+        decided
+      )
+    const fly = Effect.acquireUseRelease(
+      Effect.sync(() => (last = flights.join(name))),
+      (boarded) => (boarded.isLeader ? lead(boarded) : boarded.flight.result),
+      ({ flight, isLeader }, exit) =>
+        Effect.sync(() => {
+          if (!isLeader) return
+          if (Exit.isSuccess(exit) && exit.value._tag === "Decided") flight.publish(exit.value.answer)
+          flight.release()
+        })
     )
-  const fly = Effect.acquireUseRelease(
-    Effect.sync(() => (last = flights.join(name))),
-    (boarded) => (boarded.isLeader ? lead(boarded) : boarded.flight.result),
-    ({ flight, isLeader }, exit) =>
-      Effect.sync(() => {
-        if (!isLeader) return
-        if (Exit.isSuccess(exit) && exit.value._tag === "Decided") flight.publish(exit.value.answer)
-        flight.release()
-      })
-  )
-  const answer: Effect.Effect<SettleAnswer, Effect.Error<typeof fly>, Effect.Services<typeof fly>> = Effect.flatMap(
-    fly,
-    (received) => (received._tag === "Decided" ? Effect.succeed(received.answer) : answer)
-  )
+    const answer: Effect.Effect<SettleAnswer> = Effect.flatMap(fly, (received) =>
+      received._tag === "Decided" ? Effect.succeed(received.answer) : answer
+    )
 
-  return yield* withDeadline(answer, {
-    timeout: yield* timeLeft(began),
-    scope: owner,
-    ...(until === undefined ? {} : { cancelOn: until }),
-    onTimeout: Effect.sync(() => {
-      const late = last?.flight.answer ?? busy()
-      if (last?.isLeader === true) {
-        last.flight.publish(late)
-        last.flight.end()
-      }
-      return late
+    return yield* withDeadline(answer, {
+      timeout: yield* timeLeft(began, limits),
+      scope: owner,
+      ...(until === undefined ? {} : { cancelOn: until }),
+      onTimeout: Effect.sync(() => {
+        const late = last?.flight.answer ?? busy()
+        if (last?.isLeader === true) {
+          last.flight.publish(late)
+          last.flight.end()
+        }
+        return late
+      })
     })
   })
 })

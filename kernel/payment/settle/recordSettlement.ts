@@ -10,7 +10,7 @@ import { currentTraceParent } from "../../TraceParent.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { QueueTicket } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
-import { reached } from "../../settlement/CrashPoints.ts"
+import { CrashPoints } from "../../settlement/CrashPoints.ts"
 import { ownerTag } from "../../settlement/ownership.ts"
 import { firstBid } from "../../settlement/follower/rebid.ts"
 import { Settlements } from "../../settlement/store/Settlements.ts"
@@ -37,95 +37,110 @@ export interface SettlementContext {
 /** The net behind the ledger bound, in the ledger's own time: a network that halts for hours still finds it valid. */
 const timeNetSeconds = 86_400
 
-/** The most that will ever be bid for a settlement's inclusion. */
-const mostBid = ({ scheme, verified }: SettlementContext) =>
-  Effect.map(Network, (network) => bidCeiling(network.feeCeilings(scheme.scheme), verified.resourceFeeStroops))
-
 const rotatedAway = new LedgerUnavailable({ operation: "sign", message: "the channel was retired by a key rotation" })
 
-/** The envelope on the channel, signed, with a first bid. */
-const sign = Effect.fnUntraced(function* (
-  settling: SettlementContext,
-  prepared: Prepared,
-  lease: ChannelLease,
-  ledger: LedgerTime
-) {
-  const signer = yield* Signer
+/** Builds and signs the envelope on the channel, with a first bid below the most that will ever be bid. */
+const makeSign = Effect.gen(function* () {
   const clock = yield* LedgerClock
-  const { payment, scheme, verified } = settling
-  const transaction = settlementTransaction({
-    channel: lease.address,
-    sequence: lease.sequence,
-    operationXdr: prepared.operationXdr,
-    sorobanDataXdr: prepared.sorobanDataXdr,
-    bounds: {
-      ledgerMax: verified.authorizationExpiresLedger + 1,
-      timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds),
-      // By which its owner is known again, should the record be lost.
-      timeMin: ownerTag(yield* Crypto, payment.principal.owner, payment.fingerprint)
-    }
+  const crypto = yield* Crypto
+  const signer = yield* Signer
+
+  return Effect.fnUntraced(function* (
+    settling: SettlementContext,
+    prepared: Prepared,
+    lease: ChannelLease,
+    ledger: LedgerTime,
+    mostBid: bigint
+  ) {
+    const { payment, scheme, verified } = settling
+    const transaction = settlementTransaction({
+      channel: lease.address,
+      sequence: lease.sequence,
+      operationXdr: prepared.operationXdr,
+      sorobanDataXdr: prepared.sorobanDataXdr,
+      bounds: {
+        ledgerMax: verified.authorizationExpiresLedger + 1,
+        timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds),
+        // By which its owner is known again, should the record be lost.
+        timeMin: ownerTag(crypto, payment.principal.owner, payment.fingerprint)
+      }
+    })
+    const inclusionStroops = firstBid(yield* clock.fees, mostBid)
+    // Keys were rotated since it was leased.
+    if (!signer.channels.includes(lease.address)) return yield* rotatedAway
+    const signed = yield* (
+      signer
+        .signSettlement({
+          transaction,
+          channel: lease.address,
+          scheme: scheme.scheme,
+          inclusionStroops
+        })
+        // A remote key that does not sign is an error like any other before the record: nothing has happened.
+        .pipe(
+          Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)),
+          withSpanIfSampled("signer.sign")
+        )
+    )
+    return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger.sequence, ...signed }
   })
-  const inclusionStroops = firstBid(yield* clock.fees, yield* mostBid(settling))
-  // Keys were rotated since it was leased.
-  if (!signer.channels.includes(lease.address)) return yield* rotatedAway
-  const signed = yield* (
-    signer
-      .signSettlement({
-        transaction,
-        channel: lease.address,
-        scheme: scheme.scheme,
-        inclusionStroops
-      })
-      // A remote key that does not sign is an error like any other before the record: nothing has happened.
-      .pipe(
-        Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)),
-        withSpanIfSampled("signer.sign")
-      )
-  )
-  return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger.sequence, ...signed }
+})
+
+/** What of a new settlement its payment determines. */
+const termsOf = ({ payment, scheme, verified }: SettlementContext) => ({
+  network: payment.requirements.network,
+  scheme: scheme.scheme,
+  authorizationKey: verified.authorizationKey,
+  authorizationExpiresLedger: verified.authorizationExpiresLedger,
+  fingerprint: payment.fingerprint,
+  principal: payment.principal,
+  identifier: payment.identifier,
+  payer: verified.payer,
+  payTo: verified.payTo,
+  asset: verified.asset,
+  amountMax: verified.amountMax,
+  amount: verified.amount,
+  resourceUrl: payment.resourceUrl,
+  books: verified.books,
+  resourceFeeStroops: verified.resourceFeeStroops
 })
 
 /** A refusal when the payment has become too old meanwhile; else what recording it answered, and what to send. */
-export const recordSettlement = Effect.fnUntraced(function* (settling: SettlementContext, lease: ChannelLease) {
-  const { payment, scheme, startedAt, verified, verifiedAt } = settling
-  const leasedAt = yield* Clock.currentTimeMillis
-  yield* reached("afterLease")
-  const settlements = yield* Settlements
+export const makeRecordSettlement = Effect.gen(function* () {
+  const clock = yield* LedgerClock
+  const crypto = yield* Crypto
   const limits = yield* Limits
-  const ledger = yield* (yield* LedgerClock).now
-  const prepared = yield* scheme.prepare(payment, verified).pipe(withSpanIfSampled("payment.prepare"))
-  if (isRefusal(prepared)) return prepared
-  const attempt = yield* sign(settling, prepared, lease, ledger)
-  const id = newId(yield* Crypto)
-  yield* reached("beforeRecord")
-  const recorded = yield* settlements
-    .record({
-      id,
-      network: payment.requirements.network,
-      scheme: scheme.scheme,
-      authorizationKey: verified.authorizationKey,
-      authorizationExpiresLedger: verified.authorizationExpiresLedger,
-      fingerprint: payment.fingerprint,
-      principal: payment.principal,
-      identifier: payment.identifier,
-      payer: verified.payer,
-      payTo: verified.payTo,
-      asset: verified.asset,
-      amountMax: verified.amountMax,
-      amount: verified.amount,
-      resourceUrl: payment.resourceUrl,
-      books: verified.books,
-      innerHash: attempt.innerHash,
-      sponsor: attempt.sponsor,
-      channel: lease,
-      resourceFeeStroops: verified.resourceFeeStroops,
-      recordedLedger: ledger.sequence,
-      deadlineAt: deadlineOf(startedAt.at, limits.settleTimeout),
-      budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling)),
-      attempt,
-      steps: { askedAt: startedAt.at, verifiedAt, leasedAt },
-      traceparent: yield* currentTraceParent
-    })
-    .pipe(withSpanIfSampled("settlement.record"))
-  return { recorded, id, attempt: { ...attempt, number: 1 } }
+  const network = yield* Network
+  const reached = yield* CrashPoints
+  const settlements = yield* Settlements
+  const sign = yield* makeSign
+
+  return Effect.fnUntraced(function* (settling: SettlementContext, lease: ChannelLease) {
+    const { payment, scheme, startedAt, verified, verifiedAt } = settling
+    const leasedAt = yield* Clock.currentTimeMillis
+    yield* reached("afterLease")
+    const ledger = yield* clock.now
+    const prepared = yield* scheme.prepare(payment, verified).pipe(withSpanIfSampled("payment.prepare"))
+    if (isRefusal(prepared)) return prepared
+    const mostBid = bidCeiling(network.feeCeilings(scheme.scheme), verified.resourceFeeStroops)
+    const attempt = yield* sign(settling, prepared, lease, ledger, mostBid)
+    const id = newId(crypto)
+    yield* reached("beforeRecord")
+    const recorded = yield* settlements
+      .record({
+        ...termsOf(settling),
+        id,
+        innerHash: attempt.innerHash,
+        sponsor: attempt.sponsor,
+        channel: lease,
+        recordedLedger: ledger.sequence,
+        deadlineAt: deadlineOf(startedAt.at, limits.settleTimeout),
+        budgetStroops: verified.resourceFeeStroops + mostBid,
+        attempt,
+        steps: { askedAt: startedAt.at, verifiedAt, leasedAt },
+        traceparent: yield* currentTraceParent
+      })
+      .pipe(withSpanIfSampled("settlement.record"))
+    return { recorded, id, attempt: { ...attempt, number: 1 } }
+  })
 })

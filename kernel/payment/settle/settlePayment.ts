@@ -2,66 +2,83 @@
 // adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step has a file of its own
 // beside this one.
 import { Clock, Deferred, Effect, Option } from "effect"
+import { Limits } from "../../config/Limits.ts"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import { answerUnclaimed, busy, busyFor, internalError, refuse, unadopted } from "../answers.ts"
 import { isRefusal, type Refusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
 import { verifyWithinTimeout } from "./verifyWithScheme.ts"
-import { respondFromExisting, type SettleRequest } from "./existing.ts"
-import { admit } from "./admit.ts"
-import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
+import { makeRespondFromExisting, type SettleRequest } from "./existing.ts"
+import { makeAdmit } from "./admit.ts"
+import { makeWaitForOutcome, timeLeft } from "./waitForOutcome.ts"
 import { type WorkerReport, SettlementWorker } from "./SettlementWorker.ts"
 
-/** A payment that the scheme refuses: spent and expired authorizations may have been settled by us. */
-const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refused: Refusal) {
-  // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
-  const twin = yield* respondFromExisting(request, true)
-  const isOver = refused.authorizationSpent === true || refused.authorizationExpiresLedger !== undefined
-  if (twin !== undefined || !isOver) return twin ?? refuse(refused)
-  const adopted = yield* (yield* Adoption).adopt(request.payment, request.scheme, refused)
-  // A concurrent request may have adopted or recorded it meanwhile.
-  const found = yield* respondFromExisting(request, false)
-  if (found !== undefined) return found
-  if (adopted?._tag === "Unclaimed") return answerUnclaimed(refused, adopted.transaction)
-  return adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted))
-})
+/** Settles a payment, with the steps' services resolved once. */
+export const makeSettlePayment = Effect.gen(function* () {
+  const adoption = yield* Adoption
+  const limits = yield* Limits
+  const sponsor = yield* Sponsor
+  const worker = yield* SettlementWorker
+  const admit = yield* makeAdmit
+  const respondFromExisting = yield* makeRespondFromExisting
+  const waitForOutcome = yield* makeWaitForOutcome
 
-export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest) {
-  const { flight, payment, scheme, startedAt } = request
-  const already = yield* respondFromExisting(request, false)
-  if (already !== undefined) return already
-  // Before any request or lease: a payment whose fees cannot be paid would hold a channel until it expires.
-  const unable = yield* (yield* Sponsor).unable(scheme.scheme)
-  if (Option.isSome(unable)) return busyFor(unable.value)
-  const taken = yield* admit(payment, scheme, startedAt)
-  if (taken._tag === "Refused") return taken.answer
-  const { keep, ticket } = taken
-  const checked = yield* verifyWithinTimeout(payment, scheme, "settle")
-  if (isRefusal(checked)) {
-    yield* ticket.leave
-    return yield* answerRefused(request, checked)
-  }
-  const verifiedAt = yield* Clock.currentTimeMillis
-  const settling = { payment, scheme, verified: checked, ticket, startedAt, verifiedAt }
-  const report = yield* (yield* SettlementWorker).start(settling, flight)
-  keep()
-  // The work continues in the background; a request without a report in time is retried and finds its result.
-  const started = Option.getOrElse(
-    yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt)),
-    (): WorkerReport => ({ _tag: "Answer", answer: busy(checked.payer) })
-  )
-  switch (started._tag) {
-    case "Recorded":
-      yield* noteRequest({ settlement: started.id })
-      return yield* waitForOutcome({ ...started, payer: checked.payer }, payment.principal, startedAt)
-    case "Answer":
-      return started.answer._tag === "Failed" && started.answer.refusal.authorizationExpiresLedger !== undefined
-        ? yield* answerRefused(request, started.answer.refusal)
-        : started.answer
-    case "Known":
-      return (yield* respondFromExisting(request, true)) ?? busy(checked.payer)
-    case "Died":
-      return (yield* respondFromExisting(request, true)) ?? refuse(internalError)
-  }
-}, Effect.scoped)
+  /** A payment that the scheme refuses: spent and expired authorizations may have been settled by us. */
+  const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refused: Refusal) {
+    // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
+    const twin = yield* respondFromExisting(request, true)
+    const isOver = refused.authorizationSpent === true || refused.authorizationExpiresLedger !== undefined
+    if (twin !== undefined || !isOver) return twin ?? refuse(refused)
+    const adopted = yield* adoption.adopt(request.payment, request.scheme, refused)
+    // A concurrent request may have adopted or recorded it meanwhile.
+    const found = yield* respondFromExisting(request, false)
+    if (found !== undefined) return found
+    if (adopted?._tag === "Unclaimed") return answerUnclaimed(refused, adopted.transaction)
+    return adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted))
+  })
+
+  /** The answer to the work's report. */
+  const answerReport = Effect.fnUntraced(function* (request: SettleRequest, payer: string, started: WorkerReport) {
+    switch (started._tag) {
+      case "Recorded":
+        yield* noteRequest({ settlement: started.id })
+        return yield* waitForOutcome({ ...started, payer }, request.payment.principal, request.startedAt)
+      case "Answer":
+        return started.answer._tag === "Failed" && started.answer.refusal.authorizationExpiresLedger !== undefined
+          ? yield* answerRefused(request, started.answer.refusal)
+          : started.answer
+      case "Known":
+        return (yield* respondFromExisting(request, true)) ?? busy(payer)
+      case "Died":
+        return (yield* respondFromExisting(request, true)) ?? refuse(internalError)
+    }
+  })
+
+  return Effect.fnUntraced(function* (request: SettleRequest) {
+    const { flight, payment, scheme, startedAt } = request
+    const already = yield* respondFromExisting(request, false)
+    if (already !== undefined) return already
+    // Before any request or lease: a payment whose fees cannot be paid would hold a channel until it expires.
+    const unable = yield* sponsor.unable(scheme.scheme)
+    if (Option.isSome(unable)) return busyFor(unable.value)
+    const taken = yield* admit(payment, scheme, startedAt)
+    if (taken._tag === "Refused") return taken.answer
+    const { keep, ticket } = taken
+    const checked = yield* verifyWithinTimeout(payment, scheme, "settle", limits)
+    if (isRefusal(checked)) {
+      yield* ticket.leave
+      return yield* answerRefused(request, checked)
+    }
+    const verifiedAt = yield* Clock.currentTimeMillis
+    const settling = { payment, scheme, verified: checked, ticket, startedAt, verifiedAt }
+    const report = yield* worker.start(settling, flight)
+    keep()
+    // The work continues in the background; a request without a report in time is retried and finds its result.
+    const started = Option.getOrElse(
+      yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt, limits)),
+      (): WorkerReport => ({ _tag: "Answer", answer: busy(checked.payer) })
+    )
+    return yield* answerReport(request, checked.payer, started)
+  }, Effect.scoped)
+})

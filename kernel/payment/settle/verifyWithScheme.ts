@@ -1,7 +1,7 @@
 // The scheme's verification of a payment. It stores nothing; verify and settle both use it. Before a settlement it has
 // a timeout of its own, since it holds a place in the queue; a verification is bounded as a whole.
 import { Effect } from "effect"
-import { Limits } from "../../config/Limits.ts"
+import type { Limits } from "../../config/Limits.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
@@ -11,13 +11,16 @@ export const verifyWithScheme = (payment: Payment, scheme: Scheme, stage: Stage)
   scheme.verify(payment, stage).pipe(withSpanIfSampled("payment.verify", { attributes: { scheme: scheme.scheme } }))
 
 /** Timeout of the verification while it holds a place, whatever the number of endpoints that do not answer. */
-export const verifyWithinTimeout = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
-  const limits = yield* Limits
-  return yield* verifyWithScheme(payment, scheme, stage).pipe(
+export const verifyWithinTimeout = (
+  payment: Payment,
+  scheme: Scheme,
+  stage: Stage,
+  limits: Pick<Limits["Service"], "settleTimeout">
+) =>
+  verifyWithScheme(payment, scheme, stage).pipe(
     Effect.timeoutOrElse({
       duration: limits.settleTimeout,
       orElse: () =>
         Effect.fail(new LedgerUnavailable({ operation: "verify", message: "the ledger's endpoints took too long" }))
     })
   )
-})

@@ -20,11 +20,8 @@ export interface RequestStart {
 }
 
 /** What is left of the time a settle request may take, in milliseconds. */
-export const timeLeft = Effect.fnUntraced(function* (began: RequestStart) {
-  const limits = yield* Limits
-  const elapsed = (yield* monotonicMillis) - began.elapsed
-  return Math.max(0, Duration.toMillis(limits.settleTimeout) - elapsed)
-})
+export const timeLeft = (began: RequestStart, { settleTimeout }: Pick<Limits["Service"], "settleTimeout">) =>
+  Effect.map(monotonicMillis, (now) => Math.max(0, Duration.toMillis(settleTimeout) - (now - began.elapsed)))
 
 /** Kept for claiming a success at the end: one that is claimed and not delivered would be lost to its owner. */
 const claimShare = 0.1
@@ -45,23 +42,27 @@ export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration):
  */
 const stoppingWait = Duration.seconds(2)
 
-export const waitForOutcome = Effect.fnUntraced(function* (
-  settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
-  principal: Principal,
-  began: RequestStart
-) {
+export const makeWaitForOutcome = Effect.gen(function* () {
   const outcomes = yield* Outcomes
   const settlements = yield* Settlements
-  const { id, innerHash, payer } = settlement
-  const deadline = deadlineOf(began.elapsed, (yield* Limits).settleTimeout)
-  const left = Math.max(0, deadline - (yield* monotonicMillis))
+  const limits = yield* Limits
   const { closing } = yield* ListenAt
-  const record = yield* Effect.raceFirst(
-    outcomes.await(id, Duration.millis(left)),
-    Effect.as(Effect.andThen(closing, Effect.sleep(stoppingWait)), Option.none<SettlementRecord>())
-  )
-  const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
-  if (Option.isNone(record)) return pending
-  if (record.value.state !== "settled") return answerFinal(record.value, true)
-  return (yield* settlements.claimDelivery(id, principal.owner)) ? answerFinal(record.value, true) : pending
+
+  return Effect.fnUntraced(function* (
+    settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
+    principal: Principal,
+    began: RequestStart
+  ) {
+    const { id, innerHash, payer } = settlement
+    const deadline = deadlineOf(began.elapsed, limits.settleTimeout)
+    const left = Math.max(0, deadline - (yield* monotonicMillis))
+    const record = yield* Effect.raceFirst(
+      outcomes.await(id, Duration.millis(left)),
+      Effect.as(Effect.andThen(closing, Effect.sleep(stoppingWait)), Option.none<SettlementRecord>())
+    )
+    const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
+    if (Option.isNone(record)) return pending
+    if (record.value.state !== "settled") return answerFinal(record.value, true)
+    return (yield* settlements.claimDelivery(id, principal.owner)) ? answerFinal(record.value, true) : pending
+  })
 })

@@ -65,11 +65,12 @@ const warn = Effect.fnUntraced(function* (memory: Memory, message: string, annot
 
 const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
   const rpc = yield* LedgerRpc
+  const clock = yield* LedgerClock
   const accounts = new Map<string, LedgerAccount>()
   let asOf = Number.MAX_SAFE_INTEGER
   for (let at = 0; at < addresses.length; at += accountsMax) {
     const answer = yield* rpc.accounts(addresses.slice(at, at + accountsMax))
-    asOf = Math.min(asOf, yield* withinLedgerBound(answer.latestLedger))
+    asOf = Math.min(asOf, yield* withinLedgerBound(clock, answer.latestLedger))
     for (const [address, account] of answer.accounts) accounts.set(address, account)
   }
   return { accounts, asOf }

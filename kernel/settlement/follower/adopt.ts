@@ -22,7 +22,7 @@ import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
-import { findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
+import { makeFindSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
 import { ownerTag, tagIn } from "../ownership.ts"
 import type { SpentBy } from "../state/Settlement.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "../store/Settlements.ts"
@@ -98,44 +98,50 @@ type Use = Spending | "Unused" | "Forgotten"
 /** A hash that no transaction has: requested to learn how far back a node's history reaches. */
 const noTransaction = "0".repeat(64)
 
-const oldestReadable = Effect.gen(function* () {
-  const answer = yield* (yield* LedgerRpc).transaction(noTransaction)
-  return answer._tag === "NotFound" ? answer.oldestLedger : 1
-})
-
-/** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read. */
-const pollUp = Effect.fnUntraced(function* (
-  promised: Promised,
-  { nonce, own, expired }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: Expired | undefined },
-  begun: { scannedTo: number }
-) {
+const makePollUp = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
-  const { inLedger, latestLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
-  const where = whereUsed({
-    expiresLedger: expired?.expiresLedger,
-    lifeLedgers: expired?.lifeLedgers ?? 0,
-    latestLedger,
-    entryLedger: Option.getOrUndefined(inLedger),
-    oldestLedger: expired === undefined ? 1 : yield* oldestReadable
-  })
-  // The node that refused it as spent knew more than this one.
-  if (where._tag === "Unknown") return yield* unknown("the node does not know yet where the authorization was used")
-  if (where._tag !== "Search") return where._tag satisfies Use as Use
-  const { fromLedger, isWhole, toLedger } = where
-  let next = Math.max(fromLedger, begun.scannedTo + 1)
-  while (next <= toLedger) {
-    const { scannedTo, spending } = yield* findSpending({ promised, own, fromLedger: next, toLedger })
-    if (spending !== undefined) return spending as Use
-    if (scannedTo < next) break
-    begun.scannedTo = scannedTo
-    next = scannedTo + 1
-  }
-  // The nonce's entry names the ledger, so its transaction is in it.
-  const isNamed = Option.isSome(inLedger) && inLedger.value === toLedger
-  if (next <= toLedger || isNamed)
-    return yield* unknown("the node does not show the transaction that used the authorization")
-  return (isWhole ? "Unused" : "Forgotten") as Use
-}, withSpanIfSampled("settlement.findSpending"))
+  const findSpending = yield* makeFindSpending
+  const oldestReadable = Effect.map(rpc.transaction(noTransaction), (answer) =>
+    answer._tag === "NotFound" ? answer.oldestLedger : 1
+  )
+
+  /** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read. */
+  return Effect.fnUntraced(function* (
+    promised: Promised,
+    {
+      nonce,
+      own,
+      expired
+    }: { readonly nonce: Nonce; readonly own: OwnAccounts; readonly expired: Expired | undefined },
+    begun: { scannedTo: number }
+  ) {
+    const { inLedger, latestLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
+    const where = whereUsed({
+      expiresLedger: expired?.expiresLedger,
+      lifeLedgers: expired?.lifeLedgers ?? 0,
+      latestLedger,
+      entryLedger: Option.getOrUndefined(inLedger),
+      oldestLedger: expired === undefined ? 1 : yield* oldestReadable
+    })
+    // The node that refused it as spent knew more than this one.
+    if (where._tag === "Unknown") return yield* unknown("the node does not know yet where the authorization was used")
+    if (where._tag !== "Search") return where._tag satisfies Use as Use
+    const { fromLedger, isWhole, toLedger } = where
+    let next = Math.max(fromLedger, begun.scannedTo + 1)
+    while (next <= toLedger) {
+      const { scannedTo, spending } = yield* findSpending({ promised, own, fromLedger: next, toLedger })
+      if (spending !== undefined) return spending as Use
+      if (scannedTo < next) break
+      begun.scannedTo = scannedTo
+      next = scannedTo + 1
+    }
+    // The nonce's entry names the ledger, so its transaction is in it.
+    const isNamed = Option.isSome(inLedger) && inLedger.value === toLedger
+    if (next <= toLedger || isNamed)
+      return yield* unknown("the node does not show the transaction that used the authorization")
+    return (isWhole ? "Unused" : "Forgotten") as Use
+  }, withSpanIfSampled("settlement.findSpending"))
+})
 
 /** The use of a refused authorization; none when the scheme cannot read the nonce. */
 export type Adopted =
@@ -150,7 +156,7 @@ export type Adopted =
 /** Searches for the use of an authorization: bounded in all and for each principal, and cached. */
 const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   const authorizations = yield* Authorizations
-  const services = yield* Effect.context<LedgerRpc | Authorizations>()
+  const pollUp = yield* makePollUp
   const polling = yield* Semaphore.make(pollsMax)
   const cached = new LruCache<string, Use>({ name: "spent-nonces", capacity: cachedMax })
   const begun = new BoundedMap<string, { scannedTo: number }>(cachedMax)
@@ -170,9 +176,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
       const known = cached.peek(key)
       const progress = begun.get(key) ?? { scannedTo: 0 }
       begun.set(key, progress)
-      return known === undefined
-        ? Effect.provideContext(pollUp(request, { nonce, own: own(), expired }, progress), services)
-        : Effect.succeed(known)
+      return known === undefined ? pollUp(request, { nonce, own: own(), expired }, progress) : Effect.succeed(known)
     })
     return yield* polling
       .withPermits(1)(poll)

@@ -7,129 +7,156 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { ChannelPool } from "../channels/ChannelPool.ts"
 import { ChannelStore } from "../channels/ChannelStore.ts"
-import { reached } from "../CrashPoints.ts"
+import { CrashPoints } from "../CrashPoints.ts"
 import * as Ending from "../state/outcomes.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { rebid, signAnew } from "./rebid.ts"
 import type { DecideOptions, Decision, Outcome } from "../state/Settlement.ts"
 import { continueTrace } from "../../TraceParent.ts"
 import { type NewAttempt, type OpenRecord, Settlements } from "../store/Settlements.ts"
-import { submitAttempt } from "./submitAttempt.ts"
+import { makeSubmitAttempt } from "./submitAttempt.ts"
 
 /** Attempts beyond which a settlement is not built again. */
 const attemptsForRebuildMax = 12
 
 /** What deciding for a settlement must know of this process. */
-export const optionsFor = Effect.fnUntraced(function* (record: OpenRecord) {
+export const makeOptionsFor = Effect.gen(function* () {
   const network = yield* Network
   const signer = yield* Signer
-  return {
+  return (record: OpenRecord): DecideOptions => ({
     inclusionStroopsMax: bidCeiling(network.feeCeilings(record.scheme), record.resourceFeeStroops),
     // After a rotation what was signed is sent as it was recorded.
     canSign: record.sponsor === signer.sponsor && signer.channels.includes(record.channel),
     canRebuild: record.sponsor === signer.sponsor && record.attemptCount <= attemptsForRebuildMax
-  } satisfies DecideOptions
+  })
 })
 
-const end = Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome) {
+const makeEnd = Effect.gen(function* () {
+  const channels = yield* ChannelPool
+  const outcomes = yield* Outcomes
+  const reached = yield* CrashPoints
   const settlements = yield* Settlements
-  yield* reached("beforeResolve")
-  let answer = yield* settlements.resolve(record.id, outcome, record.attemptCount)
-  if (answer._tag === "TransactionTaken") {
-    yield* Effect.logWarning("a transaction has ended another settlement; this one was not paid by it").pipe(
-      Effect.annotateLogs({ settlement: record.id, transaction: outcome.transaction })
-    )
-    const by = { transaction: outcome.transaction ?? "", isOurs: true }
-    const taken = Ending.spentElsewhere(undefined, outcome.ledger ?? record.recordedLedger, by)
-    answer = yield* settlements.resolve(record.id, taken, record.attemptCount)
-  }
-  if (answer._tag !== "Resolved") return
-  yield* reached("afterResolve")
-  yield* (yield* ChannelPool).freed
-  yield* (yield* Outcomes).complete([answer.record])
+
+  return Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome) {
+    yield* reached("beforeResolve")
+    let answer = yield* settlements.resolve(record.id, outcome, record.attemptCount)
+    if (answer._tag === "TransactionTaken") {
+      yield* Effect.logWarning("a transaction has ended another settlement; this one was not paid by it").pipe(
+        Effect.annotateLogs({ settlement: record.id, transaction: outcome.transaction })
+      )
+      const by = { transaction: outcome.transaction ?? "", isOurs: true }
+      const taken = Ending.spentElsewhere(undefined, outcome.ledger ?? record.recordedLedger, by)
+      answer = yield* settlements.resolve(record.id, taken, record.attemptCount)
+    }
+    if (answer._tag !== "Resolved") return
+    yield* reached("afterResolve")
+    yield* channels.freed
+    yield* outcomes.complete([answer.record])
+  })
 })
 
-const addAndSubmit = Effect.fnUntraced(function* (record: OpenRecord, signed: Omit<NewAttempt, "recordedLedger">) {
+/** Sends an attempt anew, one with a higher bid, or one that cancels. */
+const makeSend = Effect.gen(function* () {
+  const clock = yield* LedgerClock
+  const network = yield* Network
   const settlements = yield* Settlements
-  const { sequence } = yield* (yield* LedgerClock).now
-  const attempt = { ...signed, recordedLedger: sequence }
-  const number = yield* settlements.addAttempt(record.id, attempt, record.attemptCount)
-  if (number !== undefined) yield* submitAttempt(record.id, { ...attempt, number })
-})
+  const signer = yield* Signer
+  const submitAttempt = yield* makeSubmitAttempt
 
-const bid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint) {
-  const signed = yield* rebid(record, inclusionStroops)
-  yield* addAndSubmit(record, { kind: "payment", inclusionStroops, ...signed })
+  const addAndSubmit = Effect.fnUntraced(function* (record: OpenRecord, signed: Omit<NewAttempt, "recordedLedger">) {
+    const { sequence } = yield* clock.now
+    const attempt = { ...signed, recordedLedger: sequence }
+    const number = yield* settlements.addAttempt(record.id, attempt, record.attemptCount)
+    if (number !== undefined) yield* submitAttempt(record.id, { ...attempt, number })
+  })
+
+  const bid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint) {
+    const signed = yield* rebid(signer, record, inclusionStroops)
+    yield* addAndSubmit(record, { kind: "payment", inclusionStroops, ...signed })
+  })
+
+  /** A no-op of the channel with the same number. It bids all that it may: it is charged what inclusion costs. */
+  const cancel = Effect.fnUntraced(function* (record: OpenRecord) {
+    const inclusionStroops = bidCeiling(network.feeCeilings(record.scheme), 0n)
+    const transaction = cancelTransaction({
+      channel: record.channel,
+      sequence: record.channelSequence,
+      bounds: { ledgerMax: record.authorizationExpiresLedger + 1, timeMax: 0n }
+    })
+    const signed = yield* signer.signCancel({
+      transaction,
+      channel: record.channel,
+      scheme: record.scheme,
+      inclusionStroops
+    })
+    yield* addAndSubmit(record, { kind: "cancel", inclusionStroops, ...signed })
+  })
+
+  return { again: submitAttempt, bid, cancel }
 })
 
 /**
  * Rebuilds the settlement on another channel. Its own is released first, and leases wait until numbers were read anew:
  * a turn that finds no channel changes nothing else, and the next one retries.
  */
-const rebuild = Effect.fnUntraced(function* (record: OpenRecord, ledger: number) {
-  const settlements = yield* Settlements
+const makeRebuild = Effect.gen(function* () {
   const channels = yield* ChannelStore
-  if (yield* settlements.freeChannel(record.id, ledger)) yield* (yield* ChannelPool).freed
-  const { sequence } = yield* (yield* LedgerClock).now
-  const [lease] = yield* channels.take(1)
-  if (lease === undefined) return
-  const keep = Effect.gen(function* () {
-    const signed = yield* signAnew(record, lease)
-    const attempt = { ...signed, recordedLedger: sequence }
-    const number = yield* settlements.rebuild(record.id, lease, attempt, record.attemptCount)
-    return number === undefined ? undefined : { ...attempt, number }
-  })
-  const kept = yield* Effect.onExit(keep, (exit) =>
-    exit._tag === "Success" && exit.value !== undefined ? Effect.void : Effect.ignore(channels.release(lease))
-  )
-  if (kept === undefined) return
-  yield* Effect.logInfo(
-    "a settlement was rebuilt on another channel, since its channel's sequence number was used"
-  ).pipe(Effect.annotateLogs({ settlement: record.id, transaction: kept.innerHash }))
-  yield* submitAttempt(record.id, kept)
-})
-
-/** A no-op of the channel with the same number. It bids all that it may: it is charged what inclusion costs. */
-const cancel = Effect.fnUntraced(function* (record: OpenRecord) {
-  const network = yield* Network
+  const clock = yield* LedgerClock
+  const pool = yield* ChannelPool
+  const settlements = yield* Settlements
   const signer = yield* Signer
-  const inclusionStroops = bidCeiling(network.feeCeilings(record.scheme), 0n)
-  const transaction = cancelTransaction({
-    channel: record.channel,
-    sequence: record.channelSequence,
-    bounds: { ledgerMax: record.authorizationExpiresLedger + 1, timeMax: 0n }
+  const submitAttempt = yield* makeSubmitAttempt
+
+  return Effect.fnUntraced(function* (record: OpenRecord, ledger: number) {
+    if (yield* settlements.freeChannel(record.id, ledger)) yield* pool.freed
+    const { sequence } = yield* clock.now
+    const [lease] = yield* channels.take(1)
+    if (lease === undefined) return
+    const keep = Effect.gen(function* () {
+      const signed = yield* signAnew(signer, record, lease)
+      const attempt = { ...signed, recordedLedger: sequence }
+      const number = yield* settlements.rebuild(record.id, lease, attempt, record.attemptCount)
+      return number === undefined ? undefined : { ...attempt, number }
+    })
+    const kept = yield* Effect.onExit(keep, (exit) =>
+      exit._tag === "Success" && exit.value !== undefined ? Effect.void : Effect.ignore(channels.release(lease))
+    )
+    if (kept === undefined) return
+    yield* Effect.logInfo(
+      "a settlement was rebuilt on another channel, since its channel's sequence number was used"
+    ).pipe(Effect.annotateLogs({ settlement: record.id, transaction: kept.innerHash }))
+    yield* submitAttempt(record.id, kept)
   })
-  const signed = yield* signer.signCancel({
-    transaction,
-    channel: record.channel,
-    scheme: record.scheme,
-    inclusionStroops
-  })
-  yield* addAndSubmit(record, { kind: "cancel", inclusionStroops, ...signed })
 })
 
-export const applyDecision = Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
-  switch (decision._tag) {
-    case "End":
-      return yield* end(record, decision.outcome).pipe(continueTrace("settlement.outcome", record.traceparent))
-    case "Resend":
-      yield* submitAttempt(record.id, decision.attempt)
-      return
-    case "Bid":
-      return yield* bid(record, decision.inclusionStroops)
-    case "Cancel":
-      return yield* cancel(record)
-    case "Rebuild":
-      return yield* rebuild(record, decision.ledger)
-    case "Free": {
-      const settlements = yield* Settlements
-      if (yield* settlements.freeChannel(record.id, decision.ledger)) yield* (yield* ChannelPool).freed
-      return
+export const makeApplyDecision = Effect.gen(function* () {
+  const channels = yield* ChannelPool
+  const settlements = yield* Settlements
+  const end = yield* makeEnd
+  const rebuild = yield* makeRebuild
+  const send = yield* makeSend
+
+  return Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
+    switch (decision._tag) {
+      case "End":
+        return yield* end(record, decision.outcome).pipe(continueTrace("settlement.outcome", record.traceparent))
+      case "Resend":
+        yield* send.again(record.id, decision.attempt)
+        return
+      case "Bid":
+        return yield* send.bid(record, decision.inclusionStroops)
+      case "Cancel":
+        return yield* send.cancel(record)
+      case "Rebuild":
+        return yield* rebuild(record, decision.ledger)
+      case "Free":
+        if (yield* settlements.freeChannel(record.id, decision.ledger)) yield* channels.freed
+        return
+      // Requested, and what is needed to decide is not known yet.
+      case "ReadSnapshot":
+      case "Search":
+      case "Wait":
+        return
     }
-    // Requested, and what is needed to decide is not known yet.
-    case "ReadSnapshot":
-    case "Search":
-    case "Wait":
-      return
-  }
+  })
 })

@@ -70,25 +70,28 @@ export interface SpendingQuery {
 }
 
 /** The result of one scan; it may not reach the last ledger requested. */
-export const findSpending = Effect.fnUntraced(function* (query: SpendingQuery) {
+export const makeFindSpending = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const authorizations = yield* Authorizations
-  const { fromLedger, number, promised, toLedger } = query
-  const { found, scannedTo } = yield* rpc.scan({ fromLedger, toLedger, matches: () => true })
-  let spending: Spending | undefined
-  let withNumber: ExecutedTransaction | undefined
-  for (const one of found) {
-    if (one.executed.ledger < fromLedger || one.executed.ledger > toLedger) continue
-    // Two authorizations of one nonce may both be used, the second after the first has expired: ours is what counts.
-    const used = readSpending(authorizations, one, promised, query.own)
-    if (spending?.moved === undefined) spending = used ?? spending
-    const inner = transactionIn(one.envelope)
-    const isNumbered =
-      number !== undefined &&
-      inner !== undefined &&
-      BigInt(inner.seqNum) === number.sequence &&
-      sourceOf(inner) === number.channel
-    if (isNumbered) withNumber = one.executed
-  }
-  return { scannedTo: Math.min(scannedTo, toLedger), spending, withNumber }
-}, withSpanIfSampled("settlement.findSpending"))
+
+  return Effect.fnUntraced(function* (query: SpendingQuery) {
+    const { fromLedger, number, promised, toLedger } = query
+    const { found, scannedTo } = yield* rpc.scan({ fromLedger, toLedger, matches: () => true })
+    let spending: Spending | undefined
+    let withNumber: ExecutedTransaction | undefined
+    for (const one of found) {
+      if (one.executed.ledger < fromLedger || one.executed.ledger > toLedger) continue
+      // Two authorizations of one nonce may both be used, the second after the first has expired: ours is what counts.
+      const used = readSpending(authorizations, one, promised, query.own)
+      if (spending?.moved === undefined) spending = used ?? spending
+      const inner = transactionIn(one.envelope)
+      const isNumbered =
+        number !== undefined &&
+        inner !== undefined &&
+        BigInt(inner.seqNum) === number.sequence &&
+        sourceOf(inner) === number.channel
+      if (isNumbered) withNumber = one.executed
+    }
+    return { scannedTo: Math.min(scannedTo, toLedger), spending, withNumber }
+  }, withSpanIfSampled("settlement.findSpending"))
+})

@@ -8,7 +8,7 @@ import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import { isReached, withinLedgerBound } from "../../ledger/withinLedgerBound.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Authorizations, type Nonce } from "../Authorizations.ts"
-import { findSpending, type Spending } from "./findSpending.ts"
+import { makeFindSpending, type Spending } from "./findSpending.ts"
 import type { Decision, Landed, Search, Seen, SettlementSnapshot } from "../state/Settlement.ts"
 import type { OpenRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
@@ -21,41 +21,41 @@ const searchesMax = 200
 const searchAgainLedgers = 12
 
 /** What an attempt of the settlement's that is on the ledger shows. */
-export const landedOf = Effect.fnUntraced(function* (
-  record: OpenRecord,
-  kind: "payment" | "cancel",
-  executed: ExecutedTransaction
-) {
-  const authorizations = yield* Authorizations
-  const isPaid = kind === "payment" && executed.succeeded
-  return {
-    kind,
-    executed,
-    amountTransferred: isPaid ? authorizations.amountTransferred(record, executed) : undefined
-  } satisfies Landed
-})
+export const makeLandedOf = Effect.map(
+  Authorizations,
+  (authorizations) =>
+    (record: OpenRecord, kind: "payment" | "cancel", executed: ExecutedTransaction): Landed => {
+      const isPaid = kind === "payment" && executed.succeeded
+      return {
+        kind,
+        executed,
+        amountTransferred: isPaid ? authorizations.amountTransferred(record, executed) : undefined
+      }
+    }
+)
 
 /** Reads the payment by its hash, and the no-op by its own when there is one. */
-export const askHash = Effect.fnUntraced(function* (
-  record: OpenRecord
-): Effect.fn.Return<
-  Seen,
-  Effect.Error<ReturnType<LedgerRpc["Service"]["transaction"]>>,
-  LedgerRpc | LedgerClock | Authorizations
-> {
+export const makeAskHash = Effect.gen(function* () {
+  const clock = yield* LedgerClock
   const rpc = yield* LedgerRpc
-  const payment = yield* rpc.transaction(record.innerHash)
-  const latestLedger = yield* withinLedgerBound(payment.latestLedger)
-  if (payment._tag === "Included") {
-    return { _tag: "Included", landed: yield* landedOf(record, "payment", payment.executed), latestLedger }
-  }
-  const cancel = record.attempts.find(({ kind }) => kind === "cancel")
-  if (cancel === undefined) return { _tag: "Absent", latestLedger }
-  const answer = yield* rpc.transaction(cancel.innerHash)
-  return answer._tag === "Included"
-    ? { _tag: "Included", landed: yield* landedOf(record, "cancel", answer.executed), latestLedger }
-    : // Both are absent only as far as both answers reach: they may come from different nodes.
-      { _tag: "Absent", latestLedger: Math.min(latestLedger, answer.latestLedger) }
+  const landedOf = yield* makeLandedOf
+
+  return Effect.fnUntraced(function* (
+    record: OpenRecord
+  ): Effect.fn.Return<Seen, Effect.Error<ReturnType<LedgerRpc["Service"]["transaction"]>>> {
+    const payment = yield* rpc.transaction(record.innerHash)
+    const latestLedger = yield* withinLedgerBound(clock, payment.latestLedger)
+    if (payment._tag === "Included") {
+      return { _tag: "Included", landed: landedOf(record, "payment", payment.executed), latestLedger }
+    }
+    const cancel = record.attempts.find(({ kind }) => kind === "cancel")
+    if (cancel === undefined) return { _tag: "Absent", latestLedger }
+    const answer = yield* rpc.transaction(cancel.innerHash)
+    return answer._tag === "Included"
+      ? { _tag: "Included", landed: landedOf(record, "cancel", answer.executed), latestLedger }
+      : // Both are absent only as far as both answers reach: they may come from different nodes.
+        { _tag: "Absent", latestLedger: Math.min(latestLedger, answer.latestLedger) }
+  })
 })
 
 /** A settlement whose hashes do not decide it, and the nonce of its authorization. */
@@ -65,24 +65,28 @@ export interface Doubtful {
 }
 
 /** Channel and nonce of each settlement, by its id; those that could not be read are left out. */
-export const readSnapshots = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
+export const makeReadSnapshots = Effect.gen(function* () {
+  const clock = yield* LedgerClock
   const rpc = yield* LedgerRpc
-  const snapshots = new Map<string, SettlementSnapshot>()
-  for (let at = 0; at < doubtful.length; at += snapshotsMax) {
-    const some = doubtful.slice(at, at + snapshotsMax)
-    const answer = yield* rpc.snapshots(
-      some.map(({ nonce, record }) => ({ channel: record.channel, nonce: nonce === "none" ? undefined : nonce }))
-    )
-    // Of a ledger that no follower has seen yet: no proof, one way or the other.
-    if (!(yield* isReached(answer.latestLedger))) continue
-    for (const [index, { nonce, record }] of some.entries()) {
-      const one = answer.snapshots[index]
-      if (one === undefined) continue
-      const shown = nonce === "none" ? { ...one, nonce } : one
-      snapshots.set(record.id, { ...shown, ledger: answer.latestLedger })
+
+  return Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
+    const snapshots = new Map<string, SettlementSnapshot>()
+    for (let at = 0; at < doubtful.length; at += snapshotsMax) {
+      const some = doubtful.slice(at, at + snapshotsMax)
+      const answer = yield* rpc.snapshots(
+        some.map(({ nonce, record }) => ({ channel: record.channel, nonce: nonce === "none" ? undefined : nonce }))
+      )
+      // Of a ledger that no follower has seen yet: no proof, one way or the other.
+      if (!(yield* isReached(clock, answer.latestLedger))) continue
+      for (const [index, { nonce, record }] of some.entries()) {
+        const one = answer.snapshots[index]
+        if (one === undefined) continue
+        const shown = nonce === "none" ? { ...one, nonce } : one
+        snapshots.set(record.id, { ...shown, ledger: answer.latestLedger })
+      }
     }
-  }
-  return snapshots as ReadonlyMap<string, SettlementSnapshot>
+    return snapshots as ReadonlyMap<string, SettlementSnapshot>
+  })
 })
 
 interface Begun {
@@ -98,6 +102,8 @@ interface Begun {
 export const makeSearcher = Effect.gen(function* () {
   const signer = yield* Signer
   const clock = yield* LedgerClock
+  const findSpending = yield* makeFindSpending
+  const userOfNumber = yield* makeUserOfNumber
   const begun = new Map<string, Begun>()
 
   const keep = (key: string, one: Begun) => {
@@ -144,7 +150,7 @@ export const makeSearcher = Effect.gen(function* () {
       fromLedger: range.fromLedger,
       toLedger: Math.max(before.toLedger, found.scannedTo),
       spending: before.spending?._tag === "Ours" ? before.spending : (spendingOf(found.spending) ?? before.spending),
-      numberUsedBy: before.numberUsedBy ?? (yield* userOfNumber(record, found.withNumber))
+      numberUsedBy: before.numberUsedBy ?? userOfNumber(record, found.withNumber)
     }
     keep(key, { search, atLedger: sequence })
     return search
@@ -167,8 +173,11 @@ const spendingOf = (spending: Spending | undefined): Search["spending"] => {
 }
 
 /** Whose the transaction with the settlement's number is. */
-const userOfNumber = Effect.fnUntraced(function* (record: OpenRecord, executed: ExecutedTransaction | undefined) {
-  if (executed === undefined) return undefined
-  const attempt = record.attempts.find(({ innerHash }) => innerHash === executed.innerHash)
-  return attempt === undefined ? ("elsewhere" as const) : yield* landedOf(record, attempt.kind, executed)
-})
+const makeUserOfNumber = Effect.map(
+  makeLandedOf,
+  (landedOf) => (record: OpenRecord, executed: ExecutedTransaction | undefined) => {
+    if (executed === undefined) return undefined
+    const attempt = record.attempts.find(({ innerHash }) => innerHash === executed.innerHash)
+    return attempt === undefined ? ("elsewhere" as const) : landedOf(record, attempt.kind, executed)
+  }
+)

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { bumpedIn, decodeEnvelope, onAnotherChannel } from "../../stellar/Envelope.ts"
 import type { InclusionFees } from "../../ledger/LedgerClock.ts"
-import { Signer } from "../../signer/Signer.ts"
+import type { Signer } from "../../signer/Signer.ts"
 import type { ChannelLease } from "../channels/ChannelStore.ts"
 import type { OpenRecord } from "../store/Settlements.ts"
 
@@ -27,8 +27,13 @@ const recordedTransaction = Effect.fnUntraced(function* (record: OpenRecord) {
   return transaction ?? (yield* Effect.die(new Error("an attempt that is no fee bump")))
 })
 
-export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint) {
-  const signer = yield* Signer
+type SettlementSigner = Pick<Signer["Service"], "signSettlement">
+
+export const rebid = Effect.fnUntraced(function* (
+  signer: SettlementSigner,
+  record: OpenRecord,
+  inclusionStroops: bigint
+) {
   const transaction = yield* recordedTransaction(record)
   return yield* signer.signSettlement({
     transaction,
@@ -39,8 +44,11 @@ export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionS
 })
 
 /** The settlement on another channel, with the bid of its newest attempt. */
-export const signAnew = Effect.fnUntraced(function* (record: OpenRecord, lease: ChannelLease) {
-  const signer = yield* Signer
+export const signAnew = Effect.fnUntraced(function* (
+  signer: SettlementSigner,
+  record: OpenRecord,
+  lease: ChannelLease
+) {
   const transaction = onAnotherChannel(yield* recordedTransaction(record), lease.address, lease.sequence)
   const inclusionStroops = record.attempts.findLast(({ kind }) => kind === "payment")!.inclusionStroops
   const signed = yield* signer.signSettlement({

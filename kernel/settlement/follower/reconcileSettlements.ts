@@ -8,9 +8,9 @@ import { Limits } from "../../config/Limits.ts"
 import { Lane } from "../../database/Lane.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { Authorizations } from "../Authorizations.ts"
-import { applyDecision, optionsFor } from "./applyDecision.ts"
+import { makeApplyDecision, makeOptionsFor } from "./applyDecision.ts"
 import { decide, isDue } from "../state/decide.ts"
-import { askHash, makeSearcher, readSnapshots } from "./gatherEvidence.ts"
+import { makeAskHash, makeReadSnapshots, makeSearcher } from "./gatherEvidence.ts"
 import { Leases } from "../Leases.ts"
 import { makeScanner } from "./scanLedgers.ts"
 import type { Evidence, Seen, SettlementSnapshot } from "../state/Settlement.ts"
@@ -53,23 +53,27 @@ const endedFirst = <A, E, R>(
 }
 
 /** The open settlements of which something may be new. */
-const readDue = Effect.gen(function* () {
-  const open = yield* (yield* Settlements).open(batchMax)
-  if (open.length === 0) return []
-  yield* (yield* LedgerClock).attend
-  const { sequence } = yield* (yield* LedgerClock).now
-  const now = yield* Clock.currentTimeMillis
-  return open.filter((record) => isDue(record, { sequence, millisSinceRecord: now - record.recordedAt.getTime() }))
+const makeReadDue = Effect.gen(function* () {
+  const clock = yield* LedgerClock
+  const settlements = yield* Settlements
+
+  return Effect.gen(function* () {
+    const open = yield* settlements.open(batchMax)
+    if (open.length === 0) return []
+    yield* clock.attend
+    const { sequence } = yield* clock.now
+    const now = yield* Clock.currentTimeMillis
+    return open.filter((record) => isDue(record, { sequence, millisSinceRecord: now - record.recordedAt.getTime() }))
+  })
 })
 
-/** Starts the follower in the current Scope. */
-export const startFollower = Effect.gen(function* () {
-  const clock = yield* LedgerClock
-  const limits = yield* Limits
-  const leases = yield* Leases
+/** What is seen of open settlements, many at a time. */
+const makePolls = Effect.gen(function* () {
   const authorizations = yield* Authorizations
+  const askHash = yield* makeAskHash
+  const optionsFor = yield* makeOptionsFor
+  const readSnapshots = yield* makeReadSnapshots
   const scan = yield* makeScanner
-  const search = yield* makeSearcher
 
   /** The state of each settlement's hashes: by one scan of the new ledgers, or by a request each. */
   const poll = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
@@ -86,9 +90,11 @@ export const startFollower = Effect.gen(function* () {
   /** Channel and nonce of those settlements that hashes alone do not decide. */
   const pollCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
     const doubtful = yield* eachOf(records, (record) =>
-      Effect.map(decideOn(record, { seen: seen.get(record.id)!, snapshot: undefined, search: undefined }), (decision) =>
-        decision._tag === "ReadSnapshot" ? { record, nonce: authorizations.nonceOf(record) } : undefined
-      )
+      Effect.sync(() => {
+        const evidence = { seen: seen.get(record.id)!, snapshot: undefined, search: undefined }
+        const isDoubtful = decide(record, evidence, optionsFor(record))._tag === "ReadSnapshot"
+        return isDoubtful ? { record, nonce: authorizations.nonceOf(record) } : undefined
+      })
     )
     return yield* Effect.catch(readSnapshots(doubtful.filter((one) => one !== undefined)), (error) =>
       Effect.as(
@@ -98,21 +104,37 @@ export const startFollower = Effect.gen(function* () {
     )
   })
 
-  const follow = Effect.fnUntraced(function* (
-    record: OpenRecord,
-    first: Seen,
-    snapshot: SettlementSnapshot | undefined
-  ) {
+  return { poll, pollCloser }
+})
+
+/** Follows one settlement: what more is seen of it, the decision, and what it changes. */
+const makeFollow = Effect.gen(function* () {
+  const applyDecision = yield* makeApplyDecision
+  const askHash = yield* makeAskHash
+  const optionsFor = yield* makeOptionsFor
+  const search = yield* makeSearcher
+
+  return Effect.fnUntraced(function* (record: OpenRecord, first: Seen, snapshot: SettlementSnapshot | undefined) {
     // It may have landed between the two questions.
     const seen = snapshot === undefined || first._tag === "Included" ? first : yield* askHash(record)
     let evidence: Evidence = { seen, snapshot, search: undefined }
-    let decision = yield* decideOn(record, evidence)
+    let decision = decide(record, evidence, optionsFor(record))
     if (decision._tag === "Search") {
       evidence = { ...evidence, search: yield* search(record, decision) }
-      decision = yield* decideOn(record, evidence)
+      decision = decide(record, evidence, optionsFor(record))
     }
     yield* applyDecision(record, decision)
   }, withSpanIfSampled("settlement.follow"))
+})
+
+/** Starts the follower in the current Scope. */
+export const startFollower = Effect.gen(function* () {
+  const clock = yield* LedgerClock
+  const limits = yield* Limits
+  const leases = yield* Leases
+  const follow = yield* makeFollow
+  const readDue = yield* makeReadDue
+  const { poll, pollCloser } = yield* makePolls
 
   const turn = Effect.gen(function* () {
     if (!(yield* leases.hold("settlements", leaseDuration))) return
@@ -132,8 +154,4 @@ export const startFollower = Effect.gen(function* () {
   })
   yield* clock.subscribe(follower.wake)
   return follower
-})
-
-const decideOn = Effect.fnUntraced(function* (record: OpenRecord, evidence: Evidence) {
-  return decide(record, evidence, yield* optionsFor(record))
 })

@@ -6,7 +6,7 @@
 import { Context, Effect } from "effect"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
-import { landedOf } from "./gatherEvidence.ts"
+import { makeLandedOf } from "./gatherEvidence.ts"
 import type { Seen } from "../state/Settlement.ts"
 import type { OpenRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
@@ -37,10 +37,13 @@ const makeDensity = () => {
   }
 }
 
+const nothingSeen: ReadonlyMap<string, Seen> = new Map()
+
 /** A scanner that has not scanned yet. */
 export const makeScanner = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
+  const landedOf = yield* makeLandedOf
   const density = makeDensity()
   /** Settlements not found in any ledger from their birth to `scannedTo`. */
   let covered: ReadonlySet<string> = new Set()
@@ -78,7 +81,7 @@ export const makeScanner = Effect.gen(function* () {
         // Matched by one hash and recomputed from the envelope: transactions of others are skipped.
         const found = attempts.get(executed.outerHash) ?? attempts.get(executed.innerHash)
         if (found === undefined) continue
-        const landed = yield* landedOf(found.record, found.kind, executed)
+        const landed = landedOf(found.record, found.kind, executed)
         seen.set(found.record.id, { _tag: "Included", landed, latestLedger: scannedTo })
       }
     }
@@ -98,13 +101,11 @@ export const makeScanner = Effect.gen(function* () {
   return Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
     const fromLedger = firstOf(records)
     const worthIt = yield* Effect.catch(isWorthIt(records, fromLedger), () => Effect.succeed(false))
-    if (!worthIt) return new Map<string, Seen>() as ReadonlyMap<string, Seen>
+    if (!worthIt) return nothingSeen
     return yield* Effect.catch(scan(records, fromLedger), (error) => {
       density.note(Infinity, 1, Number.isFinite(fromLedger) ? fromLedger : 0)
-      return Effect.as(
-        Effect.logWarning("ledgers could not be scanned; open settlements are polled by hash", error),
-        new Map<string, Seen>() as ReadonlyMap<string, Seen>
-      )
+      const reported = Effect.logWarning("ledgers could not be scanned; open settlements are polled by hash", error)
+      return Effect.as(reported, nothingSeen)
     })
   }, withSpanIfSampled("settlement.scan"))
 })

@@ -91,31 +91,31 @@ export interface ListFilter {
 }
 
 /** Those without an end have the oldest first, others the newest. */
-const list = Effect.fnUntraced(function* ({ payer, reason, since, which }: ListFilter) {
-  const sql = yield* SqlClient.SqlClient
-  const isUnended = listedStates[which].every((state) => isOpen(state) || state === "unresolved")
-  const condition = sql.and([
-    sql`state in ${sql.in(listedStates[which])}`,
-    ...(since === undefined ? [] : [sql`recorded_at >= ${since}`]),
-    ...(payer === undefined ? [] : [sql`payer = ${payer}`]),
-    ...(reason === undefined ? [] : [sql`reason = ${reason}`])
-  ])
-  const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+const list = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* ({ payer, reason, since, which }: ListFilter) {
+    const isUnended = listedStates[which].every((state) => isOpen(state) || state === "unresolved")
+    const condition = sql.and([
+      sql`state in ${sql.in(listedStates[which])}`,
+      ...(since === undefined ? [] : [sql`recorded_at >= ${since}`]),
+      ...(payer === undefined ? [] : [sql`payer = ${payer}`]),
+      ...(reason === undefined ? [] : [sql`reason = ${reason}`])
+    ])
+    const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
     where ${condition} order by recorded_at ${sql.literal(isUnended ? "asc" : "desc")} limit ${listMax}`
-  return rows.map(toRecord)
-}, withSpanIfSampled("OperatorActions.list"))
+    return rows.map(toRecord)
+  }, withSpanIfSampled("OperatorActions.list"))
 
-const find = Effect.fnUntraced(function* (idOrHash: string) {
-  const sql = yield* SqlClient.SqlClient
-  const text = idOrHash.toLowerCase()
-  const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+const find = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (idOrHash: string) {
+    const text = idOrHash.toLowerCase()
+    const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
     where id::text = ${text} or inner_hash = ${text}
     or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
-  return rows.map(toRecord)[0]
-}, withSpanIfSampled("OperatorActions.find"))
+    return rows.map(toRecord)[0]
+  }, withSpanIfSampled("OperatorActions.find"))
 
-const moved = Effect.fnUntraced(function* (id: string) {
-  const [record] = yield* (yield* Settlements).byIds([id])
+const moved = Effect.fnUntraced(function* (settlements: Settlements["Service"], id: string) {
+  const [record] = yield* settlements.byIds([id])
   return record === undefined ? yield* refuse("there is no such settlement") : record
 })
 
@@ -124,87 +124,87 @@ const checkNote = (note: string) =>
     ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is required`))
     : Effect.void
 
-const giveUp = Effect.fnUntraced(function* (id: string, note: string) {
-  yield* checkNote(note)
-  const { authorizationExpiresLedger } = yield* moved(id)
-  // It may have landed: its reservation stays charged until its outcome is known.
-  const outcome: Outcome = {
-    state: "unresolved",
-    transaction: undefined,
-    ledger: undefined,
-    closedAtSeconds: undefined,
-    amountTransferred: undefined,
-    feeChargedStroops: 0n,
-    feeUnknown: true,
-    reason: undefined,
-    message: note,
-    // Until its bound the transaction may still land and use the number.
-    channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
-  }
-  const answer = yield* (yield* Settlements).resolve(id, outcome)
-  return answer._tag === "Resolved" ? answer.record : yield* refuse("only an open settlement can be given up")
-}, withSpanIfSampled("OperatorActions.giveUp"))
+const giveUp = (settlements: Settlements["Service"]) =>
+  Effect.fnUntraced(function* (id: string, note: string) {
+    yield* checkNote(note)
+    const { authorizationExpiresLedger } = yield* moved(settlements, id)
+    // It may have landed: its reservation stays charged until its outcome is known.
+    const outcome: Outcome = {
+      state: "unresolved",
+      transaction: undefined,
+      ledger: undefined,
+      closedAtSeconds: undefined,
+      amountTransferred: undefined,
+      feeChargedStroops: 0n,
+      feeUnknown: true,
+      reason: undefined,
+      message: note,
+      // Until its bound the transaction may still land and use the number.
+      channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
+    }
+    const answer = yield* settlements.resolve(id, outcome)
+    return answer._tag === "Resolved" ? answer.record : yield* refuse("only an open settlement can be given up")
+  }, withSpanIfSampled("OperatorActions.giveUp"))
 
 /** The row, the budget of its day and the fact, in the caller's transaction. */
-const endWithFact = Effect.fnUntraced(function* (id: string, finding: Finding) {
-  const { feeChargedStroops, ledger, state } = finding
+const makeEndWithFact = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const facts = yield* Facts
-  const [row] = yield* endByHand(sql, id, finding)
-  if (row === undefined)
-    return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
-  yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
-  yield* facts.publish(
-    endedFact(
-      { id, principal: row.owner, innerHash: row.inner_hash },
-      {
-        state,
-        amountTransferred: row.moved === null ? undefined : BigInt(row.moved),
-        feeChargedStroops,
-        ledger,
-        reason: reasons[state]
-      },
-      "operator"
+  return Effect.fnUntraced(function* (id: string, finding: Finding) {
+    const { feeChargedStroops, ledger, state } = finding
+    const [row] = yield* endByHand(sql, id, finding)
+    if (row === undefined)
+      return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
+    yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
+    yield* facts.publish(
+      endedFact(
+        { id, principal: row.owner, innerHash: row.inner_hash },
+        {
+          state,
+          amountTransferred: row.moved === null ? undefined : BigInt(row.moved),
+          feeChargedStroops,
+          ledger,
+          reason: reasons[state]
+        },
+        "operator"
+      )
     )
-  )
+  })
 })
 
-const resolve = Effect.fnUntraced(function* (id: string, finding: Finding) {
-  const { feeChargedStroops, ledger, note, state } = finding
-  yield* checkNote(note)
-  if ((state === "expired") !== (ledger === undefined))
-    return yield* refuse("a ledger belongs to what landed, and to nothing else")
-  if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n))
-    return yield* refuse("nothing is charged for what never landed")
-  yield* inTransaction(endWithFact(id, finding))
-  return yield* moved(id)
-}, withSpanIfSampled("OperatorActions.resolve"))
+const makeResolve = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const settlements = yield* Settlements
+  const endWithFact = yield* makeEndWithFact
+  return Effect.fnUntraced(function* (id: string, finding: Finding) {
+    const { feeChargedStroops, ledger, note, state } = finding
+    yield* checkNote(note)
+    if ((state === "expired") !== (ledger === undefined))
+      return yield* refuse("a ledger belongs to what landed, and to nothing else")
+    if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n))
+      return yield* refuse("nothing is charged for what never landed")
+    yield* Effect.provideService(inTransaction(endWithFact(id, finding)), SqlClient.SqlClient, sql)
+    return yield* moved(settlements, id)
+  }, withSpanIfSampled("OperatorActions.resolve"))
+})
 
 /** Of a transaction whose settlement is stored nothing is lost: its owner is known. */
-const give = Effect.fnUntraced(function* (transaction: string, principal: string, note: string) {
-  yield* checkNote(note)
-  if (!/^[0-9a-f]{64}$/.test(transaction)) return yield* refuse("a transaction's hash is 64 hexadecimal digits")
-  if (!ownerShape.test(principal))
-    return yield* refuse("an owner is `key:` and the key's label (or its 16 hexadecimal digits), or `anonymous`")
-  if ((yield* find(transaction)) !== undefined) return yield* refuse("its settlement is stored, and has an owner")
+const makeGive = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const network = yield* Network
-  yield* sql`insert into kernel_lost_settlements as l (network, transaction, principal, note)
+  return Effect.fnUntraced(function* (transaction: string, principal: string, note: string) {
+    yield* checkNote(note)
+    if (!/^[0-9a-f]{64}$/.test(transaction)) return yield* refuse("a transaction's hash is 64 hexadecimal digits")
+    if (!ownerShape.test(principal))
+      return yield* refuse("an owner is `key:` and the key's label (or its 16 hexadecimal digits), or `anonymous`")
+    if ((yield* find(sql)(transaction)) !== undefined)
+      return yield* refuse("its settlement is stored, and has an owner")
+    yield* sql`insert into kernel_lost_settlements as l (network, transaction, principal, note)
     values (${network.id}, ${transaction}, ${principal}, ${note})
     on conflict (network, transaction) do update set principal = excluded.principal, note = excluded.note,
       given_at = clock_timestamp()`
-}, withSpanIfSampled("OperatorActions.give"))
-
-/** The services of every action. */
-const ownServices = Effect.gen(function* () {
-  return Context.empty().pipe(
-    Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),
-    Context.add(Settlements, yield* Settlements),
-    Context.add(Budget, yield* Budget),
-    Context.add(Facts, yield* Facts),
-    Context.add(Network, yield* Network)
-  )
+  }, withSpanIfSampled("OperatorActions.give"))
 })
 
 export class OperatorActions extends Context.Service<
@@ -236,13 +236,13 @@ export class OperatorActions extends Context.Service<
   static readonly layer = Layer.effect(
     OperatorActions,
     Effect.gen(function* () {
-      const given = Effect.provideContext(yield* ownServices)
+      const sql = yield* SqlClient.SqlClient
       return OperatorActions.of({
-        list: (filter) => given(list(filter)),
-        find: (idOrHash) => given(find(idOrHash)),
-        giveUp: (id, note) => given(giveUp(id, note)),
-        resolve: (id, finding) => given(resolve(id, finding)),
-        give: (transaction, principal, note) => given(give(transaction, principal, note))
+        list: list(sql),
+        find: find(sql),
+        giveUp: giveUp(yield* Settlements),
+        resolve: yield* makeResolve,
+        give: yield* makeGive
       })
     })
   )

@@ -61,8 +61,7 @@ export class SponsorTransactions extends Context.Service<
       const rpc = yield* LedgerRpc
       const signer = yield* Signer
       const clock = yield* LedgerClock
-      const believed = (latestLedger: number) =>
-        Effect.provideService(withinLedgerBound(latestLedger), LedgerClock, clock)
+      const believed = (latestLedger: number) => withinLedgerBound(clock, latestLedger)
 
       /** Beyond the node's history; the sponsor's number shows whether it landed. Its cost is not known. */
       const endForgotten = Effect.fnUntraced(function* (open: OpenTransaction) {

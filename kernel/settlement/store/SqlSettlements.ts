@@ -1,6 +1,6 @@
 // The repository of settlements in SQL. Inside a transaction there is only SQL. Unique constraints, not reads, decide
 // between replicas; every change names the state it expects.
-import { Context, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Budget } from "../../budget/Budget.ts"
 import { Limits } from "../../config/Limits.ts"
@@ -58,32 +58,32 @@ const insertOnce = (sql: SqlClient.SqlClient, table: string, row: Readonly<Recor
     select ${sql.csv(Object.values(row).map((value) => sql`${value}`))} from ${sql.literal(given)}`
 
 /** Inserts an attempt under its number. */
-const insertAttempt = Effect.fnUntraced(function* (id: string, number: number, attempt: NewAttempt) {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`insert into kernel_attempts ${sql.insert(attemptRow(id, number, attempt))}`
-})
+const insertAttempt = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (id: string, number: number, attempt: NewAttempt) {
+    yield* sql`insert into kernel_attempts ${sql.insert(attemptRow(id, number, attempt))}`
+  })
 
 /** Which replica records. */
 const facilitatorName = Effect.gen(function* () {
   return (yield* Server).instance ?? (yield* Host).name
 })
 
-const find = Effect.fnUntraced(function* (query: FindQuery) {
-  const sql = yield* SqlClient.SqlClient
-  const columns = sql.literal(recordColumns)
-  const key = Option.getOrNull(query.authorizationKey)
-  const payer = Option.getOrNull(query.payer)
-  const identifier = payer === null ? null : Option.getOrNull(query.identifier)
-  if (key === null && identifier === null) return []
-  const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+const find = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (query: FindQuery) {
+    const columns = sql.literal(recordColumns)
+    const key = Option.getOrNull(query.authorizationKey)
+    const payer = Option.getOrNull(query.payer)
+    const identifier = payer === null ? null : Option.getOrNull(query.identifier)
+    if (key === null && identifier === null) return []
+    const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
     where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme}
       and authorization_key = ${key}::text)
     union
     select ${columns} from kernel_settlements
     where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
       and payer = ${payer}::text and identifier = ${identifier}::text)`
-  return rows.map(toRecord)
-})
+    return rows.map(toRecord)
+  })
 
 /** What recording did: all of it, or nothing because of the first that is missing. */
 interface RecordedRow {
@@ -102,19 +102,21 @@ const recordedAnswer = ({ born, leased, may_open }: RecordedRow): RecordAnswer =
  * One statement, so one transaction and one round trip. Each step gives a row to the next or none, and nothing is
  * written before the last that may give none: the lease, under its row's lock, and then the budget.
  */
-const record = Effect.fnUntraced(function* (settlement: NewSettlement) {
+const makeRecord = Effect.fnUntraced(function* (facilitator: string) {
   const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
   const facts = yield* Facts
   const { pendingSettlementsMax } = yield* Limits
-  const { channel, id } = settlement
-  const { part, reservation } = yield* (yield* Budget).reserving(
-    counted(settlement.principal),
-    settlement.budgetStroops,
-    spreadOf(id),
-    "leased"
-  )
-  const fact = factRow(recordedFact(settlement, yield* facilitatorName))
-  const statement = sql<RecordedRow>`with permit as (
+  return Effect.fnUntraced(function* (settlement: NewSettlement) {
+    const { channel, id } = settlement
+    const { part, reservation } = yield* budget.reserving(
+      counted(settlement.principal),
+      settlement.budgetStroops,
+      spreadOf(id),
+      "leased"
+    )
+    const fact = factRow(recordedFact(settlement, facilitator))
+    const statement = sql<RecordedRow>`with permit as (
       select count(*) < ${pendingSettlementsMax}::int as may_open from kernel_settlements
       where state in ('prepared', 'submitted')),
     leased as (
@@ -130,69 +132,68 @@ const record = Effect.fnUntraced(function* (settlement: NewSettlement) {
       where address = ${channel.address})
     select (select may_open from permit) as may_open, exists (select 1 from leased) as leased,
       exists (select 1 from born) as born`
-  return yield* facts.publishedBy(inStatement(statement)).pipe(
-    Effect.map(([row]) => recordedAnswer(row!)),
-    Effect.catchIf(
-      (error) => isUniqueViolation(error, ...ofOneSettlement),
-      () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
+    return yield* facts.publishedBy(inStatement(statement)).pipe(
+      Effect.map(([row]) => recordedAnswer(row!)),
+      Effect.catchIf(
+        (error) => isUniqueViolation(error, ...ofOneSettlement),
+        () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
+      )
     )
-  )
+  })
 })
 
-const addAttempt = Effect.fnUntraced(function* (id: string, attempt: NewAttempt, attemptsKnown: number) {
-  const sql = yield* SqlClient.SqlClient
-  return yield* inTransaction(
-    Effect.gen(function* () {
-      const open = yield* sql`update kernel_settlements set attempt_count = attempt_count + 1
+const addAttempt = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (id: string, attempt: NewAttempt, attemptsKnown: number) {
+    return yield* inTransaction(
+      Effect.gen(function* () {
+        const open = yield* sql`update kernel_settlements set attempt_count = attempt_count + 1
         where id = ${id} and state in ('prepared', 'submitted') and attempt_count = ${attemptsKnown} returning 1`
-      if (open.length === 0) return undefined
-      const [last] = yield* sql<{
-        number: number
-      }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
-      const number = (last?.number ?? 0) + 1
-      yield* insertAttempt(id, number, attempt)
-      return number
-    })
-  )
-}, withSpanIfSampled("Settlements.addAttempt"))
+        if (open.length === 0) return undefined
+        const [last] = yield* sql<{
+          number: number
+        }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
+        const number = (last?.number ?? 0) + 1
+        yield* insertAttempt(sql)(id, number, attempt)
+        return number
+      })
+    ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  }, withSpanIfSampled("Settlements.addAttempt"))
 
-const open = Effect.fnUntraced(function* (limit: number) {
+const makeOpen = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const columns = sql.literal(recordColumns)
   const network = yield* Network
-  const rows = yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops,
+  return Effect.fnUntraced(function* (limit: number) {
+    const columns = sql.literal(recordColumns)
+    const rows =
+      yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops,
       exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
     from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
     order by recorded_at limit ${limit}`
-  if (rows.length === 0) return []
-  const attempts =
-    yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
+    if (rows.length === 0) return []
+    const attempts =
+      yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
     inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts as a
     where settlement in ${sql.in(rows.map(({ id }) => id))}
       and number > (select attempts_void from kernel_settlements as s where s.id = a.settlement)
     order by settlement, number`
-  const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
-  return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
-}, withSpanIfSampled("Settlements.open"))
+    const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
+    return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
+  }, withSpanIfSampled("Settlements.open"))
+})
 
-const freeChannel = Effect.fnUntraced(function* (id: string, ledger: number) {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
+const freeChannel = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (id: string, ledger: number) {
+    const rows = yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
       sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
     where settlement = ${id} returning 1`
-  return rows.length === 1
-}, withSpanIfSampled("Settlements.freeChannel"))
+    return rows.length === 1
+  }, withSpanIfSampled("Settlements.freeChannel"))
 
 /** One statement, so one transaction: the lease, under its row's lock, then the settlement, then its attempt. */
-const rebuild = Effect.fnUntraced(function* (
-  id: string,
-  lease: ChannelLease,
-  attempt: NewAttempt,
-  attemptsKnown: number
-) {
-  const sql = yield* SqlClient.SqlClient
-  const row = attemptRow(id, attemptsKnown + 1, attempt)
-  const rows = yield* inStatement(sql`with leased as (
+const rebuild = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (id: string, lease: ChannelLease, attempt: NewAttempt, attemptsKnown: number) {
+    const row = attemptRow(id, attemptsKnown + 1, attempt)
+    const rows = yield* inStatement(sql`with leased as (
       select address from kernel_channels
       where address = ${lease.address} and fence = ${lease.fence}::int8 and settlement is null
         and not exists (select 1 from kernel_channels held where held.settlement = ${id})
@@ -211,145 +212,137 @@ const rebuild = Effect.fnUntraced(function* (
       update kernel_channels set settlement = ${id}, leased_until = null, used_at = clock_timestamp() from rebuilt
       where address = ${lease.address})
     select 1 from rebuilt`)
-  return rows.length === 1 ? row.number : undefined
-}, withSpanIfSampled("Settlements.rebuild"))
+    return rows.length === 1 ? row.number : undefined
+  }, withSpanIfSampled("Settlements.rebuild"))
 
 /** The constraints that refused an adoption; there may be several. */
-const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
-  const sql = yield* SqlClient.SqlClient
-  const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
+const knownOrTaken = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
+    const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
     and ((scheme = ${settlement.scheme} and authorization_key = ${settlement.authorizationKey}) or (
       principal = ${settlement.principal.owner} and pay_to = ${settlement.payTo} and payer = ${settlement.payer}
       and identifier = ${Option.getOrNull(settlement.identifier)}::text))`
-  return (known.length > 0 ? "Known" : "TransactionTaken") as AdoptAnswer
-})
+    return (known.length > 0 ? "Known" : "TransactionTaken") as AdoptAnswer
+  })
 
-const adopt = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
+const makeAdopt = Effect.fnUntraced(function* (facilitator: string) {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const facts = yield* Facts
-  const facilitator = yield* facilitatorName
-  return yield* inTransaction(
-    Effect.gen(function* () {
-      const charge = yield* budget.charge(
-        counted(settlement.principal),
-        settlement.feeChargedStroops,
-        spreadOf(settlement.id)
-      )
-      yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
-      yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
-      // What was lost with the record may be the channel's sequence too: it is read again.
-      yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger,
+  return Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
+    return yield* inTransaction(
+      Effect.gen(function* () {
+        const charge = yield* budget.charge(
+          counted(settlement.principal),
+          settlement.feeChargedStroops,
+          spreadOf(settlement.id)
+        )
+        yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
+        yield* insertAttempt(sql)(settlement.id, 1, {
+          ...settlement,
+          kind: "payment",
+          recordedLedger: settlement.ledger
+        })
+        // What was lost with the record may be the channel's sequence too: it is read again.
+        yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger,
         ${settlement.ledger}::int8)
       where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
-      yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
-      yield* facts.publish(
-        endedFact(
-          { ...settlement, principal: settlement.principal.owner },
-          { ...settlement, state: "settled", reason: undefined }
+        yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
+        yield* facts.publish(
+          endedFact(
+            { ...settlement, principal: settlement.principal.owner },
+            { ...settlement, state: "settled", reason: undefined }
+          )
         )
-      )
-      return "Adopted" as AdoptAnswer
-    })
-  ).pipe(
-    Effect.catchIf(
-      (error) => isUniqueViolation(error, ...ofAnother),
-      () => knownOrTaken(settlement)
+        return "Adopted" as AdoptAnswer
+      })
+    ).pipe(
+      Effect.catchIf(
+        (error) => isUniqueViolation(error, ...ofAnother),
+        () => knownOrTaken(sql)(settlement)
+      ),
+      Effect.provideService(SqlClient.SqlClient, sql)
     )
-  )
-}, withSpanIfSampled("Settlements.adopt"))
+  }, withSpanIfSampled("Settlements.adopt"))
+})
 
-const wasOwner = Effect.fnUntraced(function* (transaction: string, principal: string) {
+const makeWasOwner = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const network = yield* Network
-  const [row] = yield* sql<{ shown: boolean }>`select exists (select 1 from kernel_lost_settlements
+  return Effect.fnUntraced(function* (transaction: string, principal: string) {
+    const [row] = yield* sql<{ shown: boolean }>`select exists (select 1 from kernel_lost_settlements
       where network = ${network.id} and transaction = ${transaction} and principal = ${principal})
     or exists (select 1 from kernel_facts where principal = ${principal} and type = ${recordedType}
       and position is not null and data->>'network' = ${network.id}
       and data->>'transaction' = ${transaction}) as shown`
-  return row!.shown
-}, withSpanIfSampled("Settlements.wasOwner"))
-
-const openCount = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{
-    open: number
-  }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`
-  return row?.open ?? 0
+    return row!.shown
+  }, withSpanIfSampled("Settlements.wasOwner"))
 })
 
-const byIds = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
-  const sql = yield* SqlClient.SqlClient
-  const columns = sql.literal(recordColumns)
-  if (ids.length === 0) return []
-  return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
-}, withSpanIfSampled("Settlements.byIds"))
+const openCount = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    sql<{
+      open: number
+    }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`,
+    ([row]) => row?.open ?? 0
+  )
 
-const endsOf = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
-  const sql = yield* SqlClient.SqlClient
-  const columns = sql.literal(recordColumns)
-  if (ids.length === 0) return []
-  return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+const byIds = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+    const columns = sql.literal(recordColumns)
+    if (ids.length === 0) return []
+    return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(
+      toRecord
+    )
+  }, withSpanIfSampled("Settlements.byIds"))
+
+const endsOf = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+    const columns = sql.literal(recordColumns)
+    if (ids.length === 0) return []
+    return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements
     where id = any(${ids}::uuid[]) and state not in ('prepared', 'submitted')`).map(toRecord)
-}, withSpanIfSampled("Settlements.endsOf"))
+  }, withSpanIfSampled("Settlements.endsOf"))
 
-const lookup = Effect.fnUntraced(function* (
-  principal: string,
-  by: { readonly identifier: string } | { readonly hash: string }
-) {
-  const sql = yield* SqlClient.SqlClient
-  const columns = sql.literal(recordColumns)
-  const where =
-    "identifier" in by
-      ? sql`identifier = ${by.identifier}`
-      : sql`(inner_hash = ${by.hash} or ended_by = ${by.hash}
+const lookup = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (principal: string, by: { readonly identifier: string } | { readonly hash: string }) {
+    const columns = sql.literal(recordColumns)
+    const where =
+      "identifier" in by
+        ? sql`identifier = ${by.identifier}`
+        : sql`(inner_hash = ${by.hash} or ended_by = ${by.hash}
           or id in (select settlement from kernel_attempts where outer_hash = ${by.hash})
           or id in (select settlement from kernel_rebuilds where inner_hash = ${by.hash}))`
-  const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
     where principal = ${principal} and ${where} order by recorded_at desc limit 20`
-  return rows.map(toRecord)
-}, withSpanIfSampled("Settlements.lookup"))
-
-/** The services of every statement. */
-const ownServices = Effect.gen(function* () {
-  return Context.empty().pipe(
-    Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),
-    Context.add(Budget, yield* Budget),
-    Context.add(Facts, yield* Facts),
-    Context.add(Limits, yield* Limits),
-    Context.add(Network, yield* Network),
-    Context.add(Server, yield* Server),
-    Context.add(Host, yield* Host)
-  )
-})
+    return rows.map(toRecord)
+  }, withSpanIfSampled("Settlements.lookup"))
 
 export const layer = Layer.effect(
   Settlements,
   Effect.gen(function* () {
-    const own = yield* ownServices
-    const given = Effect.provideContext(own)
-    // To put one service or two over a caller's own costs a tenth of copying all that both have.
-    const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
+    const sql = yield* SqlClient.SqlClient
+    const facilitator = yield* facilitatorName
     const { claimDelivery, noteSent } = yield* batchSentNotes
     const { resolve } = yield* batchOutcomes
-    const gathering = yield* batchFinds(find)
-    const { record: recorded } = yield* batchRecords(yield* facilitatorName, record)
+    const finding = yield* batchFinds(find(sql))
+    const recording = yield* batchRecords(facilitator, yield* makeRecord(facilitator))
     return Settlements.of({
-      find: gathering.find,
-      record: recorded,
-      addAttempt: (id, attempt, attemptsKnown) => given(addAttempt(id, attempt, attemptsKnown)),
+      find: finding.find,
+      record: recording.record,
+      addAttempt: addAttempt(sql),
       noteSent,
-      open: (limit) => given(open(limit)),
+      open: yield* makeOpen,
       resolve,
-      freeChannel: (id, ledger) => given(freeChannel(id, ledger)),
+      freeChannel: freeChannel(sql),
       claimDelivery,
-      openCount: given(openCount),
-      rebuild: (id, lease, attempt, attemptsKnown) => given(rebuild(id, lease, attempt, attemptsKnown)),
-      wasOwner: (transaction, principal) => given(wasOwner(transaction, principal)),
-      adopt: (settlement) => given(adopt(settlement)),
-      byIds: (ids) => withSql(byIds(ids)),
-      endsOf: (ids) => withSql(endsOf(ids)),
-      lookup: (principal, by) => given(lookup(principal, by))
+      openCount: openCount(sql),
+      rebuild: rebuild(sql),
+      wasOwner: yield* makeWasOwner,
+      adopt: yield* makeAdopt(facilitator),
+      byIds: byIds(sql),
+      endsOf: endsOf(sql),
+      lookup: lookup(sql)
     })
   })
 )

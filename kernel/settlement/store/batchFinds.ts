@@ -36,8 +36,7 @@ interface FoundRow extends SettlementRow {
 }
 
 /** By authorization and by identifier, at most two rows a question, each found by an index. */
-const findAll = Effect.fnUntraced(function* (queries: ReadonlyArray<FindQuery>) {
-  const sql = yield* SqlClient.SqlClient
+const findAll = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, queries: ReadonlyArray<FindQuery>) {
   const columns = sql.literal(recordColumns)
   const rows = yield* sql<FoundRow>`select asked_at, found.*
     from jsonb_to_recordset(${JSON.stringify(queries.map(askedOf))}::jsonb) as asked (${sql.literal(askedColumns)})
@@ -52,17 +51,17 @@ const findAll = Effect.fnUntraced(function* (queries: ReadonlyArray<FindQuery>) 
   return queries.map((_, at) => (byQuestion.get(at) ?? []).map(toRecord))
 })
 
-type Found = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError, SqlClient.SqlClient>
+type Found = Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
 
 /** The call, where `findOne` reads one payment; its resources end with the Scope. */
 export const batchFinds = Effect.fnUntraced(function* (findOne: (query: FindQuery) => Found) {
-  const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
+  const sql = yield* SqlClient.SqlClient
   const asPayment = Effect.provideService(Lane, "payments")
   const finding = yield* batched({
     maxBatchSize: callsMax,
     keyOf: (query: FindQuery) => Object.values(askedOf(query, 0)).join(" "),
     runBatch: (queries) =>
-      asPayment(withSql(queries.length === 1 ? Effect.map(findOne(queries[0]!), (found) => [found]) : findAll(queries)))
+      asPayment(queries.length === 1 ? Effect.map(findOne(queries[0]!), (found) => [found]) : findAll(sql, queries))
   })
   return { find: (query) => finding(query).pipe(withSpanIfSampled("Settlements.find")) } satisfies Pick<
     Settlements["Service"],

@@ -62,10 +62,11 @@ const endedColumns = `${recordColumns}, budget_day, coalesce(budget_principal, p
   budget_shard, budget_stroops, channel_sequence, fee_charged_stroops as charged`
 
 /** One statement: outcomes, budget, channels and facts. Gives the rows that it ended. */
-const resolveAll = Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
+const makeResolveAll = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
-  const statement = sql<SettlementRow>`with given as (
+  return Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
+    const statement = sql<SettlementRow>`with given as (
       select * from jsonb_to_recordset(${JSON.stringify(ends.map(givenOf))}::jsonb)
         as g (${sql.literal(givenColumns)})),
     ended as (
@@ -90,7 +91,8 @@ const resolveAll = Effect.fnUntraced(function* (ends: ReadonlyArray<End>) {
       from ended as e join given as g on g.end_of = e.id::uuid),
     ${committing(sql, "ended")}
     select * from ended`
-  return yield* facts.publishedBy(inStatement(statement))
+    return yield* facts.publishedBy(inStatement(statement))
+  })
 })
 
 type Answer = Exit.Exit<ResolveAnswer, SqlError.SqlError>
@@ -105,40 +107,40 @@ const answersOf = (ends: ReadonlyArray<End>, rows: ReadonlyArray<SettlementRow>)
   })
 }
 
-const resolveOne = (end: End): Effect.Effect<Answer, never, SqlClient.SqlClient | Facts> =>
-  Effect.exit(
-    Effect.catchIf(
-      Effect.flatMap(resolveAll([end]), (rows) => answersOf([end], rows)[0]!),
-      (error) => isUniqueViolation(error, isResolvedBy),
-      () => Effect.succeed<ResolveAnswer>({ _tag: "TransactionTaken" })
-    )
-  )
-
 /** The next statement would fail too: the connection is lost. */
 const isConnectionError = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
   Option.exists(Cause.findErrorOption(cause), ({ reason }) => reason._tag === "ConnectionError")
 
 /** All in one statement, or each in its own when that fails. */
-const resolve = (ends: ReadonlyArray<End>) =>
-  ends.length === 1
-    ? Effect.map(resolveOne(ends[0]!), (answer) => [answer])
-    : Effect.matchCauseEffect(resolveAll(ends), {
-        onSuccess: (rows) => Effect.succeed(answersOf(ends, rows)),
-        onFailure: (cause) =>
-          Cause.hasInterrupts(cause) || isConnectionError(cause)
-            ? Effect.failCause(cause)
-            : Effect.forEach(ends, resolveOne)
-      })
+const makeResolve = Effect.map(makeResolveAll, (resolveAll) => {
+  const resolveOne = (end: End): Effect.Effect<Answer> =>
+    Effect.exit(
+      Effect.catchIf(
+        Effect.flatMap(resolveAll([end]), (rows) => answersOf([end], rows)[0]!),
+        (error) => isUniqueViolation(error, isResolvedBy),
+        () => Effect.succeed<ResolveAnswer>({ _tag: "TransactionTaken" })
+      )
+    )
+  return (ends: ReadonlyArray<End>) =>
+    ends.length === 1
+      ? Effect.map(resolveOne(ends[0]!), (answer) => [answer])
+      : Effect.matchCauseEffect(resolveAll(ends), {
+          onSuccess: (rows) => Effect.succeed(answersOf(ends, rows)),
+          onFailure: (cause) =>
+            Cause.hasInterrupts(cause) || isConnectionError(cause)
+              ? Effect.failCause(cause)
+              : Effect.forEach(ends, resolveOne)
+        })
+})
 
 /** The call; what it began ends with the Scope. */
 export const batchOutcomes = Effect.gen(function* () {
-  const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
-  const withFacts = Effect.provideService(Facts, yield* Facts)
+  const resolve = yield* makeResolve
   const asPayment = Effect.provideService(Lane, "payments")
   const ending = yield* batched({
     maxBatchSize: callsMax,
     keyOf: ({ id }: End) => id,
-    runBatch: (ends) => asPayment(withFacts(withSql(resolve(ends))))
+    runBatch: (ends) => asPayment(resolve(ends))
   })
   return {
     resolve: (id, outcome, attemptsKnown) =>

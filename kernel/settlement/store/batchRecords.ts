@@ -42,24 +42,26 @@ const insertAll = (sql: SqlClient.SqlClient, table: string, rows: Rows, given: s
 }
 
 /** Whether all of them were recorded, of one principal and on a channel each; else none was. */
-const recordAll = Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSettlement>, facilitator: string) {
+const makeRecordAll = Effect.fnUntraced(function* (facilitator: string) {
   const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
   const facts = yield* Facts
   const { pendingSettlementsMax } = yield* Limits
-  const [first] = settlements
-  const { part, reservation } = yield* (yield* Budget).reserving(
-    counted(first!.principal),
-    settlements.reduce((sum, { budgetStroops }) => sum + budgetStroops, 0n),
-    spreadOf(first!.id),
-    "leased_all"
-  )
-  const born = settlements.map((one) => bornRow(one, { ...reservation, stroops: one.budgetStroops }))
-  const attempts = settlements.map(({ attempt, id }) => attemptRow(id, 1, attempt))
-  const reported = settlements.map((one) => {
-    const fact = recordedFact(one, facilitator)
-    return { ...factRow(fact), data: fact.data }
-  })
-  const statement = sql<{ born: number }>`with given as (
+  return Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSettlement>) {
+    const [first] = settlements
+    const { part, reservation } = yield* budget.reserving(
+      counted(first!.principal),
+      settlements.reduce((sum, { budgetStroops }) => sum + budgetStroops, 0n),
+      spreadOf(first!.id),
+      "leased_all"
+    )
+    const born = settlements.map((one) => bornRow(one, { ...reservation, stroops: one.budgetStroops }))
+    const attempts = settlements.map(({ attempt, id }) => attemptRow(id, 1, attempt))
+    const reported = settlements.map((one) => {
+      const fact = recordedFact(one, facilitator)
+      return { ...factRow(fact), data: fact.data }
+    })
+    const statement = sql<{ born: number }>`with given as (
       select * from unnest(${settlements.map(({ channel }) => channel.address)}::text[],
         ${settlements.map(({ channel }) => channel.fence.toString())}::int8[],
         ${settlements.map(({ id }) => id)}::uuid[]) as g (channel, leased_fence, held_by)),
@@ -79,13 +81,14 @@ const recordAll = Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSet
       update kernel_channels as c set settlement = held_by, leased_until = null, used_at = clock_timestamp() from given
       where c.address = given.channel and exists (select 1 from born))
     select count(*)::int as born from born`
-  const [row] = yield* facts.publishedBy(inStatement(statement))
-  return row!.born === settlements.length
+    const [row] = yield* facts.publishedBy(inStatement(statement))
+    return row!.born === settlements.length
+  })
 })
 
 type Answer = Exit.Exit<RecordAnswer, SqlError.SqlError>
-type Services = SqlClient.SqlClient | Budget | Facts | Limits
-type RecordOne<R> = (settlement: NewSettlement) => Effect.Effect<RecordAnswer, SqlError.SqlError, R>
+type RecordOne = (settlement: NewSettlement) => Effect.Effect<RecordAnswer, SqlError.SqlError>
+type RecordAll = (settlements: ReadonlyArray<NewSettlement>) => Effect.Effect<boolean, SqlError.SqlError>
 
 /** The statement's result is unknown: repeating it in parts would take as long for each of them. */
 const isUnknown = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
@@ -95,14 +98,14 @@ const isUnknown = (cause: Cause.Cause<SqlError.SqlError>): boolean =>
   )
 
 /** All in one statement, or each in its own when that fails. */
-const recordGroup = <R>(
+const recordGroup = (
   group: ReadonlyArray<NewSettlement>,
-  facilitator: string,
-  recordOne: RecordOne<R>
-): Effect.Effect<ReadonlyArray<Answer>, never, Services | R> => {
+  recordAll: RecordAll,
+  recordOne: RecordOne
+): Effect.Effect<ReadonlyArray<Answer>> => {
   const alone = Effect.forEach(group, (one) => Effect.exit(recordOne(one)))
   if (group.length === 1) return alone
-  return Effect.matchCauseEffect(recordAll(group, facilitator), {
+  return Effect.matchCauseEffect(recordAll(group), {
     onSuccess: (areBorn) =>
       areBorn ? Effect.succeed(group.map((): Answer => Exit.succeed({ _tag: "Recorded" }))) : alone,
     onFailure: (cause) =>
@@ -115,15 +118,14 @@ const recordGroup = <R>(
 type Recording = (settlement: NewSettlement) => Effect.Effect<Answer>
 
 /** One batcher a principal, since the budget's row is locked by principal; kept while any of its payments waits. */
-const makeRecorders = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
+const makeRecorders = Effect.fnUntraced(function* (facilitator: string, recordOne: RecordOne) {
   const scope = yield* Effect.scope
-  const services = yield* Effect.context<Services | R>()
+  const recordAll = yield* makeRecordAll(facilitator)
   const permits = Semaphore.makeUnsafe(concurrency)
   const run = (settlements: ReadonlyArray<NewSettlement>) =>
-    recordGroup(settlements, facilitator, recordOne).pipe(
+    recordGroup(settlements, recordAll, recordOne).pipe(
       Semaphore.withPermit(permits),
-      Effect.provideService(Lane, "payments"),
-      Effect.provideContext(services)
+      Effect.provideService(Lane, "payments")
     )
   const made = batched({
     maxBatchSize: callsMax,
@@ -157,7 +159,7 @@ const makeRecorders = Effect.fnUntraced(function* <R>(facilitator: string, recor
 })
 
 /** The call, where `recordOne` records one settlement; what it began ends with the Scope. */
-export const batchRecords = Effect.fnUntraced(function* <R>(facilitator: string, recordOne: RecordOne<R>) {
+export const batchRecords = Effect.fnUntraced(function* (facilitator: string, recordOne: RecordOne) {
   const recording = yield* makeRecorders(facilitator, recordOne)
   return {
     record: (settlement) =>

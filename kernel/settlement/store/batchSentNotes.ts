@@ -25,8 +25,7 @@ const wasTaken = ({ sent }: Noting): boolean =>
   sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
 
 /** What was answered to some attempts, each another one. */
-const noteSent = Effect.fnUntraced(function* (notes: ReadonlyArray<Noting>) {
-  const sql = yield* SqlClient.SqlClient
+const noteSent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, notes: ReadonlyArray<Noting>) {
   const ids = notes.map(({ id }) => id)
   yield* inStatement(sql`with published as (
       select * from unnest(${ids}::uuid[], ${notes.map(({ number }) => number)}::int[],
@@ -47,8 +46,7 @@ interface Claim {
 }
 
 /** Which of some claims are granted; no two of one settlement. */
-const claimDelivery = Effect.fnUntraced(function* (claims: ReadonlyArray<Claim>) {
-  const sql = yield* SqlClient.SqlClient
+const claimDelivery = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, claims: ReadonlyArray<Claim>) {
   const rows = yield* inStatement(sql<{ id: string }>`update kernel_settlements as s
     set delivered_at = clock_timestamp()
     from unnest(${claims.map(({ id }) => id)}::uuid[], ${claims.map(({ principal }) => principal)}::text[])
@@ -61,18 +59,18 @@ const claimDelivery = Effect.fnUntraced(function* (claims: ReadonlyArray<Claim>)
 
 /** The two calls; what they began ends with the Scope. */
 export const batchSentNotes = Effect.gen(function* () {
-  const withSql = Effect.provideService(SqlClient.SqlClient, yield* SqlClient.SqlClient)
+  const sql = yield* SqlClient.SqlClient
   const asPayment = Effect.provideService(Lane, "payments")
   const noting = yield* batched({
     maxBatchSize: callsMax,
     keyOf: ({ id, number }: Noting) => `${id} ${number}`,
     minIntervalMillis: sentRestMillis,
-    runBatch: (notes) => asPayment(withSql(noteSent(notes)))
+    runBatch: (notes) => asPayment(noteSent(sql, notes))
   })
   const claiming = yield* batched({
     maxBatchSize: callsMax,
     keyOf: ({ id }: Claim) => id,
-    runBatch: (claims) => asPayment(withSql(claimDelivery(claims)))
+    runBatch: (claims) => asPayment(claimDelivery(sql, claims))
   })
   return {
     noteSent: (id, number, sent) => noting({ id, number, sent }).pipe(withSpanIfSampled("Settlements.noteSent")),

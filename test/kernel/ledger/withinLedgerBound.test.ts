@@ -12,32 +12,34 @@ const clockAt100 = (isFirstWord = false) => {
     now: Effect.sync(() => at(seen.polls === 0 ? 100 : 105)),
     fresh: Effect.sync(() => at(seen.polls++ >= 0 ? 105 : 0))
   }
-  return { seen, provided: Effect.provideService(LedgerClock, clock as never) }
+  return { seen, clock: LedgerClock.of(clock as never) }
 }
 
 describe("an answer's ledger", () => {
   it.effect("an answer's ledger counts up to the selected head", () =>
     Effect.gen(function* () {
-      expect(yield* withinLedgerBound(90)).toBe(90)
-      expect(yield* withinLedgerBound(1_000_000)).toBe(100)
-    }).pipe(clockAt100().provided)
+      const { clock } = clockAt100()
+      expect(yield* withinLedgerBound(clock, 90)).toBe(90)
+      expect(yield* withinLedgerBound(clock, 1_000_000)).toBe(100)
+    })
   )
 
   it.effect("an answer's ledger counts for nothing while the head is unconfirmed", () =>
     Effect.gen(function* () {
-      expect(yield* withinLedgerBound(90)).toBe(0)
-      expect(yield* isReached(90)).toBe(false)
-    }).pipe(clockAt100(true).provided)
+      const { clock } = clockAt100(true)
+      expect(yield* withinLedgerBound(clock, 90)).toBe(0)
+      expect(yield* isReached(clock, 90)).toBe(false)
+    })
   )
 
-  it.effect("a ledger is reached once the clock is there; it polls only if needed", () => {
-    const { provided, seen } = clockAt100()
-    return Effect.gen(function* () {
-      expect(yield* isReached(100)).toBe(true)
+  it.effect("a ledger is reached once the clock is there; it polls only if needed", () =>
+    Effect.gen(function* () {
+      const { clock, seen } = clockAt100()
+      expect(yield* isReached(clock, 100)).toBe(true)
       expect(seen.polls).toBe(0)
-      expect(yield* isReached(105)).toBe(true)
+      expect(yield* isReached(clock, 105)).toBe(true)
       expect(seen.polls).toBe(1)
-      expect(yield* isReached(106)).toBe(false)
-    }).pipe(provided)
-  })
+      expect(yield* isReached(clock, 106)).toBe(false)
+    })
+  )
 })
