@@ -1,16 +1,14 @@
 // A proxy before the ledger's RPC that injects faults of networks and nodes: swallows requests, answers 503, loses
 // answers after the work was done, reports a ledger that is behind, reports an error for an accepted submission.
-import { createServer, type IncomingMessage } from "node:http"
 import { Networks, TransactionBuilder } from "@stellar/stellar-sdk"
-import type { AddressInfo } from "node:net"
+import { type ProxiedCall, type RpcProxy, startRpcProxy } from "../support/rig/rpcProxy.ts"
+import { rpcCall } from "../support/rpcCall.ts"
 
-export interface BadProxy {
-  readonly url: string
+export interface BadProxy extends RpcProxy {
   /** Seen so far, by kind. */
   readonly counts: Map<string, number>
   /** No request gets an answer until this many milliseconds from now. */
   readonly blackhole: (millis: number) => void
-  readonly close: () => Promise<void>
 }
 
 export interface ProxyFaults {
@@ -21,10 +19,26 @@ export interface ProxyFaults {
   readonly behind: number
 }
 
-const bodyOf = async (request: IncomingMessage): Promise<string> => {
-  const chunks: Array<Buffer> = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString("utf8")
+/** A node that is behind by this many ledgers knows no transaction of them. */
+const behindLedgers = 6
+
+/** The answer of a node that is behind; undefined where the answer names no ledger. */
+const behind = (method: string, reported: any): unknown => {
+  const { result } = reported
+  if (method === "getTransaction" && result !== undefined) {
+    const unknown = { status: "NOT_FOUND", envelopeXdr: undefined, resultXdr: undefined, resultMetaXdr: undefined }
+    return { ...reported, result: { ...result, ...unknown, latestLedger: result.latestLedger - behindLedgers } }
+  }
+  return result?.sequence === undefined
+    ? undefined
+    : { ...reported, result: { ...result, sequence: result.sequence - behindLedgers } }
+}
+
+const tryAgainLater = async (target: string, { id, params }: ProxiedCall): Promise<string> => {
+  const { sequence } = await rpcCall(target)("getLatestLedger")
+  const hash = Buffer.from(TransactionBuilder.fromXdr(params.transaction, Networks.TESTNET).hash()).toString("hex")
+  const result = { status: "TRY_AGAIN_LATER", hash, latestLedger: sequence, latestLedgerCloseTime: "0" }
+  return JSON.stringify({ jsonrpc: "2.0", id, result })
 }
 
 /** `chance` decides each time anew. */
@@ -34,101 +48,45 @@ export const startBadProxy = async (
   chance: (probability: number) => boolean
 ): Promise<BadProxy> => {
   const counts = new Map<string, number>()
-  const count = (what: string) => counts.set(what, (counts.get(what) ?? 0) + 1)
+  const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1)
   let silentUntil = 0
-  const server = createServer((request, response) => {
-    const answer = (status: number, body: string) =>
-      response.writeHead(status, { "content-type": "application/json" }).end(body)
-    const handle = async () => {
-      if (request.method !== "POST") {
-        const relayed = await fetch(`${target}${request.url}`)
-        return answer(relayed.status, await relayed.text())
-      }
-      const body = await bodyOf(request)
-      if (performance.now() < silentUntil) return count("blackholed")
-      const { id, method, params } = JSON.parse(body)
-      if (chance(faults.away)) {
-        count("away")
-        return answer(503, "")
-      }
-      if (method === "sendTransaction" && chance(faults.tryAgain)) {
-        count("try again later")
-        const { result } = (await (
-          await fetch(target, {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getLatestLedger" })
-          })
-        ).json()) as any
-        const hash = Buffer.from(TransactionBuilder.fromXdr(params.transaction, Networks.TESTNET).hash()).toString(
-          "hex"
-        )
-        return answer(
-          200,
-          JSON.stringify({
-            jsonrpc: "2.0",
-            id,
-            result: { status: "TRY_AGAIN_LATER", hash, latestLedger: result.sequence, latestLedgerCloseTime: "0" }
-          })
-        )
-      }
-      const relayed = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body })
-      const text = await relayed.text()
-      if (chance(faults.lostAnswer)) {
-        count("answer lost")
-        return response.destroy()
-      }
-      if (method === "sendTransaction" && chance(faults.errorThoughTaken)) {
-        const said = JSON.parse(text)
-        if (said.result?.status === "PENDING") {
-          count("taken, and called an error")
-          return answer(200, JSON.stringify({ ...said, result: { ...said.result, status: "ERROR" } }))
-        }
-      }
-      if ((method === "getTransaction" || method === "getLatestLedger") && chance(faults.behind)) {
-        count("a node that is behind")
-        const said = JSON.parse(text)
-        if (method === "getTransaction" && said.result !== undefined) {
-          const { latestLedger, oldestLedger } = said.result
-          return answer(
-            200,
-            JSON.stringify({
-              jsonrpc: "2.0",
-              id,
-              result: {
-                ...said.result,
-                status: "NOT_FOUND",
-                latestLedger: latestLedger - 6,
-                oldestLedger,
-                envelopeXdr: undefined,
-                resultXdr: undefined,
-                resultMetaXdr: undefined
-              }
-            })
-          )
-        }
-        if (said.result?.sequence !== undefined)
-          return answer(
-            200,
-            JSON.stringify({ ...said, result: { ...said.result, sequence: said.result.sequence - 6 } })
-          )
-      }
-      return answer(relayed.status, text)
+  const handle = async (call: ProxiedCall): Promise<void> => {
+    const { answer, method } = call
+    if (performance.now() < silentUntil) return count("blackholed")
+    if (chance(faults.away)) {
+      count("away")
+      return answer(503, "")
     }
-    handle().catch(() => response.destroy())
-  })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    if (method === "sendTransaction" && chance(faults.tryAgain)) {
+      count("try again later")
+      return answer(200, await tryAgainLater(target, call))
+    }
+    const { status, text } = await call.passOn()
+    if (chance(faults.lostAnswer)) {
+      count("answer lost")
+      return call.cut()
+    }
+    if (method === "sendTransaction" && chance(faults.errorThoughTaken)) {
+      const reported = JSON.parse(text)
+      if (reported.result?.status === "PENDING") {
+        count("taken, and called an error")
+        return answer(200, JSON.stringify({ ...reported, result: { ...reported.result, status: "ERROR" } }))
+      }
+    }
+    if ((method === "getTransaction" || method === "getLatestLedger") && chance(faults.behind)) {
+      count("a node that is behind")
+      const changed = behind(method, JSON.parse(text))
+      if (changed !== undefined) return answer(200, JSON.stringify(changed))
+    }
+    answer(status, text)
+  }
+  const proxy = await startRpcProxy(target, handle)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...proxy,
     counts,
     blackhole: (millis) => {
       count("blackhole")
       silentUntil = performance.now() + millis
-    },
-    close: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      })
+    }
   }
 }

@@ -25,7 +25,11 @@ import { usdcBalance } from "../support/balances.ts"
 import { makePayment } from "../support/buyer.ts"
 import { deployContract } from "../support/deployContract.ts"
 import { canReplicate } from "../support/postgres.ts"
-import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
+import { postSettle } from "../support/rig/postSettle.ts"
+import { overLedger, setting } from "../support/rig/settings.ts"
+import { startLedger } from "../support/rig/startLedger.ts"
+import { isReady, pause, until } from "../support/rig/until.ts"
+import { askFriendbot } from "../support/rpcCall.ts"
 import { makeUptoPayment } from "../support/uptoBuyer.ts"
 import { type BadProxy, startBadProxy } from "./badProxy.ts"
 import { Observer } from "./observers.ts"
@@ -54,26 +58,9 @@ const random = makeRandom(Number(values.seed))
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const price = 10_000n
 const channels = 40
-const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
-
 const folder = await mkdtemp(join(tmpdir(), "tollkeeper-chaos-"))
 const postgres = await startServers()
-const ledgerPort = await freePort()
-const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
-const ledger = startProgram(
-  process.execPath,
-  ["runtime/cli.ts", "ledger", "--port", String(ledgerPort), "--close", "1s"],
-  { cwd: root }
-)
-const rpc = rpcCall(ledgerUrl)
-const until = async (what: string, holds: () => Promise<boolean>, millis: number): Promise<void> => {
-  const end = performance.now() + millis
-  while (!(await holds().catch(() => false))) {
-    if (performance.now() > end) throw new Error(`${what}: not within ${millis / 1_000} s`)
-    await pause(100)
-  }
-}
-await until("the ledger answers", async () => (await rpc("getHealth")).status === "healthy", 120_000)
+const { program: ledger, rpc, url: ledgerUrl } = await startLedger("1s")
 
 const salt = Keypair.random().rawPublicKey()
 const contract = await deployContract(ledgerUrl, Keypair.random(), settlementWasm(), salt)
@@ -98,21 +85,14 @@ interface Slot {
 }
 
 const settingsOf = (rpcUrl: string, rpcTimeoutMillis = 1_500) => [
-  "--set",
-  `plugins=[x402-exact,x402-upto${withReceipts ? ",receipts" : ""}]`,
-  ...(withReceipts ? receiptSettings : []),
-  "--set",
-  `networks.ledger:testnet.upto_contract=${contract}`,
-  "--set",
-  `networks.ledger:testnet.rpc_urls=["${rpcUrl}"]`,
-  "--set",
-  `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
-  "--set",
-  `networks.ledger:testnet.channel_count=${channels}`,
-  "--set",
-  "limits.settle_timeout_ms=8000",
-  "--set",
-  `limits.rpc_timeout_ms=${rpcTimeoutMillis}`
+  ...setting(
+    `plugins=[x402-exact,x402-upto${withReceipts ? ",receipts" : ""}]`,
+    `networks.ledger:testnet.upto_contract=${contract}`,
+    ...overLedger({ rpcUrl, ledgerUrl, channels }),
+    "limits.settle_timeout_ms=8000",
+    `limits.rpc_timeout_ms=${rpcTimeoutMillis}`
+  ),
+  ...(withReceipts ? receiptSettings : [])
 ]
 
 const startSlot = async (name: string): Promise<Slot> => {
@@ -140,11 +120,10 @@ const startSlot = async (name: string): Promise<Slot> => {
     isUp: true
   }
 }
-const isReady = (slot: Slot) => async () => (await fetch(`${slot.url}/health/ready`)).ok
 const slots = [await startSlot("one")]
-await until("the first replica is ready", isReady(slots[0]!), 180_000)
+await until("the first replica is ready", () => isReady(slots[0]!.url), 180_000)
 slots.push(await startSlot("two"))
-await until("the second replica is ready", isReady(slots[1]!), 180_000)
+await until("the second replica is ready", () => isReady(slots[1]!.url), 180_000)
 
 // Buyers and recipients. Nothing else moves their money.
 const buyers = Array.from({ length: 40 }, () => Keypair.random())
@@ -173,13 +152,7 @@ interface Paid extends Asked {
 }
 const paidOnes: Array<Paid> = []
 
-const settleAt = (slot: Slot, body: unknown) =>
-  fetch(`${slot.url}/settle`, {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(15_000)
-  }).then((response) => response.json() as Promise<any>)
+const settleAt = (slot: Slot, body: unknown) => postSettle(slot.url, body, { key: shopKey, timeoutMillis: 15_000 })
 
 /** Reported once more without an identifier, or for the first time when the previous answer was lost. */
 const isAlreadySettled = ({ errorReason, transaction }: any): boolean =>
@@ -346,7 +319,9 @@ const seconds = (performance.now() - started) / 1_000
 
 // Calm: the replicas come back, and what is open ends.
 for (const slot of slots)
-  await until(`${slot.name} is ready`, isReady(slot), 120_000).catch(() => count("a replica that did not come back"))
+  await until(`${slot.name} is ready`, () => isReady(slot.url), 120_000).catch(() =>
+    count("a replica that did not come back")
+  )
 interface Report {
   readonly open: number
   readonly mismatches: ReadonlyArray<Readonly<Record<"rule" | "subject" | "detail", string>>>

@@ -2,8 +2,9 @@
 // restarted when it exits, and counted as ready only when its readiness says so. Its environment is what is given here
 // and nothing of the caller's.
 import { type ChildProcess, spawn } from "node:child_process"
-import { setTimeout as sleep } from "node:timers/promises"
 import process from "node:process"
+import { sentencesIn } from "../support/rig/logLines.ts"
+import { isReady, until } from "../support/rig/until.ts"
 
 export interface ReplicaOptions {
   readonly name: string
@@ -22,15 +23,6 @@ const stopMillisMax = 30_000
 
 /** Of the log: the lines of a scene, beside those of its traffic. */
 const logCharactersMax = 200_000
-
-/** What a line of the log says. */
-const sentenceOf = (line: string): string => {
-  try {
-    return String(JSON.parse(line).message ?? line)
-  } catch {
-    return line
-  }
-}
 
 const clean = (own: Readonly<Record<string, string>>) => ({
   PATH: process.env["PATH"] ?? "",
@@ -62,22 +54,16 @@ export class Replica {
   }
 
   /** The sentences among the last that it logged, in order. */
-  readonly said = (wanted: RegExp): ReadonlyArray<string> =>
-    this.#log
-      .split("\n")
-      .map(sentenceOf)
-      .filter((sentence) => wanted.test(sentence))
+  readonly said = (wanted: RegExp): ReadonlyArray<string> => sentencesIn(this.#log, wanted)
 
   /** The last sentence of these words; throws when it does not log one in time. */
   readonly says = async (wanted: RegExp): Promise<string> => {
-    const end = performance.now() + readyMillisMax
-    for (;;) {
-      const last = this.said(wanted).at(-1)
-      if (last !== undefined) return last
-      if (performance.now() > end) throw new Error(`${this.name} does not log ${wanted}:\n${this.#log.slice(-4_000)}`)
-      await sleep(100)
-    }
+    const isSaid = async () => this.said(wanted).length > 0
+    await until(`${this.name} logs ${wanted}`, isSaid, readyMillisMax, this.#tail)
+    return this.said(wanted).at(-1)!
   }
+
+  readonly #tail = (): string => this.#log.slice(-4_000)
 
   #spawn(): void {
     const { command, environment, folder } = this.#options
@@ -99,22 +85,10 @@ export class Replica {
     })
   }
 
-  readonly isReady = async (): Promise<boolean> => {
-    try {
-      return (await fetch(`${this.url}/health/ready`, { signal: AbortSignal.timeout(5_000) })).ok
-    } catch {
-      return false
-    }
-  }
+  readonly isReady = (): Promise<boolean> => isReady(this.url)
 
   /** Returns when it is ready; throws with its log when it is not in time. */
-  readonly ready = async (): Promise<void> => {
-    const end = performance.now() + readyMillisMax
-    while (!(await this.isReady())) {
-      if (performance.now() > end) throw new Error(`${this.name} is not ready:\n${this.#log.slice(-4_000)}`)
-      await sleep(100)
-    }
-  }
+  readonly ready = (): Promise<void> => until(`${this.name} is ready`, this.isReady, readyMillisMax, this.#tail)
 
   readonly start = (): void => {
     this.#isWanted = true

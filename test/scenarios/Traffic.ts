@@ -6,6 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import type { Random } from "../simulation/random.ts"
 import { usdcBalance } from "../support/balances.ts"
 import { makePayment } from "../support/buyer.ts"
+import { postSettle } from "../support/rig/postSettle.ts"
+import { until } from "../support/rig/until.ts"
 import { askFriendbot, type RpcCall } from "../support/rpcCall.ts"
 
 export const price = 10_000n
@@ -83,13 +85,7 @@ export class Traffic {
   /** One answer of `/settle`; undefined when there was none. */
   readonly settle = async (body: unknown, key = this.#options.key(), urls = this.#options.urls): Promise<any> => {
     try {
-      const response = await fetch(`${this.#options.random.pick(urls)}/settle`, {
-        method: "POST",
-        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(40_000)
-      })
-      return { status: response.status, ...((await response.json()) as object) }
+      return await postSettle(this.#options.random.pick(urls), body, { key, timeoutMillis: 40_000 })
     } catch {
       this.unanswered += 1
       return undefined
@@ -170,11 +166,7 @@ export class Traffic {
   /** Returns when `count` more have settled than at the call. */
   readonly more = async (count: number): Promise<void> => {
     const goal = this.paid.length + count
-    const end = performance.now() + endMillisMax
-    while (this.paid.length < goal) {
-      if (performance.now() > end) throw new Error(`${count} payments did not settle in ${endMillisMax / 1_000} s`)
-      await sleep(100)
-    }
+    await until(`${count} payments settle`, async () => this.paid.length >= goal, endMillisMax)
   }
 
   /** What ledger and callers disagree about, to the atom; nothing when they agree. */

@@ -7,14 +7,14 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { startProgram } from "../conformance/programs.ts"
 import { makeRandom } from "../simulation/random.ts"
 import { startCluster } from "../support/postgres.ts"
 import { freePort } from "../support/freePort.ts"
-import { askFriendbot, type RpcCall, rpcCall } from "../support/rpcCall.ts"
+import { setting } from "../support/rig/settings.ts"
+import { startLedger } from "../support/rig/startLedger.ts"
+import { askFriendbot, type RpcCall } from "../support/rpcCall.ts"
 import { type Monitor, startMonitor } from "./Monitor.ts"
 import { payXlm } from "./payXlm.ts"
 import { Replica } from "./Replica.ts"
@@ -134,24 +134,10 @@ export class World {
   }
 
   async #startLedger(): Promise<void> {
-    const port = await freePort()
-    this.ledgerUrl = `http://127.0.0.1:${port}`
-    this.rpc = rpcCall(this.ledgerUrl)
-    const ledger = startProgram(process.execPath, [cli, "ledger", "--port", String(port), "--close", "2s"], {
-      cwd: root
-    })
-    this.#ends.push(ledger.stop)
-    for (
-      let reads = 0;
-      !(await this.rpc("getHealth").then(
-        () => true,
-        () => false
-      ));
-      reads++
-    ) {
-      if (reads > 600) throw new Error("the ledger does not answer")
-      await sleep(100)
-    }
+    const { program, rpc, url } = await startLedger("2s")
+    this.#ends.push(program.stop)
+    this.ledgerUrl = url
+    this.rpc = rpc
   }
 
   #replica(name: string, port: number, endpoints: ReadonlyArray<RpcEndpoint>): Replica {
@@ -178,7 +164,7 @@ export class World {
         join(root, "runtime/deploy/kubernetes/profile.yaml"),
         "--state",
         this.state(name),
-        ...[...set, ...this.signing.set].flatMap((one) => ["--set", one])
+        ...setting(...set, ...this.signing.set)
       ],
       environment: () => ({
         DATABASE_URL_FILE: this.file("database_url"),
@@ -298,7 +284,7 @@ export class World {
       folder: root,
       command: () => [
         ...[cli, "start", "--profile", profile, "--state", this.state(name)],
-        ...[...own, ...bounds, "database.embedded_folder=database", ...set].flatMap((one) => ["--set", one])
+        ...setting(...own, ...bounds, "database.embedded_folder=database", ...set)
       ],
       environment: () => ({
         FACILITATOR_API_KEYS_FILE: this.file("api_keys"),

@@ -5,6 +5,8 @@ import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { type Program, startProgram } from "../conformance/programs.ts"
 import type { Facilitator } from "./facilitator.ts"
+import { overLedger, setting } from "./rig/settings.ts"
+import { isReady } from "./rig/until.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 /** A busy machine takes ten times what a quiet one does. */
@@ -29,21 +31,10 @@ export interface Launched {
   readonly millis: number
 }
 
-const isReady = (url: string): Promise<boolean> =>
-  fetch(`${url}/health/ready`).then(
-    ({ ok }) => ok,
-    () => false
-  )
-
 const launch = async (options: LaunchOptions): Promise<Launched> => {
   const { channels, env = {}, port, set = [], stateFolder, world } = options
-  const settings = [
-    "plugins=[x402-exact]",
-    `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
-    `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
-    `networks.ledger:testnet.channel_count=${channels}`,
-    ...set
-  ].flatMap((setting) => ["--set", setting])
+  const { ledgerUrl } = world
+  const settings = setting("plugins=[x402-exact]", ...overLedger({ rpcUrl: ledgerUrl, ledgerUrl, channels }), ...set)
   const url = `http://127.0.0.1:${port}`
   const startedAt = performance.now()
   const args = ["runtime/cli.ts", "start", "--state", stateFolder, "--port", String(port), ...settings]

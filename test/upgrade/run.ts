@@ -18,7 +18,11 @@ import { freePort } from "../support/freePort.ts"
 import { usdcBalance } from "../support/balances.ts"
 import { makePayment } from "../support/buyer.ts"
 import { startPostgres } from "../support/postgres.ts"
-import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
+import { postSettle } from "../support/rig/postSettle.ts"
+import { overLedger, setting } from "../support/rig/settings.ts"
+import { startLedger } from "../support/rig/startLedger.ts"
+import { isReady, pause, until } from "../support/rig/until.ts"
+import { askFriendbot } from "../support/rpcCall.ts"
 
 const { values } = parseArgs({
   options: {
@@ -31,9 +35,9 @@ if (values.from === undefined) throw new Error("say which version is upgraded: -
 const each = Number(values.payments)
 const price = 10_000n
 const clients = 8
+const waitMillisMax = 120_000
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-upgrade-"))
 const old = join(folder, "old")
-const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 execFileSync("git", ["worktree", "add", "--quiet", "--detach", old, values.from], { cwd: root })
 const lockOf = (tree: string) => readFileSync(join(tree, "package-lock.json"), "utf8")
@@ -41,9 +45,8 @@ if (lockOf(old) === lockOf(root)) symlinkSync(join(root, "node_modules"), join(o
 else execFileSync("npm", ["ci", "--loglevel=error"], { cwd: old, stdio: "ignore" })
 
 const postgres = await startPostgres()
-const ledgerPort = await freePort()
-const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
-const programs: Array<Program> = []
+const { program: ledger, rpc, url: ledgerUrl } = await startLedger("1s")
+const programs: Array<Program> = [ledger]
 const run = (tree: string, ...args: ReadonlyArray<string>): Program => {
   const environment = { DATABASE_URL: postgres.url, SPONSOR_SECRET: sponsor.secret() }
   const program = startProgram(process.execPath, ["runtime/cli.ts", ...args], { cwd: tree, env: environment })
@@ -51,27 +54,19 @@ const run = (tree: string, ...args: ReadonlyArray<string>): Program => {
   return program
 }
 const sponsor = Keypair.random()
-const rpc = rpcCall(ledgerUrl)
-const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
-  for (let reads = 0; reads < 1_200; reads++) {
-    if (await isSo().catch(() => false)) return
-    await pause(100)
-  }
-  throw new Error(`${what} is not so\n${programs.map((program) => program.tail()).join("\n")}`)
-}
+const waited = (what: string, isSo: () => Promise<boolean>): Promise<void> =>
+  until(what, isSo, waitMillisMax, () => programs.map((program) => program.tail()).join("\n"))
 
-const settings = [
+const settings = setting(
   "plugins=[x402-exact, catalog, search-lexical, analytics]",
-  `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
-  `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
-  "networks.ledger:testnet.channel_count=12"
-].flatMap((setting) => ["--set", setting])
+  ...overLedger({ rpcUrl: ledgerUrl, ledgerUrl, channels: 12 })
+)
 
 const serve = async (tree: string, name: string) => {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const program = run(tree, "start", "--state", join(folder, name), "--port", String(port), ...settings)
-  await until(`${name} serves`, async () => (await fetch(`${url}/health/ready`)).ok)
+  await waited(`${name} serves`, () => isReady(url))
   return { program, url }
 }
 
@@ -88,15 +83,7 @@ const pay = async (payer: Keypair): Promise<void> => {
   const { body } = await makePayment({ rpc, payer, payTo, amount: price, maxTimeoutSeconds: 300, extensions })
   for (let asks = 0; asks < 120; asks++) {
     const url = targets[(next + asks) % targets.length]!
-    const answer: any = await fetch(`${url}/settle`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(40_000)
-    }).then(
-      (response) => response.json(),
-      () => ({ errorReason: "no answer" })
-    )
+    const answer = await postSettle(url, body, { timeoutMillis: 40_000 }).catch(() => ({ errorReason: "no answer" }))
     if (answer.success === true) return void (settled += 1)
     count(answer.errorReason)
     await pause(500)
@@ -114,13 +101,11 @@ const client = async (): Promise<void> => {
 /** Keeps the load running until `count` more have settled. */
 const third = async (name: string): Promise<void> => {
   const from = settled
-  await until(`${each} payments ${name}`, async () => settled >= from + each)
+  await waited(`${each} payments ${name}`, async () => settled >= from + each)
   console.log(`${name.padEnd(34)} ${settled - from} payments settled`)
 }
 
 try {
-  run(root, "ledger", "--port", String(ledgerPort), "--close", "1s")
-  await until("the ledger answers", async () => (await rpc("getHealth")).status === "healthy")
   await askFriendbot(ledgerUrl, seller.publicKey(), 0)
   const before = await serve(old, "old")
   targets = [before.url]
@@ -144,7 +129,7 @@ try {
   const paid = await usdcBalance(rpc, seller.publicKey())
   const audit = run(root, "audit", "--state", join(folder, "new"))
   const isRight = paid === BigInt(settled) * price
-  await until("the audit finds nothing", async () => audit.tail().includes("audit:"))
+  await waited("the audit finds nothing", async () => audit.tail().includes("audit:"))
   const found = audit.tail().trim().split("\n").at(-1) ?? ""
   console.log(`answers before the end: ${JSON.stringify(Object.fromEntries(counts))}`)
   console.log(`${settled} payments settled, the recipient has ${isRight ? "exactly" : "NOT"} that; ${found}`)

@@ -1,0 +1,24 @@
+// Waits for a condition of programs that run, by the machine's clock: what Effect's tests do with `eventually`.
+
+export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** Polls until it holds; a poll that fails does not. Throws with what `tail` says once `millis` have passed. */
+export const until = async (
+  what: string,
+  holds: () => Promise<boolean>,
+  millis: number,
+  tail = () => ""
+): Promise<void> => {
+  const end = performance.now() + millis
+  while (!(await holds().catch(() => false))) {
+    if (performance.now() > end) throw new Error(`${what}: not within ${millis / 1_000} s\n${tail()}`)
+    await pause(100)
+  }
+}
+
+/** Whether a facilitator says that it is ready. */
+export const isReady = (url: string): Promise<boolean> =>
+  fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(5_000) }).then(
+    ({ ok }) => ok,
+    () => false
+  )
