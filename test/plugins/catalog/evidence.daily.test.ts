@@ -23,6 +23,7 @@ import {
   verified,
   withKey
 } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 const start = (database: (typeof databaseKinds)[number], set: ReadonlyArray<string>, environment = {}) =>
   startFacilitator({
@@ -193,10 +194,8 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* start(database, [])
+          const { facilitator, payer, payTo } = yield* catalogWorld(start(database, []))
           const origin = yield* startOrigin
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
           const mine = (yield* facilitator.account()).publicKey()
           const accepts = [
             {

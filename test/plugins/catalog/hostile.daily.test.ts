@@ -15,6 +15,7 @@ import {
   queryDeclaration,
   verified
 } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 const ok = "https://shop.example.com/item"
 
@@ -358,7 +359,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({
+          const { declare, facilitator } = yield* catalogWorld({
             database,
             closeMillis: 1_000,
             set: [
@@ -367,9 +368,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
               "catalog_security.probe_origins=false"
             ]
           })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
-          const body = yield* declaring(facilitator, { payer, payTo, url: ok })
+          const body = yield* declare({ url: ok })
           const outcomes: Array<unknown> = []
           for (const [name, { about, extension, url }] of refused) {
             const paymentPayload = {
@@ -402,13 +401,11 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({
+          const { facilitator, payer, payTo } = yield* catalogWorld({
             database,
             closeMillis: 1_000,
             set: ["catalog_security.allow_local_origins=false", "catalog_security.probe_origins=false"]
           })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
           for (const [name, { about, extension, url }, absent, shows] of cleaned) {
             const declared = { payer, payTo, url, extension, ...(about === undefined ? {} : { about }) }
             const { outcome } = yield* verified(facilitator, yield* declaring(facilitator, declared))

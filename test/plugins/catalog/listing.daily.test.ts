@@ -18,6 +18,7 @@ import {
   verified,
   withKey
 } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 describe.each(databaseKinds)("listing on %s", (database) => {
   it.live(
@@ -25,9 +26,10 @@ describe.each(databaseKinds)("listing on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({ database, set: ["catalog_security.probe_origins=false"] })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
+          const { facilitator, payer, payTo } = yield* catalogWorld({
+            database,
+            set: ["catalog_security.probe_origins=false"]
+          })
           const body = yield* declaring(facilitator, {
             payer,
             payTo,

@@ -16,6 +16,7 @@ import {
   resolve,
   verified
 } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 const set = ["catalog_security.probe_pause_seconds=0"]
 
@@ -91,10 +92,11 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({ database, set: ["catalog_security.probe_pause_seconds=3600"] })
+          const { facilitator, payer, payTo } = yield* catalogWorld({
+            database,
+            set: ["catalog_security.probe_pause_seconds=3600"]
+          })
           const origin = yield* startOrigin
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
           origin.answers.set("/page", paymentRequired(payTo, "stellar:testnet"))
           origin.answers.set("/report", paymentRequired(payTo))
           const declare = (path: string, extension: unknown) =>
@@ -178,17 +180,12 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
       Effect.scoped(
         Effect.gen(function* () {
           const inside = yield* startOrigin
-          const facilitator = yield* startFacilitator({
+          const { declare, facilitator } = yield* catalogWorld({
             database,
             set: [...set, "catalog_security.allow_local_origins=false"]
           })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
           // A public name that resolves to this machine is in the table as if it had been listed.
-          yield* verified(
-            facilitator,
-            yield* declaring(facilitator, { payer, payTo, url: "https://shop.example.com/x" })
-          )
+          yield* verified(facilitator, yield* declare({ url: "https://shop.example.com/x" }))
           yield* facilitator.sql`update catalog_resources set origin = ${inside.url}, resource = ${`${inside.url}/x`}`
           yield* facilitator.sql`update catalog_probes set due_at = now(), asked_at = null`
           const quarantined = yield* eventually(

@@ -7,6 +7,7 @@ import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
 import { browse, declaring, explain, outcomes, resolve, verified } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 const url = "https://shop.example.com/item"
 const quiet = "catalog_security.probe_origins=false"
@@ -18,10 +19,8 @@ describe.each(databaseKinds)("policy on %s", (database) => {
       Effect.scoped(
         Effect.gen(function* () {
           const set = [quiet, "indexing.index_on=settled"]
-          const facilitator = yield* startFacilitator({ database, set })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
-          const answer = yield* facilitator.verify(yield* declaring(facilitator, { payer, payTo, url }))
+          const { declare, facilitator } = yield* catalogWorld({ database, set })
+          const answer = yield* facilitator.verify(yield* declare({ url }))
           expect(outcomes(answer)?.["catalog"].status).toBe("processing")
           yield* eventually(explain(facilitator, url), ({ listings }) => listings.length === 1)
           expect((yield* explain(facilitator, url))["listings"][0]).toMatchObject({ verification: "unverified" })
@@ -36,7 +35,7 @@ describe.each(databaseKinds)("policy on %s", (database) => {
           yield* shown.verify(other)
           const { items } = yield* eventually(browse(shown), ({ items }) => items.length === 1)
           expect(items[0]).toMatchObject({ resource: url, verification: "unverified" })
-          const settled = yield* facilitator.settle(yield* declaring(facilitator, { payer, payTo, url }))
+          const settled = yield* facilitator.settle(yield* declare({ url }))
           expect(settled.json.success, settled.text).toBe(true)
           const listed = yield* eventually(browse(facilitator), ({ items }) => items.length === 1)
           expect(listed["items"][0]).toMatchObject({ resource: url, verification: "payment_observed" })
@@ -70,10 +69,8 @@ describe.each(databaseKinds)("policy on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({ database, set: [quiet] })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
-          const body = yield* declaring(facilitator, { payer, payTo, url })
+          const { declare, facilitator, payTo } = yield* catalogWorld({ database, set: [quiet] })
+          const body = yield* declare({ url })
           yield* verified(facilitator, body)
           const writes = Effect.map(
             facilitator.sql<{ n: bigint }>`select coalesce(max(xmin::text::bigint), 0) as n from catalog_resources`,
@@ -144,10 +141,8 @@ describe.each(databaseKinds)("policy on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({ database, set: [quiet] })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
-          const body = yield* declaring(facilitator, { payer, payTo, url })
+          const { declare, facilitator } = yield* catalogWorld({ database, set: [quiet] })
+          const body = yield* declare({ url })
           const bodies = Array.from({ length: 100 }, (_, at) =>
             at % 2 === 0
               ? body

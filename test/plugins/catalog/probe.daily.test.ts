@@ -19,6 +19,7 @@ import {
   resolve,
   verified
 } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
   startFacilitator({
@@ -44,10 +45,8 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* start(database)
+          const { facilitator, payer, payTo } = yield* catalogWorld(start(database))
           const origin = yield* startOrigin
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
           const page = { payTo, asset: testnetUsdc }
           origin.answers.set(
             "/new",

@@ -3,9 +3,9 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
-import { startFacilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
-import { declaring, explain, type Json, queryDeclaration, verified } from "./support.ts"
+import { explain, type Json, queryDeclaration, verified } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 describe.each(databaseKinds)("rejected declarations on %s", (database) => {
   it.live(
@@ -13,17 +13,14 @@ describe.each(databaseKinds)("rejected declarations on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({
+          const { declare, facilitator, payTo } = yield* catalogWorld({
             database,
             closeMillis: 1_000,
             set: ["plugins=[ledger-local, x402-exact, catalog, analytics]", "catalog_security.probe_origins=false"]
           })
-          const payer = yield* facilitator.account()
-          const payTo = (yield* facilitator.account()).publicKey()
           const url = "https://shop.example.com/never"
           const extension = { ...queryDeclaration(), schema: { required: ["nothing"] } }
-          for (let time = 0; time < 2; time++)
-            yield* verified(facilitator, yield* declaring(facilitator, { payer, payTo, url, extension }))
+          for (let time = 0; time < 2; time++) yield* verified(facilitator, yield* declare({ url, extension }))
           const page = yield* eventually(
             Effect.map(facilitator.ask("/analytics/v1/rejections"), ({ json }) => json as Json),
             ({ items }) => items.length > 0

@@ -4,8 +4,8 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
-import { startFacilitator } from "../../support/facilitator.ts"
 import { browse, declaring, type Json, mcpDeclaration, queryDeclaration, resolve, verified } from "./support.ts"
+import { catalogWorld } from "./catalogWorld.ts"
 
 const owned = "https://shop.example.com/v1/item"
 
@@ -52,13 +52,15 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({
+          const {
+            facilitator,
+            payer,
+            payTo: owner
+          } = yield* catalogWorld({
             database,
             closeMillis: 1_000,
             set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"]
           })
-          const payer = yield* facilitator.account()
-          const owner = (yield* facilitator.account()).publicKey()
           const squatter = (yield* facilitator.account()).publicKey()
           yield* verified(facilitator, yield* declaring(facilitator, { payer, payTo: owner, url: owned }))
           const declare = Effect.fnUntraced(function* (url: string, extension: unknown = queryDeclaration()) {
@@ -91,13 +93,15 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({
+          const {
+            facilitator,
+            payer,
+            payTo: owner
+          } = yield* catalogWorld({
             database,
             closeMillis: 1_000,
             set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"]
           })
-          const payer = yield* facilitator.account()
-          const owner = (yield* facilitator.account()).publicKey()
           const squatter = (yield* facilitator.account()).publicKey()
           const declare = (payTo: string, path: string, routeTemplate?: string) =>
             Effect.flatMap(
