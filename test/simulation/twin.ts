@@ -24,6 +24,7 @@ import { NodeServices } from "@effect/platform-node"
 import { type DatabaseKind, migrationsFolder, sourceLayer } from "../support/databases.ts"
 import { channels, historyOf, slots, type Step } from "./history.ts"
 import { TwinStore } from "./TwinStore.ts"
+import { layerTest } from "../support/layerTest.ts"
 
 const startMillis = Date.UTC(2026, 0, 1, 12)
 const limits = {
@@ -88,9 +89,9 @@ export const sqlLayer = (kind: DatabaseKind) =>
         migrationsFolder,
         source(kind),
         Layer.succeed(Limits, limits),
-        Layer.succeed(Network, { id: "ledger:testnet" } as never),
-        Layer.succeed(Signer, { sponsor: "sponsor", channels } as never),
-        Layer.succeed(Server, { instance: "twin" } as never),
+        layerTest(Network, { id: "ledger:testnet" }),
+        layerTest(Signer, { sponsor: "sponsor", channels }),
+        layerTest(Server, { instance: "twin" }),
         Layer.succeed(Host, { name: "twin", stateFolder: "" }),
         Settings.layerTest({}, () => Option.none())
       )

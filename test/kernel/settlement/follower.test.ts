@@ -29,6 +29,7 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { encodeEnvelope } from "../../../kernel/stellar/Envelope.ts"
 import { spendingEnvelope } from "./spendingEnvelope.ts"
 import { attempt, executed, expires, recordedLedger } from "./lives.ts"
+import { layerTest } from "../../support/layerTest.ts"
 
 /** Any account. */
 const channel = StrKey.encodeEd25519PublicKey(new Uint8Array(32).fill(7))
@@ -138,26 +139,32 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
   }
   const ports = Layer.mergeAll(
     Layer.succeed(LedgerRpc, rpc as never),
-    Layer.succeed(Settlements, settlements as never),
-    Layer.succeed(LedgerClock, {
-      now: Effect.succeed({ sequence: latestLedger, closedAtSeconds: 0, secondsPerLedger: 5 }),
+    layerTest(Settlements, settlements),
+    layerTest(LedgerClock, {
+      now: Effect.succeed({
+        sequence: latestLedger,
+        closedAtSeconds: 0,
+        secondsPerLedger: 5,
+        fastestSecondsPerLedger: 5,
+        isFirstWord: false
+      }),
       attend: Effect.void,
       subscribe: () => Effect.void
-    } as never),
-    Layer.succeed(Limits, { recoveryPeriod: Duration.seconds(15) } as never),
-    Layer.succeed(Leases, { hold: () => Effect.succeed(true) } as never),
-    Layer.succeed(Outcomes, { complete: () => Effect.void } as never),
-    Layer.succeed(Sponsor, { suspect: Effect.void } as never),
-    Layer.succeed(ChannelStore, {
+    }),
+    layerTest(Limits, { recoveryPeriod: Duration.seconds(15) }),
+    layerTest(Leases, { hold: () => Effect.succeed(true) }),
+    layerTest(Outcomes, { complete: () => Effect.void }),
+    layerTest(Sponsor, { suspect: Effect.void }),
+    layerTest(ChannelStore, {
       distrust: () => Effect.void,
       take: () => Effect.succeed(world.lease === undefined ? [] : [world.lease]),
       release: () => Effect.sync(() => void given.push("released"))
-    } as never),
-    Layer.succeed(ChannelPool, { freed: Effect.void } as never),
-    Layer.succeed(Network, {
+    }),
+    layerTest(ChannelPool, { freed: Effect.void }),
+    layerTest(Network, {
       feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
-    } as never),
-    Layer.succeed(Signer, {
+    }),
+    layerTest(Signer, {
       sponsor: "sponsor",
       channels: [channel],
       signSettlement: ({ channel }: { channel: string }) =>
@@ -168,15 +175,15 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
       signCancel: ({ inclusionStroops }: { inclusionStroops: bigint }) =>
         Effect.sync(() => {
           signed.push(`cancel for ${inclusionStroops}`)
-          return { envelope: "cancel", innerHash: "no-op", outerHash: "no-op bumped" }
+          return { envelope: "cancel", innerHash: "no-op", outerHash: "no-op bumped", sponsor: "sponsor" }
         })
-    } as never),
-    Layer.succeed(Authorizations, {
+    }),
+    layerTest(Authorizations, {
       nonceOf: ({ authorizationKey }: { authorizationKey: string }) =>
         world.nonceOf?.(authorizationKey) ?? { address: "payer", nonce: 1n },
       useIn: () => "none",
       amountTransferred: () => 10n
-    } as never),
+    }),
     Supervisor.layer
   )
   yield* TestClock.adjust("1 minute")

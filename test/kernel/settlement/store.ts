@@ -16,6 +16,7 @@ import * as SqlSettlements from "../../../kernel/settlement/store/SqlSettlements
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { databaseLayer, type DatabaseKind } from "../../support/databases.ts"
+import { layerTest } from "../../support/layerTest.ts"
 
 export const limitValues: LimitValues = {
   settleTimeout: Duration.seconds(25),
@@ -52,13 +53,13 @@ export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}
     Layer.provideMerge(
       Layer.mergeAll(
         Layer.succeed(Limits, { ...limitValues, ...limits }),
-        Layer.succeed(Network, { id: "ledger:testnet" } as never),
-        Layer.succeed(Server, { instance: undefined } as never),
+        layerTest(Network, { id: "ledger:testnet" }),
+        layerTest(Server, { instance: undefined }),
         Layer.succeed(Host, { name: "this-machine", stateFolder: "" }),
-        Layer.succeed(Signer, {
+        layerTest(Signer, {
           sponsor: "sponsor",
           channels: Array.from({ length: 100 }, (_, i) => channelName(i))
-        } as never)
+        })
       )
     )
   )

@@ -9,22 +9,23 @@ import { Payer } from "../../../plugins/mcp-tools-pay/payer/Payer.ts"
 import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuilder.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
+import { layerTest } from "../../support/layerTest.ts"
 
 it.effect("nothing is signed before the budget's store holds the authorization [S102, S211]", () =>
   Effect.gen(function* () {
     const happened: Array<string> = []
     const services = Layer.mergeAll(
       NodeCrypto.layer,
-      Layer.succeed(LedgerRpc, { latestLedger: Effect.die("it is asked before") } as never),
-      Layer.succeed(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] } as never),
-      Layer.succeed(Payer, {
+      layerTest(LedgerRpc, { latestLedger: Effect.die("it is asked before") }),
+      layerTest(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] }),
+      layerTest(Payer, {
         address: Effect.succeed(Keypair.random().publicKey()),
         sign: () =>
           Effect.andThen(
             Effect.sync(() => happened.push("signed")),
             Effect.fail(toolError("PAYMENT_REJECTED", "no"))
           )
-      } as never)
+      })
     )
     const { build } = yield* Effect.provide(PaymentBuilder, PaymentBuilder.layer.pipe(Layer.provide(services)))
     const ledger = { sequence: 1_000, closedAtSeconds: 0, protocolVersion: 23, endpoint: 0 }

@@ -16,6 +16,7 @@ import { describeDatabases } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { call, connectHttp } from "../mcp-tools/support.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
+import { layerTest } from "../../support/layerTest.ts"
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a question", (it) => {
   it.effect("the person is asked once though the seller redeclares its listing meanwhile", () =>
@@ -63,7 +64,7 @@ const twoPolicies = Effect.fnUntraced(function* (shared: unknown) {
     NodeCrypto.layer,
     Config.layer.pipe(Layer.provide(Settings.layerTest({ policy: { otherwise: "approve" } }, () => Option.none()))),
     Layer.succeed(Host, { name: "test", stateFolder }),
-    Layer.succeed(Network, { assets: new Map() } as never),
+    layerTest(Network, { assets: new Map() }),
     Layer.succeed(StoreDatabase, { shared } as never)
   )
   const one = Policy.layer.pipe(Layer.provide(Approvals.layer), Layer.provide(ground))

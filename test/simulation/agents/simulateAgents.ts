@@ -28,6 +28,7 @@ import { AgentSeller, sellerKinds } from "./AgentSeller.ts"
 import { AgentWorld, type Process } from "./AgentWorld.ts"
 import { amount, Buyer } from "./Buyer.ts"
 import { violationsOf } from "./invariants.ts"
+import { layerTest } from "../../support/layerTest.ts"
 
 export interface AgentReport {
   readonly seed: number
@@ -66,10 +67,10 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
       world.ledger.rpcOf((operation, read, away) => world.call(process, operation, read, away))
     ),
     Layer.succeed(BudgetStore, world.storeOf(process)),
-    Layer.succeed(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] } as never),
+    layerTest(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] }),
     Layer.succeed(WireVocabulary, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" }),
-    Layer.succeed(ToolsConfig, { confirmMillis: 10_000 } as never),
-    Layer.succeed(Config, {
+    layerTest(ToolsConfig, { confirmMillis: 10_000 }),
+    layerTest(Config, {
       ceilings: {
         perSession: perDay,
         perDay,
@@ -78,7 +79,7 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
         perGrade: { proven: 0n, provisional: 0n },
         paymentsPerMinute: 0
       }
-    } as never),
+    }),
     Layer.succeed(PaymentSeal, makeSeal(crypto, Redacted.make(new Uint8Array(32)))),
     Layer.succeed(Payer, seedPayer(crypto, Redacted.make(Uint8Array.from(payerKey.rawSecretKey())))),
     Layer.succeed(Policy, { verify: () => Effect.succeed(Effect.void), explain: () => Effect.die("not asked") })

@@ -12,6 +12,7 @@ import { ProcessUsage } from "../../../../kernel/platform/ProcessUsage.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { databaseLayer } from "../../../support/databases.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 interface World {
   places: ReadonlyMap<string, number>
@@ -49,14 +50,14 @@ const reading = <A, E>(use: (world: World) => Effect.Effect<A, E, MetricReadings
       }),
       fees: Effect.succeed({ asked: 100n })
     } as never),
-    Layer.succeed(ChannelPool, {
+    layerTest(ChannelPool, {
       waiting: () => world.places,
       counts: Effect.suspend(() => (world.isAnswering ? Effect.succeed({ ready: 3, free: 2 }) : Effect.never))
-    } as never),
-    Layer.succeed(Sponsor, {
+    }),
+    layerTest(Sponsor, {
       status: Effect.succeed(Option.some(sponsorStatus)),
       problem: () => Effect.succeedNone
-    } as never),
+    }),
     Layer.succeed(Network, {
       id: "ledger:testnet",
       feeCeilings: (scheme: string) => ({ totalStroopsMax: scheme === "dear" ? 200_000n : 100_000n })

@@ -12,6 +12,7 @@ import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { watchBudget } from "../../../../kernel/payment/report/watchBudget.ts"
 import { CurrentPlugin } from "../../../../kernel/contract/CurrentPlugin.ts"
 import { Supervisor } from "../../../../kernel/actor/Supervisor.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 const usage = (usedStroops: bigint, maxStroops: bigint) => ({ usedStroops, maxStroops })
 const quiet: BudgetStatus = {
@@ -34,12 +35,14 @@ const watching = <A, E>(
     if (logLevel === "Warn") warnings.push(String(message))
   })
   const services = Layer.mergeAll(
-    Layer.succeed(Budget, { status: Effect.sync(() => status) } as never),
-    Layer.succeed(Limits, {
+    layerTest(Budget, { status: Effect.sync(() => status) }),
+    layerTest(Limits, {
       sponsoredPerDayStroopsMax: 10_000_000n,
       sponsoredPerPrincipalPerDayStroopsMax: 1_000_000n
-    } as never),
-    Layer.succeed(Network, { feeCeilings: () => ({ totalStroopsMax: 200_000n }) } as never),
+    }),
+    layerTest(Network, {
+      feeCeilings: () => ({ resourceStroopsMax: 190_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 200_000n })
+    }),
     Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true) }),
     Layer.succeed(Schemes, { all: () => [{ scheme: "fixed" }] } as never),
     StartupBanner.layer,

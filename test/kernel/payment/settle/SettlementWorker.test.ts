@@ -21,6 +21,7 @@ import { Signer } from "../../../../kernel/signer/Signer.ts"
 import { layer as cryptoLayer } from "../../../../runtime/platform/nodeCrypto.ts"
 import { makePayment } from "../../../support/buyer.ts"
 import { limitValues } from "../../settlement/store.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 const channel = Keypair.random().publicKey()
 const [payer, seller] = [Keypair.random(), Keypair.random()]
@@ -35,6 +36,8 @@ const prepared = Effect.promise(async () => {
   }
 })
 
+const time = { closedAtSeconds: 1_700_000_000, secondsPerLedger: 1, fastestSecondsPerLedger: 1, isFirstWord: false }
+
 /** Settles one payment over a ledger that closes a number of ledgers while it is being sent; counts wake-ups. */
 const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
   let sequence = 1_000
@@ -44,31 +47,31 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
     cryptoLayer,
     Sponsor.layerAble,
     Layer.succeed(Limits, limitValues),
-    Layer.succeed(ChannelPool, { release: () => Effect.void } as never),
-    Layer.succeed(Network, {
+    layerTest(ChannelPool, { release: () => Effect.void }),
+    layerTest(Network, {
       feeCeilings: () => ({ resourceStroopsMax: 9n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
-    } as never),
-    Layer.succeed(LedgerClock, {
-      now: Effect.sync(() => ({ sequence, closedAtSeconds: 1_700_000_000, secondsPerLedger: 1, isFirstWord: false })),
+    }),
+    layerTest(LedgerClock, {
+      now: Effect.sync(() => ({ ...time, sequence })),
       fees: Effect.succeed({ p50: 100n, p90: 100n, p99: 100n, asked: 100n })
-    } as never),
-    Layer.succeed(LedgerRpc, {
+    }),
+    layerTest(LedgerRpc, {
       send: () =>
         Effect.sync(() => {
           sequence += ledgersClosing
           return { _tag: "Pending" }
         })
-    } as never),
-    Layer.succeed(Signer, {
+    }),
+    layerTest(Signer, {
       channels: [channel],
       signSettlement: () => Effect.succeed({ envelope: "AAAA", innerHash: "a1", outerHash: "b1", sponsor: channel })
-    } as never),
-    Layer.succeed(Settlements, {
+    }),
+    layerTest(Settlements, {
       record: () => Effect.succeed({ _tag: "Recorded" }),
       noteSent: (_id: string, _number: number, { ledger }: { readonly ledger: number }) =>
         Deferred.succeed(noted, ledger)
-    } as never),
-    Layer.succeed(ChannelStore, { distrust: () => Effect.void } as never),
+    }),
+    layerTest(ChannelStore, { distrust: () => Effect.void }),
     Layer.succeed(SettlementFollower, { wake: Effect.sync(() => void (woken += 1)) })
   )
   const parts = yield* prepared

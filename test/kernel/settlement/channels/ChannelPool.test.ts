@@ -9,6 +9,7 @@ import { ChannelCount } from "../../../../kernel/settlement/channels/ChannelCoun
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { type ChannelLease, ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { limitValues } from "../store.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 const leaseOf = (number: number): ChannelLease => ({
   address: `channel-${number}`,
@@ -66,12 +67,18 @@ const poolOf = (
           heed: () => options.channels ?? 10_000,
           read: Effect.succeed(options.channels ?? 10_000)
         }),
-        Layer.succeed(LedgerClock, {
+        layerTest(LedgerClock, {
           now:
             options.secondsPerLedger === undefined
               ? Effect.fail(new LedgerUnavailable({ operation: "getLatestLedger", message: "away" }))
-              : Effect.succeed({ sequence: 1_000, closedAtSeconds: 0, secondsPerLedger: options.secondsPerLedger })
-        } as never)
+              : Effect.succeed({
+                  sequence: 1_000,
+                  closedAtSeconds: 0,
+                  secondsPerLedger: options.secondsPerLedger,
+                  fastestSecondsPerLedger: options.secondsPerLedger,
+                  isFirstWord: false
+                })
+        })
       )
     )
   )

@@ -9,6 +9,7 @@ import { ChannelCount } from "../../../../kernel/settlement/channels/ChannelCoun
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { limitValues } from "../store.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 const seconds = 60
 const channels = 20
@@ -45,9 +46,15 @@ const world = (ledgerSeconds: number) => {
           heed: () => channels,
           read: Effect.succeed(channels)
         }),
-        Layer.succeed(LedgerClock, {
-          now: Effect.succeed({ sequence: 1_000, closedAtSeconds: 0, secondsPerLedger: ledgerSeconds })
-        } as never)
+        layerTest(LedgerClock, {
+          now: Effect.succeed({
+            sequence: 1_000,
+            closedAtSeconds: 0,
+            secondsPerLedger: ledgerSeconds,
+            fastestSecondsPerLedger: ledgerSeconds,
+            isFirstWord: false
+          })
+        })
       )
     )
   )

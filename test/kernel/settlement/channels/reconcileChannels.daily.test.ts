@@ -29,8 +29,11 @@ import * as NodeCrypto from "../../../../runtime/platform/nodeCrypto.ts"
 import { databaseKinds, databaseLayer, type DatabaseKind } from "../../../support/databases.ts"
 import { limitValues, takeOne } from "../store.ts"
 import { eventually } from "../../../support/eventually.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 const balanceMin = 50_000_000n
+
+const time = { closedAtSeconds: 0, secondsPerLedger: 5, fastestSecondsPerLedger: 5, isFirstWord: false }
 
 /** A ledger that a test moves by hand. */
 const makeLedger = () => {
@@ -65,7 +68,7 @@ const makeLedger = () => {
       )
   } as never)
   const clock = {
-    now: Effect.sync(() => ({ sequence: state.latest, closedAtSeconds: 0, secondsPerLedger: 5 })),
+    now: Effect.sync(() => ({ ...time, sequence: state.latest })),
     subscribe: (wake: Effect.Effect<void>) => Effect.sync(() => void wakes.push(wake))
   }
   return {
@@ -83,7 +86,7 @@ const makeLedger = () => {
 type Ledger = ReturnType<typeof makeLedger>
 
 const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secret = Keypair.random().secret()) => {
-  const network = Layer.succeed(Network, {
+  const network = layerTest(Network, {
     id: "ledger:testnet",
     passphrase: "Test SDF Network ; September 2015",
     sponsorSecret: Option.some(Redacted.make(secret)),
@@ -93,13 +96,13 @@ const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secre
     channelBalanceStroopsMin: balanceMin,
     developmentAutoFund: false,
     friendbotUrl: Option.none()
-  } as never)
+  })
   const ports = Layer.mergeAll(
     network,
     NodeServices.layer,
     NodeCrypto.layer,
     Layer.succeed(LedgerRpc, ledger.rpc),
-    Layer.succeed(LedgerClock, ledger.clock as never),
+    layerTest(LedgerClock, ledger.clock),
     Layer.succeed(Limits, limitValues),
     Layer.succeed(Host, { name: "test", stateFolder: "." }),
     Supervisor.layer

@@ -13,6 +13,7 @@ import { type AdoptAnswer, Settlements } from "../../../../kernel/settlement/sto
 import { Signer } from "../../../../kernel/signer/Signer.ts"
 import { executed } from "../lives.ts"
 import { spendingEnvelope } from "../spendingEnvelope.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 /** A key as the schemes make it: payer, nonce, expiry. */
 const request = (nonce: number, expiry: number, caller = "key:a"): AdoptionRequest =>
@@ -80,7 +81,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
   const { channel } = spendingEnvelope
   const envelope = taggedEnvelope(taggedFor === "None" ? 0n : ownerTag({ sha256 }, ...taggedFor))
   const ports = Layer.mergeAll(
-    Layer.succeed(LedgerRpc, {
+    layerTest(LedgerRpc, {
       transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger: latest, oldestLedger: oldest }),
       nonceSpent: () =>
         Effect.succeed({
@@ -103,27 +104,26 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
               : []
           }
         })
-    } as never),
-    Layer.succeed(Settlements, {
+    }),
+    layerTest(Settlements, {
       adopt: ({ principal }: AdoptionRequest) =>
         Effect.sync(() => void owners.push(principal.owner)).pipe(Effect.as(stored)),
       wasOwner: (_transaction: string, owner: string) => Effect.succeed(owner === namedOwner)
-    } as never),
-    Layer.succeed(Crypto, { sha256 } as never),
-    Layer.succeed(Signer, {
+    }),
+    layerTest(Crypto, { sha256 }),
+    layerTest(Signer, {
       channels: isFormer ? [] : [channel],
       sponsor: "sponsor",
       formerChannels: isFormer ? [channel] : []
-    } as never),
-    Layer.succeed(Authorizations, {
-      nonceOf: ({ authorizationKey }: AdoptionRequest) => ({
+    }),
+    layerTest(Authorizations, {
+      nonceOf: ({ authorizationKey }) => ({
         address: "payer",
         nonce: BigInt(authorizationKey.split(":")[1]!)
       }),
-      useIn: ({ amount, authorizationKey }: AdoptionRequest) =>
-        authorizationKey === carried && amount === 10n ? "same" : "other",
+      useIn: ({ amount, authorizationKey }) => (authorizationKey === carried && amount === 10n ? "same" : "other"),
       amountTransferred: () => 10n
-    } as never)
+    })
   )
   const { adopt, find } = yield* Effect.provide(makeAdopter, ports)
   return { adopt, find, owners, scans: () => scans, scanned }

@@ -9,6 +9,7 @@ import { Authorizations } from "../../../../kernel/settlement/Authorizations.ts"
 import { makeScanner } from "../../../../kernel/settlement/follower/scanLedgers.ts"
 import type { OpenRecord } from "../../../../kernel/settlement/store/Settlements.ts"
 import { attempt } from "../lives.ts"
+import { provideTest } from "../../../support/layerTest.ts"
 
 const openOnes = (count: number, recordedLedger: number): ReadonlyArray<OpenRecord> =>
   Array.from(
@@ -25,7 +26,13 @@ const openOnes = (count: number, recordedLedger: number): ReadonlyArray<OpenReco
 /** A ledger with `transactionsPerLedger` foreign transactions in each number; undefined: it cannot be scanned. */
 const worldOf = (transactionsPerLedger: number | undefined) => {
   const scans: Array<number> = []
-  const now = { sequence: 1_001, closedAtSeconds: 0, secondsPerLedger: 5 }
+  const now = {
+    sequence: 1_001,
+    closedAtSeconds: 0,
+    secondsPerLedger: 5,
+    fastestSecondsPerLedger: 5,
+    isFirstWord: false
+  }
   const rpc = {
     scan: ({ fromLedger, matches }: ScanRequest) =>
       Effect.suspend(() => {
@@ -48,9 +55,9 @@ const worldOf = (transactionsPerLedger: number | undefined) => {
       }
       return answers
     }).pipe(
-      Effect.provideService(LedgerRpc, rpc as never),
-      Effect.provideService(LedgerClock, { now: Effect.sync(() => ({ ...now })) } as never),
-      Effect.provideService(Authorizations, {} as never)
+      provideTest(LedgerRpc, rpc),
+      provideTest(LedgerClock, { now: Effect.sync(() => ({ ...now })) }),
+      provideTest(Authorizations, {})
     )
   return { scans, reported }
 }

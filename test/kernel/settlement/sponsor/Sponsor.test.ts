@@ -10,6 +10,7 @@ import { LedgerRpc } from "../../../../kernel/ledger/LedgerRpc.ts"
 import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { Signer } from "../../../../kernel/signer/Signer.ts"
 import { Supervisor } from "../../../../kernel/actor/Supervisor.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 const makeWorld = () => {
   const seen = { reads: 0, isAttended: true, balanceStroops: 1_000_000_000n }
@@ -18,35 +19,36 @@ const makeWorld = () => {
       seen.reads += 1
       return [{ owed: 0n, age: null, addresses: ["channel"] }]
     })
-  const account = (address: string) => [address, { balanceStroops: seen.balanceStroops, reserveStroops: 0n }] as const
+  const account = (address: string) =>
+    [address, { address, sequence: 1n, balanceStroops: seen.balanceStroops, reserveStroops: 0n }] as const
   const layer = Sponsor.layer.pipe(
     Layer.provide(
       Layer.mergeAll(
         Supervisor.layer,
         WriteProbe.layerWritable,
         Layer.succeed(SqlClient.SqlClient, sql as never),
-        Layer.succeed(Network, {
+        layerTest(Network, {
           id: "ledger:testnet",
           developmentAutoFund: false,
           feeCeilings: () => ({ resourceStroopsMax: 9n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
-        } as never),
-        Layer.succeed(Signer, {
+        }),
+        layerTest(Signer, {
           sponsor: "sponsor",
           channels: ["channel"],
           problem: Effect.succeed(undefined),
           assure: Effect.void
-        } as never),
-        Layer.succeed(LedgerRpc, {
+        }),
+        layerTest(LedgerRpc, {
           accounts: (addresses: ReadonlyArray<string>) =>
             Effect.sync(() => ({ latestLedger: 1_000, accounts: new Map(addresses.map(account)) }))
-        } as never),
-        Layer.succeed(LedgerClock, {
+        }),
+        layerTest(LedgerClock, {
           attend: Effect.void,
           caughtUp: Effect.void,
           isAttended: Effect.sync(() => seen.isAttended),
           fees: Effect.succeed({ p50: 100n, p90: 100n, p99: 100n, asked: 100n }),
           subscribe: () => Effect.void
-        } as never)
+        })
       )
     )
   )

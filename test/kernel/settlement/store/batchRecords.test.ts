@@ -8,16 +8,17 @@ import { Limits } from "../../../../kernel/config/Limits.ts"
 import { Facts } from "../../../../kernel/facts/Facts.ts"
 import { batchRecords } from "../../../../kernel/settlement/store/batchRecords.ts"
 import type { NewSettlement, RecordAnswer } from "../../../../kernel/settlement/store/Settlements.ts"
+import { layerTest } from "../../../support/layerTest.ts"
 
 const settlementOf = (principal: string) =>
   ({ channel: { address: `channel of ${principal}` }, principal: { keyed: true, source: principal } }) as never
 
 /** Nothing of a record that is alone in its moment asks them anything. */
 const unused = Layer.mergeAll(
-  Layer.succeed(SqlClient.SqlClient, {} as never),
-  Layer.succeed(Budget, {} as never),
-  Layer.succeed(Facts, {} as never),
-  Layer.succeed(Limits, {} as never)
+  layerTest(SqlClient.SqlClient, {}),
+  layerTest(Budget, {}),
+  layerTest(Facts, {}),
+  layerTest(Limits, {})
 )
 
 it.effect("a record never waits for another principal's, concurrent or later", () =>
