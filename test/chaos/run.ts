@@ -269,7 +269,7 @@ const accidents = async (): Promise<void> => {
       const slot = random.pick(slots)
       // A busy machine starts one more slowly than accidents come: the other one answers meanwhile.
       const others = slots.filter((one) => one !== slot)
-      if (!(await Promise.all(others.map((one) => isReady(one)().catch(() => false)))).includes(true)) continue
+      if (!(await Promise.all(others.map((one) => isReady(one.url)))).includes(true)) continue
       kills += 1
       await slot.program.kill()
       await pause(random.int(100, 3_000))
