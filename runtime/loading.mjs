@@ -53,12 +53,23 @@ export const parts = {
       "Queue",
       "Random"
     ],
-    ...["Redacted", "Ref", "References", "Result", "Schedule", "Schema", "SchemaGetter", "SchemaIssue", "Scope"],
+    ...[
+      "Redacted",
+      "Ref",
+      "References",
+      "Result",
+      "Schedule",
+      "Schema",
+      "SchemaAST",
+      "SchemaGetter",
+      "SchemaIssue",
+      "Scope"
+    ],
     ...["Semaphore", "Stream", "Tracer"]
   ],
   "effect/encoding": ["Base64", "Base64Url", "Hex"],
   "effect/http": [
-    "FetchHttpClient",
+    ...["FetchHttpClient", "FindMyWay"],
     ...["Etag", "Headers", "HttpClient", "HttpClientRequest", "HttpMiddleware", "HttpRouter", "HttpServer"],
     ...["HttpServerError", "HttpServerRequest", "HttpServerResponse", "HttpTraceContext"]
   ],

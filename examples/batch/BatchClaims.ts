@@ -26,7 +26,7 @@ const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxC
   totalClaimed: chargedCumulativeAmount
 })
 
-/** So many channels do not fit one transaction, or one transaction's fee. */
+/** That number of channels does not fit one transaction, or one transaction's fee. */
 const tooLarge = /_(too_many_claims|fee_exceeds_maximum)$/
 
 export class BatchClaims {

@@ -28,7 +28,7 @@ const submitsConcurrentMax = 4
 const settledBefore = new Set(["settle_ledger_already_settled"])
 /** All of it was claimed or paid out already. */
 const nothingLeft = /_nothing_to_(claim|settle)$/
-/** The simulation says that so many channels do not fit one transaction, or one transaction's fee. */
+/** The simulation says that this number of channels does not fit one transaction, or one transaction's fee. */
 const tooLarge = /_(too_many_claims|fee_exceeds_maximum)$/
 
 const makeSubmit = Effect.gen(function* () {

@@ -69,8 +69,8 @@ export class LexicalStore extends Context.Service<
             from search_lexical_state where language <> ${language}
           on conflict (language) do update set begun_at = excluded.begun_at`
         const columns = sql.literal(
-          `language, scanned, complete, documents, origins, proven, average_lexemes as "averageLexemes", spoken, changed, ` +
-            `refreshed_at as "refreshedAt"`
+          `language, scanned, complete, documents, origins, proven, average_lexemes as "averageLexemes", spoken, ` +
+            `changed, refreshed_at as "refreshedAt"`
         )
         const retired: IndexState = {
           language,

@@ -11,7 +11,7 @@ import type { ChannelState } from "./batchCodec.ts"
 const statesMax = 20_000
 /** Ledgers that what is known of a channel may be behind the newest one. */
 export const staleLedgersMax = 1
-/** A node may be so many ledgers ahead of the clock's reading; one further ahead is of a ledger that is no more. */
+/** How many ledgers a node may be ahead of the clock's reading; one further ahead is of a ledger that is no more. */
 const aheadLedgersMax = 20
 /** Ledgers whose events are asked for after a rest; beyond it channels are read anew. */
 const gapLedgersMax = 1_000

@@ -3,9 +3,9 @@
 // makes; a paid call with a seller on this machine; the ledger transactions of a thousand calls of forty buyers, and
 // the same work by `exact`; what calls of the contract cost. Ledger, database, clients and seller are processes of
 // their own. Bars are on processor time and counts, so that load on the machine does not decide; what a voucher may
-// take is 0.35 ms where a signature takes 0.10 and a bare server 0.08, so it is held to as much of the two as measured in
-// turns with it. BENCH_PROFILE names a folder for a CPU profile of the facilitator; VOUCHERS is how many are sent in a
-// round.
+// take is 0.35 ms where a signature takes 0.10 and a bare server 0.08, so it is held to as much of the two as measured
+// in turns with it. BENCH_PROFILE names a folder for a CPU profile of the facilitator; VOUCHERS is how many are sent in
+// a round.
 import { cpus, loadavg } from "node:os"
 import process from "node:process"
 import type { BatchChannel } from "../support/batchBuyer.ts"
@@ -33,7 +33,7 @@ const exactPayments = 100
 
 /** 0.35 ms of 0.18: a voucher's processor time, of what a signature and a bare server's answer take together. */
 const ofFloorMax = 0.35 / 0.18
-/** The same 0.18 ms: a core of that speed answers so many vouchers a second. */
+/** The same 0.18 ms: the vouchers that a core of that speed answers in a second. */
 const floorMillis = 0.18
 const perSecondMin = 2_000
 const callMillisMax = 10

@@ -96,13 +96,13 @@ const buy = async (tools: Tools, { query, words }: Task, detail: Detail): Promis
 }
 
 /** Runs work on each, a given number at a time; the results in order. */
-const each = async <A, B>(all: ReadonlyArray<A>, atOnce: number, work: (one: A) => Promise<B>) => {
+const each = async <A, B>(all: ReadonlyArray<A>, concurrency: number, work: (one: A) => Promise<B>) => {
   const results: Array<B> = []
   let next = 0
   const worker = async () => {
     for (let at = next++; at < all.length; at = next++) results[at] = await work(all[at]!)
   }
-  await Promise.all(Array.from({ length: atOnce }, worker))
+  await Promise.all(Array.from({ length: concurrency }, worker))
   return results
 }
 

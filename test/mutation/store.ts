@@ -42,8 +42,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["what failed together is claimed together", "set claim = null, claim_alone = true,", "set claim = null,"],
     [
       "a claim is halved twice",
-      'if ((yield* ended(id, "failed", reason, null)).length === 0) return const claims',
-      'yield* ended(id, "failed", reason, null) const claims'
+      'if ((yield* ended(id, "failed", reason, null)).length === 0) return\n          const claims',
+      'yield* ended(id, "failed", reason, null)\n          const claims'
     ],
     [
       "a half has channels of the other",

@@ -37,8 +37,6 @@ const makeDensity = () => {
   }
 }
 
-const nothingSeen: ReadonlyMap<string, Seen> = new Map()
-
 /** A scanner that has not scanned yet. */
 export const makeScanner = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
@@ -101,11 +99,11 @@ export const makeScanner = Effect.gen(function* () {
   return Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
     const fromLedger = firstOf(records)
     const worthIt = yield* Effect.catch(isWorthIt(records, fromLedger), () => Effect.succeed(false))
-    if (!worthIt) return nothingSeen
+    if (!worthIt) return new Map<string, Seen>() as ReadonlyMap<string, Seen>
     return yield* Effect.catch(scan(records, fromLedger), (error) => {
       density.note(Infinity, 1, Number.isFinite(fromLedger) ? fromLedger : 0)
       const reported = Effect.logWarning("ledgers could not be scanned; open settlements are polled by hash", error)
-      return Effect.as(reported, nothingSeen)
+      return Effect.as(reported, new Map<string, Seen>() as ReadonlyMap<string, Seen>)
     })
   }, withSpanIfSampled("settlement.scan"))
 })

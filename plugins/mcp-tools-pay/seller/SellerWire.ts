@@ -16,7 +16,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
 /** Maximum events of one answer that are parsed: the last of them, since the answer to a request ends its stream. */
 const eventsMax = 10_000
 
-/** The data of the events of a stream that have any, in order. Comments, named pings and lines' ends are all allowed. */
+/** The data of a stream's events that have any, in order. Comments, named pings and any line ends are allowed. */
 export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
   utf8
     .decode(body)

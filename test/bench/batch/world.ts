@@ -21,7 +21,7 @@ const passphrase = "Test SDF Network ; September 2015"
 /** Channels that settle, of the measured facilitator. */
 export const channelsMax = 20
 /** Accounts that are funded at a time. */
-const fundedAtOnce = 8
+const fundedConcurrently = 8
 
 export interface BatchWorld {
   readonly ledgerUrl: string
@@ -83,7 +83,7 @@ const fund = async (ledgerUrl: string, accounts: ReadonlyArray<Keypair>): Promis
   const worker = async () => {
     for (let one = rest.pop(); one !== undefined; one = rest.pop()) await askFriendbot(ledgerUrl, one.publicKey(), 100)
   }
-  await Promise.all(Array.from({ length: fundedAtOnce }, worker))
+  await Promise.all(Array.from({ length: fundedConcurrently }, worker))
 }
 
 /** `profileFolder`: where the measured facilitator leaves a CPU profile when it ends. */

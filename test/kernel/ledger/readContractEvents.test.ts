@@ -56,7 +56,7 @@ describe("events of a contract", () => {
         [[{ latestLedger: 105, events: full }], /without a cursor/],
         [[{ latestLedger: 105, cursor: "c", events: full }], /more events/],
         [[{ latestLedger: 105, events: [item(98)] }], /not asked for/],
-        [[{ latestLedger: 105, events: [item(100, { contractId: `${contract.slice(0, -1)}A` })] }], /not asked for/],
+        [[{ latestLedger: 105, events: [item(100, { contractId: `${contract.slice(0, -1)}B` })] }], /not asked for/],
         [[{ latestLedger: 105, events: [item(100, { value: "/////w==" })] }], /no XDR/],
         [[{ latestLedger: 105, events: [item(100, { topic: ["/////w=="] })] }], /no XDR/]
       ] as const) {

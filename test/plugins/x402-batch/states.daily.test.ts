@@ -74,7 +74,7 @@ const pay = ({ batch, verify }: BatchFacilitator, channel: BatchChannel, max = 2
 const clockOf = ({ services }: BatchFacilitator) =>
   (Context.getUnsafe(services, LedgerClock as never) as LedgerClock["Service"]).now
 
-/** Pays in each ledger until so many have passed. */
+/** Pays in each ledger until a number of them has passed. */
 const payFor = Effect.fnUntraced(function* (facilitator: BatchFacilitator, channel: BatchChannel, ledgers: number) {
   const from = (yield* clockOf(facilitator)).sequence
   for (let at = from; at < from + ledgers; at = (yield* clockOf(facilitator)).sequence)
