@@ -2587,7 +2587,10 @@ export interface Client {
       readonly cursor?: undefined | string
     }
   }, signal?: AbortSignal) => Promise<Leaderboard>
-  /** Service levels and incidents of the last 30 days; a page to a browser, the incidents as CSV. */
+  /**
+   * Service levels and incidents of the last 30 days; a page to a browser, the incidents as
+   * CSV.
+   */
   readonly serviceStatus: (given?: undefined, signal?: AbortSignal) => Promise<ServiceStatus>
   /** This browser's session. */
   readonly session: (given?: undefined, signal?: AbortSignal) => Promise<Session>
