@@ -20,7 +20,7 @@ const gapLedgersMax = 1_000
 export interface Known {
   readonly channelId: string
   readonly ledger: number
-  /** Undefined when the contract does not know the channel, or its entry is archived. */
+  /** Undefined when the contract does not know the channel, or the node shows its archived entry no more. */
   readonly state: ChannelState | undefined
   readonly readMillis: number
 }

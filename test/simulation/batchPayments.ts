@@ -84,6 +84,8 @@ const actOf = ({ ledger, random }: World): { readonly act: BatchAct; readonly ch
   const { chance, int, pick } = random
   const [name, channel] = pick([...ledger.batch.channels])
   const held = Number(heldOf(channel))
+  const isWithdrawable = ledger.batch.allows({ kind: "withdrawEnd", channel: name }, ledger.sequence)
+  if (isWithdrawable && chance(0.7)) return { act: { kind: "withdrawEnd", channel: name }, channel }
   if (held === 0 || chance(0.3)) return { act: { kind: "deposit", channel: name, amount: BigInt(int(1, 40)) }, channel }
   if (chance(0.15)) {
     const kind = channel.withdrawStartedIn === undefined ? "withdrawStart" : "withdrawEnd"

@@ -18,7 +18,9 @@ export interface BatchFacilitator extends Facilitator {
 
 export const startBatch = Effect.fnUntraced(function* (options: FacilitatorOptions = {}) {
   const facilitator = yield* startFacilitator(options)
-  const { json } = yield* facilitator.ask("/supported")
+  const [, key] = options.environment?.["FACILITATOR_API_KEYS"]?.split(":") ?? []
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+  const { json } = yield* facilitator.ask("/supported", { headers })
   const kind = json.kinds.find(({ scheme }: { scheme: string }) => scheme === "batch-settlement")
   const contract: string = kind.extra.batchContract
   const batch = makeBatch(facilitator.rpc, contract)
