@@ -2,24 +2,30 @@
 // browser's back button works. Where keys are required, it begins with the sign-in.
 import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
-import { ChannelsView } from "./BatchView.ts"
-import { DeliveriesView } from "./DeliveriesView.ts"
 import { Find } from "./Find.ts"
 import { short } from "./format.ts"
+import { later } from "./later.ts"
 import { LiveView } from "./LiveView.ts"
 import { OverviewView } from "./OverviewView.ts"
-import { ParticipantsView } from "./ParticipantsView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
 import { usePlace } from "./place.ts"
 import { RefusalsPage } from "./RefusalsView.ts"
 import { ResourcesView } from "./ResourcesView.ts"
-import { ResourceView } from "./ResourceView.ts"
-import { SearchView } from "./SearchView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { SettlementView } from "./SettlementView.ts"
-import { StatusView } from "./StatusView.ts"
-import { AccountView, AssetView, KeyView, OriginView } from "./ThingViews.ts"
+
+// Views beside those that a visit begins with.
+const AccountView = later(async () => (await import("./ThingViews.ts")).AccountView)
+const AssetView = later(async () => (await import("./ThingViews.ts")).AssetView)
+const ChannelsView = later(async () => (await import("./BatchView.ts")).ChannelsView)
+const DeliveriesView = later(async () => (await import("./DeliveriesView.ts")).DeliveriesView)
+const KeyView = later(async () => (await import("./ThingViews.ts")).KeyView)
+const OriginView = later(async () => (await import("./ThingViews.ts")).OriginView)
+const ParticipantsView = later(async () => (await import("./ParticipantsView.ts")).ParticipantsView)
+const ResourceView = later(async () => (await import("./ResourceView.ts")).ResourceView)
+const SearchView = later(async () => (await import("./SearchView.ts")).SearchView)
+const StatusView = later(async () => (await import("./StatusView.ts")).StatusView)
 
 interface View {
   readonly name: string
