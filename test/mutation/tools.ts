@@ -508,8 +508,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "set asked_at = now() where"
       }
     ],
-    catcher: vitest("test/plugins/mcp-tools-pay/replicas.slow.test.ts"),
-    environment: { TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_DATABASES: "postgres" }
+    catcher: vitest("test/plugins/mcp-tools-pay/approvals.test.ts")
   },
   {
     name: "budget: replicas reserve concurrently",
