@@ -82,12 +82,15 @@ const authorizationOf = (world: World, act: BatchAct, channel: BatchChannel, led
 /** A call that fits the ledger of the moment, by chance what comes next of a channel. */
 const actOf = ({ ledger, random }: World): { readonly act: BatchAct; readonly channel: BatchChannel } => {
   const { chance, int, pick } = random
+  const endable = [...ledger.batch.channels].find(([channel]) =>
+    ledger.batch.allows({ kind: "withdrawEnd", channel }, ledger.sequence)
+  )
+  if (endable !== undefined && chance(0.8))
+    return { act: { kind: "withdrawEnd", channel: endable[0] }, channel: endable[1] }
   const [name, channel] = pick([...ledger.batch.channels])
   const held = Number(heldOf(channel))
-  const isWithdrawable = ledger.batch.allows({ kind: "withdrawEnd", channel: name }, ledger.sequence)
-  if (isWithdrawable && chance(0.7)) return { act: { kind: "withdrawEnd", channel: name }, channel }
   if (held === 0 || chance(0.3)) return { act: { kind: "deposit", channel: name, amount: BigInt(int(1, 40)) }, channel }
-  if (chance(0.15)) {
+  if (chance(0.25)) {
     const kind = channel.withdrawStartedIn === undefined ? "withdrawStart" : "withdrawEnd"
     return { act: { kind, channel: name }, channel }
   }

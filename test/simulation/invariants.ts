@@ -232,8 +232,9 @@ const answers = (
     if (one.answer._tag === "Settled") successes.set(id, [...(successes.get(id) ?? []), one])
   }
   for (const [id, all] of world.hasLostCommits ? [] : successes) {
-    const isIdentified = all[0]!.payment.identifier._tag === "Some"
-    if (!isIdentified && all.length > 1) found.push(`${id} released ${all.length} resources`)
+    // Calls of a contract that are the same call may come with an identifier and without one.
+    const released = all.filter(({ payment }) => payment.identifier._tag === "None").length
+    if (released > 1) found.push(`${id} released ${released} resources`)
     // Requests that read before the settlement was recorded are twins of the recording one; one gets the success.
     const bornAt = byId.get(id)?.recordedAt ?? 0
     const twins = all.filter(({ readAt }) => readAt !== undefined && readAt <= bornAt)
