@@ -7,7 +7,7 @@ import { CursorList } from "./CursorList.ts"
 import { FilterBar } from "./FilterBar.ts"
 import { assetChoices } from "./filters.ts"
 import { type Child, Moment } from "./parts.ts"
-import { hrefOf, usePlace } from "./place.ts"
+import { hrefOf, picked, usePlace } from "./place.ts"
 import type { ChannelReported } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
 import { Thing } from "./things.ts"
@@ -75,11 +75,7 @@ export const BatchView = (): VNode<any> =>
 export const ChannelsView = (): VNode<any> => {
   const { query } = usePlace()
   const facts = useFacts()
-  const asked = new URLSearchParams()
-  for (const name of ["state", "asset", "payer", "payTo", "key"]) {
-    const value = query.get(name) ?? ""
-    if (value !== "") asked.set(name, value)
-  }
+  const asked = picked(query, ["state", "asset", "payer", "payTo", "key"])
   return h(ChannelList, {
     query: asked,
     isPage: true,

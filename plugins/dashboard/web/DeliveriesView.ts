@@ -5,7 +5,7 @@ import { CursorList } from "./CursorList.ts"
 import { FilterBar } from "./FilterBar.ts"
 import { count } from "./format.ts"
 import { type Child, Moment, State, written } from "./parts.ts"
-import { hrefOf, pageOf, usePlace } from "./place.ts"
+import { hrefOf, pageOf, picked, usePlace } from "./place.ts"
 import type { Delivery } from "./reports.ts"
 import type { Column } from "./Table.ts"
 
@@ -73,11 +73,7 @@ export const WaitingDeliveries = (): VNode<any> =>
 
 export const DeliveriesView = (): VNode<any> => {
   const { query } = usePlace()
-  const asked = new URLSearchParams()
-  for (const name of ["state", "type", "receiver", "settlement", "from", "to"]) {
-    const value = query.get(name) ?? ""
-    if (value !== "") asked.set(name, value)
-  }
+  const asked = picked(query, ["state", "type", "receiver", "settlement", "from", "to"])
   return h(DeliveryList, {
     title: "Webhook deliveries",
     isPage: true,

@@ -5,7 +5,7 @@ import { type Choices, FilterBar } from "./FilterBar.ts"
 import { address, count } from "./format.ts"
 import { windows } from "./OverviewView.ts"
 import { Moment, written } from "./parts.ts"
-import { amend, usePlace } from "./place.ts"
+import { amend, picked, usePlace } from "./place.ts"
 import { Reason } from "./reasons.ts"
 import type { Refusal } from "./reports.ts"
 import type { Column } from "./Table.ts"
@@ -51,11 +51,7 @@ const daysAbsent = "7"
 
 /** The route's query: a window of days, or the days that are typed. */
 const refusalQuery = (query: URLSearchParams): URLSearchParams => {
-  const asked = new URLSearchParams()
-  for (const name of ["operation", "reason", "key", "payer", "from", "to"]) {
-    const value = query.get(name) ?? ""
-    if (value !== "") asked.set(name, value)
-  }
+  const asked = picked(query, ["operation", "reason", "key", "payer", "from", "to"])
   if (!asked.has("from") && !asked.has("to")) asked.set("days", query.get("days") ?? daysAbsent)
   return asked
 }

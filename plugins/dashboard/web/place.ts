@@ -43,6 +43,10 @@ export const hrefOf = (name: string, rest = "", query: Query = {}): string => {
   return `/dashboard#${name}${rest === "" ? "" : `/${encodeURIComponent(rest)}`}${asked === "" ? "" : `?${asked}`}`
 }
 
+/** The members of a query that have a value, of these names. */
+export const picked = (query: URLSearchParams, names: ReadonlyArray<string>): URLSearchParams =>
+  new URLSearchParams(names.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value !== ""))
+
 /** Changes members of the query of the current place; an empty one is removed. A step that back undoes. */
 export const amend = (changes: Query): void => {
   const { name, query, rest } = readPlace(location.hash)
