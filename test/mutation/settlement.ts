@@ -173,6 +173,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...storeTests
   },
   {
+    name: "a stale decision takes the channel that a settlement was built again on",
+    changes: [
+      {
+        file: "kernel/settlement/store/SqlSettlements.ts",
+        from: "and exists (select 1 from kernel_settlements where id = ${id} and attempt_count = ${attemptsKnown})",
+        to: ""
+      }
+    ],
+    ...storeTests
+  },
+  {
     name: "attempts that can never land are followed",
     changes: [
       {

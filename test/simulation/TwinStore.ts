@@ -274,7 +274,8 @@ export class TwinStore {
     return [...this.rows.values()].some(({ outcome }) => outcome?.transaction === transaction)
   }
 
-  freeChannel(id: string, ledger: number): boolean {
+  freeChannel(id: string, ledger: number, attemptsKnown: number): boolean {
+    if (this.rows.get(id)?.attempts.length !== attemptsKnown) return false
     const channel = [...this.channels.values()].find(({ settlement }) => settlement === id)
     if (channel === undefined) return false
     channel.settlement = undefined

@@ -37,7 +37,7 @@ export type Step =
       readonly innerHash: string
       readonly attemptsKnown: number
     }
-  | { readonly op: "free"; readonly id: string; readonly ledger: number }
+  | { readonly op: "free"; readonly id: string; readonly ledger: number; readonly attemptsKnown: number }
   | { readonly op: "claim"; readonly id: string; readonly principal: string }
   | {
       readonly op: "find"
@@ -176,7 +176,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       }
     if (roll < 0.62)
       return { op: "resolve", id: id(), outcome: outcomeOf(random), attemptsKnown: pick([undefined, 1, 2]) }
-    if (roll < 0.64) return { op: "free", id: id(), ledger: int(1_001, 1_100) }
+    if (roll < 0.64) return { op: "free", id: id(), ledger: int(1_001, 1_100), attemptsKnown: pick([1, 1, 2]) }
     if (roll < 0.7) return { op: "claim", id: id(), principal: pick(["key:a", "key:b", "anonymous"]) }
     if (roll < 0.76)
       return {

@@ -65,9 +65,9 @@ const settlementsOf = (world: World, stored: Stored) => {
         if (answer._tag === "Resolved") world.checkEnd(store.rows.get(id)!, outcome)
         return answer
       }),
-    freeChannel: (id, ledger) =>
+    freeChannel: (id, ledger, attemptsKnown) =>
       stored(() => {
-        const isFreed = store.freeChannel(id, ledger)
+        const isFreed = store.freeChannel(id, ledger, attemptsKnown)
         if (isFreed) coverage.count("channel freed before the end")
         return isFreed
       }),

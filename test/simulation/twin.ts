@@ -225,7 +225,10 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
           twin.resolve(step.id, step.outcome, step.attemptsKnown)
         ]
       case "free":
-        return [yield* settlements.freeChannel(step.id, step.ledger), twin.freeChannel(step.id, step.ledger)]
+        return [
+          yield* settlements.freeChannel(step.id, step.ledger, step.attemptsKnown),
+          twin.freeChannel(step.id, step.ledger, step.attemptsKnown)
+        ]
       case "claim":
         return [yield* settlements.claimDelivery(step.id, step.principal), twin.claimDelivery(step.id, step.principal)]
       case "find": {

@@ -108,7 +108,7 @@ const makeRebuild = Effect.gen(function* () {
   const submitAttempt = yield* makeSubmitAttempt
 
   return Effect.fnUntraced(function* (record: OpenRecord, ledger: number) {
-    if (yield* settlements.freeChannel(record.id, ledger)) yield* pool.freed
+    if (yield* settlements.freeChannel(record.id, ledger, record.attemptCount)) yield* pool.freed
     const { sequence } = yield* clock.now
     const [lease] = yield* channels.take(1)
     if (lease === undefined) return
@@ -150,7 +150,7 @@ export const makeApplyDecision = Effect.gen(function* () {
       case "Rebuild":
         return yield* rebuild(record, decision.ledger)
       case "Free":
-        if (yield* settlements.freeChannel(record.id, decision.ledger)) yield* channels.freed
+        if (yield* settlements.freeChannel(record.id, decision.ledger, record.attemptCount)) yield* channels.freed
         return
       // Requested, and what is needed to decide is not known yet.
       case "ReadSnapshot":

@@ -189,9 +189,10 @@ export class Settlements extends Context.Service<
     readonly resolve: (id: string, outcome: Outcome, attemptsKnown?: number) => Sql<ResolveAnswer>
     /**
      * Takes the channel from an open settlement whose number is used: the fence is raised, the number is read again as
-     * of that ledger, and the settlement's end will not touch the channel. False when it does not hold it.
+     * of that ledger, and the settlement's end will not touch the channel. False when it does not hold it, or has
+     * changed since it was read: a channel that it was rebuilt on meanwhile stays its own.
      */
-    readonly freeChannel: (id: string, ledger: number) => Sql<boolean>
+    readonly freeChannel: (id: string, ledger: number, attemptsKnown: number) => Sql<boolean>
     /**
      * Puts an open settlement that holds no channel onto the leased one, with an attempt in place of all before it, and
      * gives that attempt's number; none when the settlement has changed since it was read, or the lease was lost. What

@@ -182,10 +182,12 @@ const makeOpen = Effect.gen(function* () {
 })
 
 const freeChannel = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* (id: string, ledger: number) {
+  Effect.fnUntraced(function* (id: string, ledger: number, attemptsKnown: number) {
     const rows = yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
       sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
-    where settlement = ${id} returning 1`
+    where settlement = ${id}
+      and exists (select 1 from kernel_settlements where id = ${id} and attempt_count = ${attemptsKnown})
+    returning 1`
     return rows.length === 1
   }, withSpanIfSampled("Settlements.freeChannel"))
 

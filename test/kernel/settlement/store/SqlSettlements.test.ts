@@ -799,8 +799,8 @@ for (const kind of databaseKinds) {
             const first = yield* lease
             yield* settlements.record(newSettlement(1, first))
             expect((yield* settlements.open(1))[0]!.channelHeld).toBe(true)
-            expect(yield* settlements.freeChannel(idOf(1), 1_005)).toBe(true)
-            expect(yield* settlements.freeChannel(idOf(1), 1_005)).toBe(false)
+            expect(yield* settlements.freeChannel(idOf(1), 1_005, 1)).toBe(true)
+            expect(yield* settlements.freeChannel(idOf(1), 1_005, 1)).toBe(false)
             expect((yield* settlements.open(1))[0]!.channelHeld).toBe(false)
             expect(yield* channelRow(first.address)).toMatchObject({ settlement: null, sequence: null })
             const store = yield* ChannelStore
@@ -857,11 +857,13 @@ for (const kind of databaseKinds) {
           const rebuild = (held: ChannelLease, known = 1) => settlements.rebuild(idOf(1), held, attempt, known)
           // While it holds its own channel, by a lease that was lost, or when it has changed: nothing.
           expect(yield* rebuild(lease)).toBeUndefined()
-          yield* settlements.freeChannel(idOf(1), 1_001)
+          yield* settlements.freeChannel(idOf(1), 1_001, 1)
           expect(yield* rebuild({ ...lease, fence: lease.fence - 1n })).toBeUndefined()
           expect(yield* rebuild(lease, 2)).toBeUndefined()
           expect(yield* rebuild(lease)).toBe(2)
           expect(yield* rebuild(lease, 2)).toBeUndefined()
+          // A replica that read it before decides on the former channel, not on this one.
+          expect(yield* settlements.freeChannel(idOf(1), 1_001, 1)).toBe(false)
           const [open] = yield* settlements.open(1)
           expect(open).toMatchObject({
             innerHash: attempt.innerHash,
