@@ -126,6 +126,16 @@ it.live(
   240_000
 )
 
+/** Waits until the ledger, whose first is 1,000, has closed one. */
+const untilLedger = async (url: string, sequence: number) => {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getLatestLedger" })
+  for (;;) {
+    const given = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
+    if (((await given.json()) as any).result.sequence >= sequence) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
 it.live(
   "a facilitator that forgets what it settled is believed only where the ledger agrees",
   () =>
@@ -150,7 +160,9 @@ it.live(
       expect(yield* settle(client(), taken)).toMatchObject({ success: false, errorReason: "settlement_pending" })
       const shown = yield* settle(client({ proof }), taken)
       expect(shown).toMatchObject({ success: true, transaction: expect.stringMatching(/^[0-9a-f]{64}$/) })
-      // Never arrived: pending while it may be spent, and refused once it cannot be.
+      // Never arrived: pending while it may be spent, and refused once it cannot be. The proof reads every ledger in
+      // which it could be spent: this local one has to be old enough to have them.
+      yield* Effect.promise(() => untilLedger(one.ledgerUrl, 1_040))
       const payer = yield* one.account(100_000n)
       const order = { payer, payTo, amount: 1_000n, maxTimeoutSeconds: 20, secondsPerLedger: 5 }
       const missed = (yield* one.payment(order)).body

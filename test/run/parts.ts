@@ -198,12 +198,17 @@ const sampleSteps = (deno: string): ReadonlyArray<Step> => {
     name: "simulation: 450 of the 20,000 seeds",
     args: ["test/simulation/run.ts", "--runs", "450", "--least", "1"]
   }
+  const fewMutants = {
+    ...mutation,
+    name: "mutation: one in sixteen of what may happen to money",
+    args: ["test/mutation/run.ts", "settlement", "spine", "--every", "16"]
+  }
   return [
-    [[dailyShare(slow, 2)]],
-    [[dailyShare(onDeno(deno).others, 3), dailyShare(onNode().pluginsEmbedded, 3)]],
+    [[dailyShare(slow, 3)]],
+    [[dailyShare(onDeno(deno).others, 4), dailyShare(onNode().pluginsEmbedded, 3)]],
     [
-      [guides, conformance, { ...conforming, args: [...conforming.args, "official", "restart"] }],
-      [replay, exploration, fewSeeds, chaos, mutation]
+      [conformance, { ...conforming, args: [...conforming.args, "official", "restart"] }],
+      [replay, exploration, fewSeeds, chaos, fewMutants, guides]
     ]
   ]
 }
