@@ -4,10 +4,14 @@
 export class BoundedMap<K, V extends {} | null> {
   readonly #entries = new Map<K, V>()
   readonly #capacity: number
+  // Kept from one eviction to the next: a new iterator of a Map first passes every entry that was deleted before its
+  // oldest one (29 µs instead of .5 for each eviction of 20,000).
+  #oldest: MapIterator<K>
 
   /** `capacity`: maximum number of entries. */
   constructor(capacity: number) {
     this.#capacity = capacity
+    this.#oldest = this.#entries.keys()
   }
 
   get size(): number {
@@ -27,7 +31,17 @@ export class BoundedMap<K, V extends {} | null> {
   set(key: K, value: V): void {
     this.#entries.delete(key)
     this.#entries.set(key, value)
-    if (this.#entries.size > this.#capacity) this.#entries.delete(this.#entries.keys().next().value!)
+    if (this.#entries.size > this.#capacity) this.#evict()
+  }
+
+  #evict(): void {
+    let oldest = this.#oldest.next()
+    // It has met the end of the entries, and stays there whatever is added.
+    if (oldest.done === true) {
+      this.#oldest = this.#entries.keys()
+      oldest = this.#oldest.next()
+    }
+    if (oldest.done !== true) this.#entries.delete(oldest.value)
   }
 
   /** The same, without using the entry; an `LruCache` does not count it. */
