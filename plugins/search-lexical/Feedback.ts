@@ -41,19 +41,23 @@ const discriminativeWords = Effect.fnUntraced(function* (
 ) {
   const feedbackHits = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
   const average = Math.max(1, Number(state.averageLexemes))
-  return yield* sql<Expanded>`select w.lexeme, t.documents, t.naming, sum(w.score * w.frequency / (w.frequency
-      + ${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * w.size / ${average}::float8)))
-      * ln(1 + (${state.documents}::float8 - t.documents + 0.5) / (t.documents + 0.5)) as worth
+  // Each lexeme once before its counts are read, in float8: as numeric, and a row for each occurrence, it took half as
+  // long again.
+  return yield* sql<Expanded>`select w.lexeme, t.documents, t.naming,
+      w.mass * ln(1 + (${state.documents}::float8 - t.documents + 0.5) / (t.documents + 0.5)) as worth
     from (
-      select r.score, length(d.document) as size, u.lexeme, (select sum(case weight when 'A' then 1 when 'B' then 0.5
-        when 'C' then 0.75 else 0.125 end) from unnest(u.weights) weight)::float8 as frequency
-      from jsonb_to_recordset(${feedbackHits}::jsonb) as r (id bigint, score float8)
-      join search_lexical_documents d on d.language = ${state.language} and d.id = r.id
-        and ${mayTeach === undefined ? sql`true` : mayTeach("d.id")}, unnest(d.document) u
+      select lexeme, sum(score * frequency / (frequency + norm)) as mass from (
+        select r.score, u.lexeme, ${saturation}::float8 * (${1 - lengthShare}::float8
+          + ${lengthShare}::float8 * length(d.document) / ${average}::float8) as norm,
+          (select sum(case weight when 'A' then 1::float8 when 'B' then 0.5 when 'C' then 0.75 else 0.125 end)
+            from unnest(u.weights) weight) as frequency
+        from jsonb_to_recordset(${feedbackHits}::jsonb) as r (id bigint, score float8)
+        join search_lexical_documents d on d.language = ${state.language} and d.id = r.id
+          and ${mayTeach === undefined ? sql`true` : mayTeach("d.id")}, unnest(d.document) u offset 0
+      ) occurrences where lexeme !~ '^[0-9]' group by lexeme
     ) w cross join lateral ${countsOf(sql, state.language, "w.lexeme")} t
     where t.documents > 1 and t.documents <= ${commonShare}::float8 * ${state.documents}::float8
-      and w.lexeme !~ '^[0-9]'
-    group by w.lexeme, t.documents, t.naming order by worth desc, w.lexeme limit ${wordsMax}`
+    order by worth desc, w.lexeme limit ${wordsMax}`
 })
 
 /** Down-weights an original term against the expansion terms. */

@@ -11,7 +11,7 @@ import type { Fused } from "./fuse.ts"
 import { assetOf } from "../readIntent.ts"
 import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
-import { sketchOf } from "./textSketch.ts"
+import { sketchOfHashes, wordHashes } from "./textSketch.ts"
 
 const keptMillis = 60_000
 const keptMax = 20_000
@@ -82,7 +82,8 @@ export class ResourceSignals extends Context.Service<
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
         const unread = hits.filter(({ id }) => known.get(id, ({ at }) => now - at < keptMillis) === undefined)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
-          const signals = { ...read, sketch: sketchOf(text), ...(read.hasEvidence ? {} : { claimed: text }) }
+          const words = wordHashes(text)
+          const signals = { ...read, sketch: sketchOfHashes(words), ...(read.hasEvidence ? {} : { claimed: words }) }
           known.set(signals.id, { signals, at: now })
         }
       })

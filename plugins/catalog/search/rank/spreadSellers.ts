@@ -23,7 +23,7 @@ export interface Seller {
   /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly hasEvidence?: boolean
   readonly wordsAt?: Date
-  /** The words of what is merely claimed. */
+  /** The words of what is merely claimed, by their hashes (`wordHashes`). */
   readonly claimed?: string
   /** The sketch of its text (`sketchOf`); empty where that is too short, and absent where it does not matter. */
   readonly sketch?: string

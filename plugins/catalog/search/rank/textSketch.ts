@@ -7,6 +7,9 @@ const wordsMin = 4
 /** The share of the words of both texts that near-duplicates have in common. */
 const alikeShare = 0.6
 
+/** Sixteen bits: one code unit. */
+const hashValues = 65_536
+
 /** FNV-1a over the code units, folded to sixteen bits. */
 const hashOf = (word: string): number => {
   let hash = 0x811c9dc5
@@ -20,13 +23,23 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .toLowerCase()
     .match(/\p{L}{2,}/gu) ?? []
 
-/** Rising hashes, one a code unit; empty where the text is too short. */
-export const sketchOf = (text: string): string => sketchOfWords(wordsOf(text))
+/** Hashes of the words of a text in their order, one a code unit. */
+export const wordHashes = (text: string): string => String.fromCharCode(...wordsOf(text).map(hashOf))
 
-const sketchOfWords = (words: ReadonlyArray<string>): string => {
-  const hashes = [...new Set(words.map(hashOf))].sort((a, b) => a - b)
-  return hashes.length < wordsMin ? "" : String.fromCharCode(...hashes.slice(0, hashesMax))
+/** Code units, whatever pairs they seem to be. */
+const codesOf = (hashes: string): ReadonlyArray<number> =>
+  Array.from({ length: hashes.length }, (_, at) => hashes.charCodeAt(at))
+
+const sketchOfCodes = (codes: Iterable<number>): string => {
+  const rising = [...new Set(codes)].sort((a, b) => a - b)
+  return rising.length < wordsMin ? "" : String.fromCharCode(...rising.slice(0, hashesMax))
 }
+
+/** The sketch of words' hashes: rising, one a code unit; empty where the text is too short. */
+export const sketchOfHashes = (hashes: string): string => sketchOfCodes(codesOf(hashes))
+
+/** The sketch of a text. */
+export const sketchOf = (text: string): string => sketchOfHashes(wordHashes(text))
 
 /** Whether two texts are near-duplicates; one that is too short is similar to no other. */
 export const areAlike = (a: string, b: string): boolean => {
@@ -94,23 +107,29 @@ export const groupAlike = (sketches: ReadonlyArray<string>, most: number): Reado
 const aroundMax = 6
 
 /**
- * For each text (undefined: none) a sketch of what the query matched in it and of the words around that, without those
- * that no other of the texts has: words that were added to make it another text are in none of it. Empty where too
- * little is left.
+ * For each text, by the hashes of its words (undefined: none), a sketch of what the query matched in it and of the words
+ * around that, without those that no other of the texts has: words that were added to make it another text are in none
+ * of it. Empty where too little is left.
  */
 export const matchedSketches = (texts: ReadonlyArray<string | undefined>, query: string): ReadonlyArray<string> => {
-  const asked = new Set(wordsOf(query))
+  const asked = new Set(codesOf(wordHashes(query)))
   if (asked.size === 0) return texts.map(() => "")
-  const all = texts.map((text) => (text === undefined ? [] : wordsOf(text)))
-  const counts = new Map<string, number>()
-  for (const words of all) for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1)
-  return all.map((words) => {
-    const shared = words.filter((word) => counts.get(word)! > 1)
-    const near = new Set<string>()
-    shared.forEach((word, at) => {
-      if (!asked.has(word)) return
+  // For each hash the last text that has it, from 1 on, and whether another one has it too.
+  const lastIn = new Uint16Array(hashValues)
+  const isShared = new Uint8Array(hashValues)
+  for (const [place, text] of texts.entries())
+    for (let at = 0; at < (text?.length ?? 0); at++) {
+      const hash = text!.charCodeAt(at)
+      if (lastIn[hash] !== 0 && lastIn[hash] !== place + 1) isShared[hash] = 1
+      lastIn[hash] = place + 1
+    }
+  return texts.map((text = "") => {
+    const shared = codesOf(text).filter((hash) => isShared[hash] === 1)
+    const near = new Set<number>()
+    shared.forEach((hash, at) => {
+      if (!asked.has(hash)) return
       for (const one of shared.slice(Math.max(0, at - aroundMax), at + aroundMax + 1)) near.add(one)
     })
-    return sketchOfWords([...near])
+    return sketchOfCodes(near)
   })
 }
