@@ -140,7 +140,7 @@ export class WriteProbe extends Context.Service<
         })
       )
       return WriteProbe.of({
-        problem: Effect.all([disk.recheck, probe.recheck]).pipe(Effect.andThen(Effect.sync(known))),
+        problem: Effect.andThen(disk.recheck, Effect.andThen(probe.recheck, Effect.sync(known))),
         known
       })
     })

@@ -63,7 +63,10 @@ const pauses = (startedAt: bigint, millis: number) =>
     })
   )
 
-/** The first answer of any endpoint. `round` names the endpoints in the current order. */
+/**
+ * The first answer of any endpoint. `round` names the endpoints in the current order. The schedule begins with the
+ * first failure: a call that is answered, as nearly every one, pays nothing for it.
+ */
 export const askEndpoints = <A>(
   round: Effect.Effect<ReadonlyArray<Asked<A>>>,
   timeout: Duration.Duration
@@ -71,8 +74,16 @@ export const askEndpoints = <A>(
   Effect.flatMap(Clock.monotonicTimeNanos, (startedAt) => {
     const millis = Duration.toMillis(timeout)
     const patience = Duration.millis(Math.min(millis / slowShare, slowMillisMax))
-    return Effect.flatMap(round, (asked) => inTurn(asked, patience)).pipe(
-      Effect.retry(pauses(startedAt, millis)),
-      Effect.mapError(({ unavailable }) => unavailable)
-    )
+    const once = Effect.flatMap(round, (asked) => inTurn(asked, patience))
+    const again = (error: CallError) => {
+      let failed: CallError | undefined = error
+      const next = Effect.suspend(() => {
+        if (failed === undefined) return once
+        const first = failed
+        failed = undefined
+        return Effect.fail(first)
+      })
+      return Effect.retry(next, pauses(startedAt, millis))
+    }
+    return Effect.catch(once, (error) => Effect.mapError(again(error), ({ unavailable }) => unavailable))
   })

@@ -2,7 +2,7 @@
 // of it, so the two entries that it touched are read, once it has refused and only then. What cannot be read, or has
 // changed meanwhile, leaves the sentence that covers both ends; nothing here fails or decides anything.
 import { Effect, Option } from "effect"
-import { LedgerRpc, type SimulationAnswer } from "../ledger/LedgerRpc.ts"
+import type { LedgerRpc, SimulationAnswer } from "../ledger/LedgerRpc.ts"
 import type { Holding } from "../stellar/Holding.ts"
 
 /** Reading for an explanation takes at most this long. */
@@ -58,14 +58,16 @@ const sentenceOf = (code: string, movement: Movement, holdings: Holdings): strin
 }
 
 /** The end that a refusal of the asset contract is about; undefined when it is not of these, or not to be seen. */
-export const explainHoldings = (answer: SimulationAnswer, movement: Movement) =>
-  Effect.gen(function* () {
-    const code = codeOf(answer)
-    if (code === undefined) return undefined
-    const rpc = yield* LedgerRpc
-    const read = yield* Effect.suspend(() => rpc.holdings(movement.asset, [movement.payer, movement.payTo])).pipe(
-      Effect.timeout(timeMax),
-      Effect.catchCause(() => Effect.succeedNone)
-    )
-    return Option.isNone(read) ? undefined : sentenceOf(code, movement, read.value)
-  })
+export const explainHoldings = (
+  rpc: Pick<LedgerRpc["Service"], "holdings">,
+  answer: SimulationAnswer,
+  movement: Movement
+): Effect.Effect<string | undefined> => {
+  const code = codeOf(answer)
+  if (code === undefined) return Effect.undefined
+  return Effect.suspend(() => rpc.holdings(movement.asset, [movement.payer, movement.payTo])).pipe(
+    Effect.timeout(timeMax),
+    Effect.catchCause(() => Effect.succeedNone),
+    Effect.map((read) => (Option.isNone(read) ? undefined : sentenceOf(code, movement, read.value)))
+  )
+}

@@ -147,7 +147,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     const operationXdr = encodeOperation(withoutSource(call!.operation))
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
     const simulated = yield* rpc.simulate(simulationEnvelope(payload.tx.sourceAccount, operationXdr))
-    const whose = yield* Effect.provideService(explainHoldings(simulated, promise), LedgerRpc, rpc)
+    const whose = yield* explainHoldings(rpc, simulated, promise)
     const refused = checkSimulation(simulated, promise, ceilings, whose)
     if (refused !== undefined || simulated._tag !== "Simulated") {
       const [reason, message] = refused ?? [

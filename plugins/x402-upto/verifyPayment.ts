@@ -165,14 +165,15 @@ export const verifyPayment = Effect.fnUntraced(function* (
     amount: Option.getOrThrow(payment.requirements.amount)
   }
   const operationXdr = yield* operationOf(call, settlement.amount, stage)
-  const simulated = yield* (yield* LedgerRpc).simulate(
+  const rpc = yield* LedgerRpc
+  const simulated = yield* rpc.simulate(
     simulationEnvelope(accountOf(call.args.facilitator ?? (yield* Signer).sponsor), operationXdr)
   )
   if (simulated._tag === "Refused" && simulated.latestLedger < beginsOf(subject))
     return yield* notYetKnown("simulateTransaction", beginsOf(subject), simulated.latestLedger)
   const ceilings = (yield* Network).feeCeilings(scheme)
   const added = stage === "verify" && call.args.facilitator !== undefined ? ownAuthorizationStroops : 0n
-  const whose = yield* explainHoldings(simulated, settlement)
+  const whose = yield* explainHoldings(rpc, simulated, settlement)
   const refused = checkSimulation(simulated, settlement, ceilings, added, whose)
   if (refused !== undefined || simulated._tag !== "Simulated") {
     const [reason, message] = refused ?? ["invalid_upto_ledger_simulation_failed", "the simulation gave no result"]
