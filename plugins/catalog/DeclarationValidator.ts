@@ -31,6 +31,10 @@ export interface ValidatedDeclaration {
   readonly recorded: Recorded
 }
 
+/** Dust, or a payment to its own payer: it costs nothing that a verified payment would not. */
+const isWorthless = ({ payer, payment: { requirements } }: PaymentObservation, dustBelow: number): boolean =>
+  payer === requirements.payTo || Number(Option.getOrElse(requirements.amount, () => 0n)) < dustBelow
+
 const crowded = unavailable("too many declarations are waiting")
 
 const failed = (error: SqlError.SqlError) =>
@@ -74,7 +78,8 @@ export class DeclarationValidator extends Context.Service<
         now: Date
       ) {
         const { authorization, payer, payment, stage } = observation
-        const asker = { name: payer, isFree: isFree({ grade, stage }) }
+        const isDust = stage === "settled" && isWorthless(observation, config.dustBelow)
+        const asker = { name: payer, isFree: isFree({ grade, isDust, stage }) }
         const found = yield* readings.run(asker, read(payment, sentKey, value))
         if (Option.isNone(found)) return { identity: undefined, recorded: crowded }
         const declaration = found.value
@@ -84,9 +89,10 @@ export class DeclarationValidator extends Context.Service<
           grade === "declared"
             ? Option.none<string>()
             : readSignature(crypto, value, declaration.terms.payTo, () => claimOf(crypto, declaration))
+        const own = { stage, payer, authorization, isDust, now }
         const carrier: Carrier = Option.match(signed, {
-          onNone: () => ({ stage, payer, grade, authorization, now }),
-          onSome: (signature) => ({ stage, payer, grade: "declared", signature, authorization, now })
+          onNone: () => ({ ...own, grade }),
+          onSome: (signature) => ({ ...own, grade: "declared", signature })
         })
         const done = yield* recordings.run(asker, listings.record(declaration, carrier).pipe(Effect.catch(failed)))
         const outcome = Option.getOrElse(done, () => crowded)

@@ -21,6 +21,8 @@ import { type Carrier, type Recorded, unavailable } from "./store/Recorded.ts"
 import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
 
+/** Charged by usage, a claim's price is paid where at least this part (1/n) of it is. */
+const usagePart = 100
 /** Maximum characters of a text that is its own key. */
 const textMax = 4_096
 
@@ -51,8 +53,9 @@ const saleOf = (
   if (stage !== "settled" || Option.isNone(transaction)) return undefined
   const { amount, payTo, scheme } = payment.requirements
   const settled = Option.getOrElse(amount, () => 0n).toString()
-  // Schemes that charge for usage settle less than the price.
-  const isAtPrice = scheme !== "exact" || settled === offered(payment).amountText
+  const price = offered(payment).amountText
+  // Schemes that charge for usage settle less than the price, and anyone can name a price of which nothing is paid.
+  const isAtPrice = scheme === "exact" ? settled === price : usagePart * Number(settled) >= Number(price)
   const evidence = claim === undefined || !isAtPrice ? {} : { claim }
   return { transaction: transaction.value, payer, payTo, amount: settled, ...evidence }
 }

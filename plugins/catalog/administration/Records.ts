@@ -64,10 +64,10 @@ const chosen = (
   const same = exact.filter(({ resource_key }) => resource_key === key)
   const isRouteOf = (one: Candidate) =>
     one.origin === origin && origin !== undefined && matchesTemplate(one.template!, resource.slice(origin.length))
-  const [only, another] = same.length > 0 ? same : dynamic.filter(isRouteOf)
-  return only === undefined || another !== undefined || !only.pay_tos.includes(payTo)
-    ? undefined
-    : { id: only.id, origin: only.origin }
+  // A listing that pays another recipient was not paid for: it makes no other one ambiguous.
+  const paid = (same.length > 0 ? same : dynamic.filter(isRouteOf)).filter(({ pay_tos }) => pay_tos.includes(payTo))
+  const [only, another] = paid
+  return only === undefined || another !== undefined ? undefined : { id: only.id, origin: only.origin }
 }
 
 const attributeWith = (sql: SqlClient.SqlClient, crypto: Crypto["Service"]): Records["attribute"] =>

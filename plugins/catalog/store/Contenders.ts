@@ -12,7 +12,7 @@ import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
 import { claimOf, mergeDeclaration } from "./mergeDeclaration.ts"
 import type { Carrier } from "./Recorded.ts"
-import { isDead, lockResource, recordMove, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
+import { lockResource, recordMove, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
 /** Maximum claims of one resource. Verified ones give way to settled ones, and then the oldest to the newest. */
@@ -25,6 +25,9 @@ interface Contender {
   readonly declaration: Declaration
   readonly payers: number
 }
+
+/** Payments may decide: over claims, and over what an account signed at no cost, for another recipient's words. */
+const isOpen = ({ grade, has_evidence }: ResourceRow): boolean => grade === "claimed" || !has_evidence
 
 /** Distinct payers of a claim that count: none of a circle of payments. */
 const payersOf = (sql: SqlClient.SqlClient, since: Date) => sql`select p.claim, count(*)::int as payers
@@ -41,12 +44,13 @@ const winnerOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { id, ve
       join counted n on n.claim = c.claim join catalog_resources r on r.id = c.resource_id
     where c.resource_id = ${id} and c.claim <> ${version_hash}
       and (r.ownership = 'provisional' or c.pay_to = any(r.pay_tos))
+      and (r.grade = 'claimed' or c.pay_to <> all(r.pay_tos))
       and n.payers > coalesce((select payers from counted where claim = ${version_hash}), 0)
     order by n.payers desc, c.first_at limit 1`
   return winner
 })
 
-/** The recipient changes: sales count for the recipient that they paid. */
+/** The recipient changes: sales count for the recipient that they paid, and it was seen with them. */
 const moveOwner = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   row: ResourceRow,
@@ -63,7 +67,8 @@ const moveOwner = Effect.fnUntraced(function* (
     select resource_id, payer, 1, at, true from catalog_claim_payers
     where resource_id = ${id} and claim = ${claim}`
   yield* sql`update catalog_activity a set settled = p.payers, payers = p.payers, earned = p.payers,
-      recent_settled = p.payers, recent_payers = p.payers, recent_at = ${now}, last_settled_at = p.at
+      recent_settled = p.payers, recent_payers = p.payers, recent_at = ${now}, last_settled_at = p.at,
+      last_seen_at = greatest(a.last_seen_at, p.at)
     from (select count(*) as payers, max(at) as at from catalog_claim_payers
       where resource_id = ${id} and claim = ${claim}) p where a.resource_id = ${id}`
   const detail = `${row.pay_tos.join(",")} → ${pay_to}`
@@ -78,7 +83,7 @@ export class Contenders extends Context.Service<
     readonly keep: (
       id: bigint,
       declaration: Declaration,
-      carrier: Pick<Carrier, "now" | "stage">
+      carrier: Pick<Carrier, "isDust" | "now" | "stage">
     ) => Effect.Effect<string, SqlError.SqlError>
     /** Shows of each of these resources the claim that has settled for the most payers; true when any changed. */
     readonly contest: (ids: ReadonlyArray<bigint>, now: Date) => Effect.Effect<boolean, SqlError.SqlError>
@@ -96,7 +101,7 @@ export class Contenders extends Context.Service<
       const keep = Effect.fnUntraced(function* (
         id: bigint,
         declaration: Declaration,
-        { now, stage }: Pick<Carrier, "now" | "stage">
+        { isDust, now, stage }: Pick<Carrier, "isDust" | "now" | "stage">
       ) {
         const claim = claimOf(crypto, declaration)
         yield* sql`delete from catalog_contenders where resource_id = ${id} and claim in (
@@ -109,7 +114,7 @@ export class Contenders extends Context.Service<
           declaration: JSON.stringify({ ...declaration, terms: { ...declaration.terms, amount: null } }),
           first_at: now,
           last_at: now,
-          settled_at: stage === "settled" ? now : null
+          settled_at: stage === "settled" && isDust !== true ? now : null
         })} on conflict (resource_id, claim) do update set last_at = excluded.last_at,
           settled_at = coalesce(excluded.settled_at, catalog_contenders.settled_at)`
         return claim
@@ -118,22 +123,23 @@ export class Contenders extends Context.Service<
       const contestOne = Effect.fnUntraced(function* (id: bigint, now: Date) {
         yield* sql`select 1 from catalog_activity where resource_id = ${id} for update`
         const row = yield* lockResource(sql, { id })
-        if (row === undefined || row.grade !== "claimed" || (row.state !== "active" && row.state !== "stale"))
-          return false
+        if (row === undefined || !isOpen(row) || (row.state !== "active" && row.state !== "stale")) return false
         const winner = yield* winnerOf(sql, row, now)
         if (winner === undefined) return false
         const { declaration } = winner
         const terms = { ...declaration.terms, amount: Option.none() }
         yield* versions.apply(row, mergeDeclaration(undefined, { ...declaration, terms }, "claimed"), now)
         if (!row.pay_tos.includes(winner.pay_to)) yield* moveOwner(sql, row, winner, now)
-        if (isDead(row)) yield* revive(sql, facts, row, now, "payment_settled")
+        yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${id}`
+        if (row.state === "stale") yield* revive(sql, facts, row, now, "payment_settled")
         yield* requestProbe(sql, id, config, { isFree: false, now })
         yield* publishChange(facts, id, "version")
         return true
       })
 
       const contest = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>, now: Date) {
-        const open = yield* sql<{ id: bigint }>`select r.id from catalog_resources r where r.grade = 'claimed'
+        const open = yield* sql<{ id: bigint }>`select r.id from catalog_resources r
+          where (r.grade = 'claimed' or r.standing_at is null)
           and r.id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb))
           and exists (select 1 from catalog_contenders c where c.resource_id = r.id and c.claim <> r.version_hash)
           order by r.id`

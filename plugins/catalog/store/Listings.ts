@@ -20,6 +20,11 @@ const wasReplaced = (sql: SqlClient.SqlClient, id: bigint, signature: string) =>
 /** Signatures kept of one resource; none is kept of what `max_versions_per_day` refused. */
 const signaturesMax = 1_000
 
+/** The signatures of an operation but this one declare nothing any more. */
+const replaceSignatures = (sql: SqlClient.SqlClient, id: bigint, method: string, signature: string) =>
+  sql`update catalog_signatures set is_current = false where resource_id = ${id} and operation = ${method}
+    and signature <> ${signature}`
+
 const keepSignature = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,
@@ -27,8 +32,7 @@ const keepSignature = Effect.fnUntraced(function* (
   signature: string,
   now: Date
 ) {
-  yield* sql`update catalog_signatures set is_current = false where resource_id = ${id} and operation = ${method}
-    and signature <> ${signature}`
+  yield* replaceSignatures(sql, id, method, signature)
   yield* sql`insert into catalog_signatures
     ${sql.insert({ resource_id: id, signature, at: now, operation: method, is_current: true })}
     on conflict (resource_id, signature) do nothing`
@@ -55,10 +59,14 @@ export class Listings extends Context.Service<
         const once = Effect.gen(function* () {
           const row = yield* lockResource(sql, { key })
           const { signature } = carrier
-          if (signature === undefined)
-            return row === undefined
-              ? yield* first.list(declaration, carrier)
-              : yield* redeclarations.take(row, declaration, carrier)
+          if (signature === undefined) {
+            if (row === undefined) return yield* first.list(declaration, carrier)
+            const recorded = yield* redeclarations.take(row, declaration, carrier)
+            // The key's holder has changed what the account signed before.
+            if (recorded.decision === "updated" && carrier.grade === "declared")
+              yield* replaceSignatures(sql, row.id, declaration.operation.method, "")
+            return recorded
+          }
           // A signature that a later one has replaced is an old price that any payer may have kept.
           const isReplaced = row !== undefined && (yield* wasReplaced(sql, row.id, signature))
           const own: Carrier = isReplaced ? { ...carrier, grade: "claimed" } : carrier

@@ -38,15 +38,21 @@ export interface Carrier {
   readonly signature?: string
   /** As `PaymentObservation.authorization`. */
   readonly authorization: () => Option.Option<string>
+  /** It settled nothing that counts: dust, or a payment to its own payer. */
+  readonly isDust?: boolean
   readonly now: Date
 }
+
+/** Whether it cost its payer nothing. */
+const isCheap = ({ isDust, stage }: Pick<Carrier, "isDust" | "stage">): boolean =>
+  stage === "verified" || isDust === true
 
 /**
  * It cost its payer nothing, and no known principal answers for it: any account signs for itself, and accounts are made
  * at will.
  */
-export const isFree = ({ grade, signature, stage }: Pick<Carrier, "grade" | "signature" | "stage">): boolean =>
-  stage === "verified" && (grade === "claimed" || signature !== undefined)
+export const isFree = (carrier: Pick<Carrier, "grade" | "isDust" | "signature" | "stage">): boolean =>
+  isCheap(carrier) && (carrier.grade === "claimed" || carrier.signature !== undefined)
 
 export const rejected = (reason: PublicReason, detail: string, resourceId?: bigint): Recorded => ({
   decision: "rejected",
@@ -67,15 +73,12 @@ export const awaitsOrigin = (detail: string): Recorded => ({
   isHint: true
 })
 
-export const claimantOf = (
-  { identity, terms }: Declaration,
-  { grade, now, payer, signature, stage }: Carrier
-): Claimant => ({
-  now,
-  payer,
+export const claimantOf = ({ identity, terms }: Declaration, carrier: Carrier): Claimant => ({
+  now: carrier.now,
+  payer: carrier.payer,
   payTo: terms.payTo,
   place: identity.origin ?? identity.resource,
-  stage,
-  isOwner: grade === "declared" && signature === undefined,
-  isFree: isFree({ grade, stage, ...(signature === undefined ? {} : { signature }) })
+  stage: isCheap(carrier) ? "verified" : "settled",
+  isOwner: carrier.grade === "declared" && carrier.signature === undefined,
+  isFree: isFree(carrier)
 })

@@ -27,7 +27,7 @@ const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
   row.state_reason !== "origin_gone" &&
   row.grade === "claimed" &&
   row.ownership === "provisional" &&
-  !row.is_sold &&
+  !row.has_evidence &&
   row.declaration.operations.every(({ method }) => method !== operation.method)
 
 /** What went stale unseen returns with a payment; a dead one returns when its origin answers. */
@@ -66,12 +66,14 @@ const returning = {
   reason: "payment_observed"
 } as const
 
+/** Keeps what another recipient claims; what costs nothing never takes the place of what is kept of it already. */
 const keepClaim = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,
   declaration: Declaration,
-  now: Date
+  carrier: Carrier
 ) {
+  const { now } = carrier
   const { payTo } = declaration.terms
   yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to in (
     select pay_to from catalog_claims where resource_id = ${id} and pay_to <> ${payTo}
@@ -83,8 +85,8 @@ const keepClaim = Effect.fnUntraced(function* (
     option: "{}",
     first_seen_at: now,
     last_seen_at: now
-  })} on conflict (resource_id, pay_to) do update set declaration = excluded.declaration,
-    last_seen_at = excluded.last_seen_at`
+  })} on conflict (resource_id, pay_to) do update set last_seen_at = excluded.last_seen_at,
+    declaration = case when ${isFree(carrier)} then catalog_claims.declaration else excluded.declaration end`
 })
 
 /** A row of an earlier version, whose body had extensions that a buyer may add, is written anew without them. */
@@ -129,7 +131,17 @@ const taken = (decision: Recorded["decision"], { id, stateHash }: ResourceRow, v
   ...(decision === "unchanged" ? { stateHash } : {})
 })
 
-/** What settles by these words may displace the claim that is shown. */
+/**
+ * Whether what settles by these words may displace those shown: a claim's, whatever grade the words of another
+ * recipient have; and of what an account signed at no cost, by what another recipient declares too.
+ */
+const isOpen = (row: ResourceRow, { terms }: Declaration, { grade }: Carrier): boolean => {
+  const isOfAnother = !row.pay_tos.includes(terms.payTo)
+  if (row.grade === "claimed") return isOfAnother || grade === "claimed"
+  return isOfAnother && grade === "declared" && !row.has_evidence
+}
+
+/** What settles by these words may displace what is shown. */
 const contend = Effect.fnUntraced(function* (
   contenders: Contenders["Service"],
   row: ResourceRow,
@@ -137,7 +149,7 @@ const contend = Effect.fnUntraced(function* (
   carrier: Carrier,
   recorded: Recorded
 ) {
-  if (row.grade !== "claimed" || carrier.grade !== "claimed") return recorded
+  if (!isOpen(row, declaration, carrier)) return recorded
   const claim = yield* contenders.keep(row.id, declaration, carrier)
   return { ...recorded, claim, isContender: true as const }
 })
@@ -177,11 +189,11 @@ export class Redeclarations extends Context.Service<
       const versions = yield* Versions
       const contenders = yield* Contenders
 
-      const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, now: Date) {
+      const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const { payTo } = declaration.terms
-        yield* keepClaim(sql, row.id, declaration, now)
+        yield* keepClaim(sql, row.id, declaration, carrier)
         // A payer that pays another recipient may pay itself.
-        yield* requestProbe(sql, row.id, config, { isFree: true, now })
+        yield* requestProbe(sql, row.id, config, { isFree: true, now: carrier.now })
         yield* asked
         return conflicting(row, payTo)
       })
@@ -209,7 +221,7 @@ export class Redeclarations extends Context.Service<
         const { grade, now, stage } = carrier
         if (found.state === "removed") return unavailable(`removed: ${found.state_reason}`, found.id)
         if (!found.pay_tos.includes(declaration.terms.payTo))
-          return yield* contend(contenders, found, declaration, carrier, yield* claim(found, declaration, now))
+          return yield* contend(contenders, found, declaration, carrier, yield* claim(found, declaration, carrier))
         if (isClosed(found)) return unavailable(`quarantined: ${found.state_reason}`, found.id)
         const row = yield* restated(sql, versions, found, declaration.identity, now)
         const listable = config.indexOn === "verified" || stage === "settled"

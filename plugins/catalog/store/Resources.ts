@@ -27,8 +27,8 @@ export interface ResourceRow {
   /** The source of the words it shows. */
   readonly grade: Grade
   readonly stateHash: string
-  /** A settled payment that counts was for it. */
-  readonly is_sold: boolean
+  /** Its recipient's key, its origin or a settled payment that counts confirms it. */
+  readonly has_evidence: boolean
 }
 
 /**
@@ -40,7 +40,7 @@ const stateHash = "md5(concat_ws(' ', state, verification, grade, version_hash, 
 const rowColumns =
   "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, " +
   `pay_tos, version, version_hash, declaration, grade, ${stateHash} as "stateHash", ` +
-  "exists (select 1 from catalog_activity a where a.resource_id = catalog_resources.id and a.earned > 0) as is_sold"
+  "standing_at is not null as has_evidence"
 
 /** The state of each of these resources, by its id. */
 export const readStates = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>) =>

@@ -224,8 +224,17 @@ describe.each(databaseKinds)("a free flood on %s", (database) => {
             statuses.push(status)
           }
           expect(statuses.filter((status) => status === "success")).toHaveLength(5)
+          // A settled payment of dust costs as little; one that counts lists.
+          for (const amount of [1n, 1_000n]) {
+            const payTo = payTos[0]!.publicKey()
+            const url = `https://settled${amount}.example.com/v1`
+            const { json } = yield* facilitator.settle(yield* declaring(facilitator, { payer, payTo, url, amount }))
+            expect(json).toMatchObject({ success: true })
+          }
           yield* Effect.sleep("1 second")
-          expect((yield* browse(facilitator))["pagination"].total).toBe(5)
+          const { items } = yield* browse(facilitator)
+          expect(items).toHaveLength(6)
+          expect(items[0]).toMatchObject({ resource: "https://settled1000.example.com/v1" })
         })
       ),
     240_000
