@@ -49,7 +49,7 @@ const fullyDecoded = (text: string): string | undefined => {
 
 /**
  * A route template as the official helpers write it, with `[param]` and `*` segments in the `:param` form; undefined
- * when it is none.
+ * when it is none. A path without a part that varies is none: its page can be asked, and a dynamic route's cannot.
  */
 export const readTemplate = (value: unknown): string | undefined => {
   if (typeof value !== "string" || value.length > templateLengthMax) return undefined
@@ -58,7 +58,8 @@ export const readTemplate = (value: unknown): string | undefined => {
     .split("/")
     .map((segment) => (segment === "*" ? `:var${++wildcards}` : segment.replace(/^\[([A-Za-z_]\w*)\]$/, ":$1")))
     .join("/")
-  if (!/^\/[a-zA-Z0-9_/:.\-~%]+$/.test(template) || template.startsWith("//")) return undefined
+  if (!/^\/[a-zA-Z0-9_/:.\-~%]+$/.test(template) || template.startsWith("//") || !template.includes(":"))
+    return undefined
   const decoded = fullyDecoded(template)
   if (
     decoded === undefined ||

@@ -1,8 +1,10 @@
 // One current resource by its type, URL and, for MCP, its tool's name. An identity that exists, in any state, ends the
-// search: what is hidden or removed resolves to nothing. Otherwise a concrete URL of a dynamic route leads to the
-// route's entry, but only where the origin's owner has shown the template or the recipient that it names, and never for
-// a path that a listing or a document of the origin names, however it is spelled. Of several templates that fit, the
-// origin's own goes first, then the one with the most literal segments (S110–S112, S315).
+// search: what is hidden or removed resolves to nothing. A mere claim ends it neither for a path of a template that the
+// origin has named for another recipient, nor by another spelling of what is listed with evidence for another one.
+// Otherwise a concrete URL of a dynamic route leads to the route's entry, but only where the origin's owner has shown
+// the template or the recipient that it names, and never for a path that a listing or a document of the origin names,
+// however it is spelled. Of several templates that fit, the origin's own goes first, then the one with the most literal
+// segments (S110–S112, S315).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -23,6 +25,13 @@ export interface ResolveRequest {
   readonly toolName: string
 }
 
+/** The spellings in which a listing of the same path may be stored, in lower case. */
+const spellingsOf = ({ origin = "", resource }: ResourceUrl): ReadonlyArray<string> => {
+  const path = resource.slice(origin.length)
+  const loose = loosePath(path)
+  return [loose, `${loose}/`, path.toLowerCase()].map((one) => origin + one)
+}
+
 const literals = (template: string): number => template.split("/").filter((segment) => !segment.includes(":")).length
 
 interface Template {
@@ -31,9 +40,78 @@ interface Template {
   readonly ownership: string
 }
 
+interface Found extends BodyRow {
+  readonly hasEvidence: boolean
+  readonly isVisible: boolean
+}
+
+const shown = (found: Found | undefined): Option.Option<BodyRow> =>
+  found?.isVisible === true ? Option.some(found) : Option.none()
+
 /** Better first. */
 const byFitness = (a: Template, b: Template): number =>
   Number(b.ownership === "proven") - Number(a.ownership === "proven") || literals(b.template) - literals(a.template)
+
+/** The template that fits a URL best. */
+const fittingOf = (templates: ReadonlyArray<Template>, { origin = "", resource }: ResourceUrl) =>
+  templates.filter(({ template }) => matchesTemplate(template, resource.slice(origin.length))).sort(byFitness)[0]
+
+const makeReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const config = yield* Config
+
+  /** In any state. */
+  const byKey = (key: string) =>
+    Effect.map(
+      sql<Found>`select ${sql.literal(bodyColumns)}, r.standing_at is not null as "hasEvidence",
+          ${visible(sql, config)} as "isVisible" from ${sql.literal(bodyFrom)} where r.key = ${key}`,
+      ([row]) => row
+    )
+
+  /** A mere claim in another spelling of what is listed with evidence for another recipient. */
+  const isRespelled = (id: bigint, read: ResourceUrl) =>
+    Effect.map(
+      sql`select 1 from catalog_resources r join catalog_resources o on o.origin = r.origin and o.type = r.type
+          and o.tool_name = r.tool_name and o.id <> r.id and o.standing_at is not null and not o.pay_tos && r.pay_tos
+        where r.id = ${id} and lower(o.resource) = any(${spellingsOf(read)}) limit 1`,
+      (rows) => rows.length > 0
+    )
+
+  /** A listing in any state, or a document of the origin, names this path, perhaps in another spelling. */
+  const isNamed = Effect.fnUntraced(function* (origin: string, resource: string) {
+    const path = loosePath(resource.slice(origin.length))
+    const spellings = spellingsOf({ origin, resource })
+    const rows = yield* sql`select 1 from catalog_named_paths where origin = ${origin} and path = ${path}
+      union all (select 1 from catalog_resources r where r.origin = ${origin} and r.type = 'http'
+        and lower(r.resource) = any(${spellings}) and not (r.declaration->'about' ? 'routeTemplate') limit 1)`
+    return rows.length > 0
+  })
+
+  /**
+   * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has
+   * named, or what a recipient has declared or payers have settled where nothing of the origin pays another one.
+   */
+  const templatesOf = (origin: string) =>
+    sql<Template>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template
+      from catalog_resources r
+      where r.origin = ${origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
+        and (r.ownership = 'proven' or exists (select 1 from catalog_resources o
+            where o.origin = ${origin} and o.ownership = 'proven' and o.pay_tos && r.pay_tos)
+          or ((r.grade = 'declared' or exists (select 1 from catalog_claim_payers c where c.resource_id = r.id))
+            and not exists (select 1 from catalog_resources o
+              where o.origin = ${origin} and not o.pay_tos && r.pay_tos)))
+        and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
+
+  /** The templates that the origin has named for another recipient than this resource's. */
+  const templatesBeside = (id: bigint) =>
+    sql<Template>`select o.key, o.ownership,
+      o.declaration->'about'->>'routeTemplate' as template
+    from catalog_resources r join catalog_resources o on o.origin = r.origin and o.type = 'http'
+    where r.id = ${id} and o.declaration->'about' ? 'routeTemplate' and o.ownership = 'proven'
+      and not o.pay_tos && r.pay_tos order by o.id limit ${templatesMax}`
+
+  return { byKey, isNamed, isRespelled, templatesBeside, templatesOf }
+})
 
 export class Resolve extends Context.Service<
   Resolve,
@@ -46,59 +124,34 @@ export class Resolve extends Context.Service<
   static readonly layer = Layer.effect(
     Resolve,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const config = yield* Config
       const crypto = yield* Crypto
+      const { byKey, isNamed, isRespelled, templatesBeside, templatesOf } = yield* makeReads
 
-      const byKey = (key: string) =>
-        sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)}
-          where r.key = ${key} and ${visible(sql, config)}`
-
-      /** A listing in any state, or a document of the origin, names this path, perhaps in another spelling. */
-      const isNamed = Effect.fnUntraced(function* (origin: string, resource: string) {
-        const path = loosePath(resource.slice(origin.length))
-        const spellings = [path, `${path}/`, resource.slice(origin.length).toLowerCase()].map((one) => origin + one)
-        const rows = yield* sql`select 1 from catalog_named_paths where origin = ${origin} and path = ${path}
-          union all (select 1 from catalog_resources r where r.origin = ${origin} and r.type = 'http'
-            and lower(r.resource) = any(${spellings}) and not (r.declaration->'about' ? 'routeTemplate') limit 1)`
-        return rows.length > 0
+      const byTemplate = Effect.fnUntraced(function* (read: ResourceUrl) {
+        const { origin, resource } = read
+        if (origin === undefined) return undefined
+        const best = fittingOf(yield* templatesOf(origin), read)
+        return best === undefined || (yield* isNamed(origin, resource)) ? undefined : yield* byKey(best.key)
       })
 
-      /**
-       * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has
-       * named, or what a recipient has declared or payers have settled where nothing of the origin pays another one.
-       */
-      const templatesOf = (origin: string) =>
-        sql<Template>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template
-          from catalog_resources r
-          where r.origin = ${origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
-            and (r.ownership = 'proven' or exists (select 1 from catalog_resources o
-                where o.origin = ${origin} and o.ownership = 'proven' and o.pay_tos && r.pay_tos)
-              or ((r.grade = 'declared' or exists (select 1 from catalog_claim_payers c where c.resource_id = r.id))
-                and not exists (select 1 from catalog_resources o
-                  where o.origin = ${origin} and not o.pay_tos && r.pay_tos)))
-            and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
-
-      const byTemplate = Effect.fnUntraced(function* ({ origin, resource }: ResourceUrl) {
-        if (origin === undefined) return undefined
-        const path = resource.slice(origin.length)
-        const fitting = (yield* templatesOf(origin)).filter(({ template }) => matchesTemplate(template, path))
-        const [best] = fitting.sort(byFitness)
-        if (best === undefined || (yield* isNamed(origin, resource))) return undefined
-        const [found] = yield* byKey(best.key)
-        return found
+      /** The origin's own template for a path that a mere claim names for another recipient. */
+      const ownTemplate = Effect.fnUntraced(function* (id: bigint, read: ResourceUrl) {
+        const best = fittingOf(yield* templatesBeside(id), read)
+        return best === undefined ? undefined : yield* byKey(best.key)
       })
 
       const find = Effect.fn("Catalog.resolve")(function* (request: ResolveRequest) {
         const read = spellResourceUrl(request.type, request.url)
         if (read === undefined) return Option.none<BodyRow>()
         const { type, toolName } = request
-        const key = identityKey(crypto, { type, resource: read.resource, toolName })
-        const [exact] = yield* byKey(key)
-        if (exact !== undefined) return Option.some(exact)
-        const hidden = type === "mcp" ? [] : yield* sql`select 1 from catalog_resources where key = ${key}`
-        if (type === "mcp" || hidden.length > 0) return Option.none<BodyRow>()
-        return Option.fromUndefinedOr(yield* byTemplate(read))
+        const exact = yield* byKey(identityKey(crypto, { type, resource: read.resource, toolName }))
+        if (exact?.hasEvidence === false) {
+          const own = type === "mcp" ? undefined : yield* ownTemplate(exact.id, read)
+          if (own !== undefined) return shown(own)
+          if (yield* isRespelled(exact.id, read)) return Option.none<BodyRow>()
+        }
+        if (exact !== undefined) return shown(exact)
+        return type === "mcp" ? Option.none<BodyRow>() : shown(yield* byTemplate(read))
       })
 
       return Resolve.of({

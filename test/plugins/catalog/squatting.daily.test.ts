@@ -83,6 +83,13 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
             const found = (yield* resolve(facilitator, url)).json.resource
             expect([url, found.resource, found.accepts[0].payTo]).toEqual([url, owned, owner])
           }
+          // Once the owner's has evidence, a mere claim in another spelling of its path answers for nothing.
+          const statusOf = (url: string) => Effect.map(resolve(facilitator, url), ({ status }) => status)
+          const respelled = other.filter((url) => new URL(url).host === "shop.example.com")
+          for (const url of other) expect([url, yield* statusOf(url)]).toEqual([url, 200])
+          yield* facilitator.sql`update catalog_resources set standing_at = now() where pay_tos = array[${owner}]`
+          for (const url of other)
+            expect([url, yield* statusOf(url)]).toEqual([url, respelled.includes(url) ? 404 : 200])
         })
       ),
     240_000
@@ -144,6 +151,14 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           expect(yield* foundAt("/items/2/parts")).toBe(undefined)
           yield* facilitator.sql`update catalog_resources set ownership = 'proven' where pay_tos = array[${owner}]`
           expect(yield* foundAt("/items/2/parts")).toBe("/items/:item/:part")
+          // A mere claim of one of its paths neither answers for it nor ends the search.
+          expect(yield* declare(squatter, "/items/3/parts")).toEqual(listed)
+          expect(yield* foundAt("/items/3/parts")).toBe("/items/:item/:part")
+          yield* facilitator.sql`update catalog_resources set state = 'stale' where resource like '%/items/3/parts'`
+          expect(yield* foundAt("/items/3/parts")).toBe("/items/:item/:part")
+          yield* facilitator.sql`update catalog_resources set state = 'active' where resource like '%/items/3/parts'`
+          yield* facilitator.sql`update catalog_resources set standing_at = now() where pay_tos = array[${squatter}]`
+          expect(yield* foundAt("/items/3/parts")).toBe("/items/3/parts")
         })
       ),
     240_000
