@@ -227,8 +227,9 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
   })
 }
 
-/** A resource that an entry of a document names; none that is not of the origin itself. */
-export const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedResource> => {
+/** A resource that an entry of a document names, a string by its URL alone; none that is not of the origin itself. */
+export const readEntry = (given: unknown, base: string): ReadonlyArray<NamedResource> => {
+  const entry = typeof given === "string" ? { resource: given } : given
   if (!isFields(entry)) return []
   const named = namedUrl(entry)
   const toolName = typeof entry["toolName"] === "string" ? entry["toolName"] : ""

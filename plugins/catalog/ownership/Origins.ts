@@ -36,6 +36,8 @@ export interface AskedResource {
   readonly identity: Identity
   /** HTTP methods declared; empty for MCP. */
   readonly methods: ReadonlyArray<string>
+  /** Methods that other recipients' claims name: which recipient their pages name counts, and nothing else of them. */
+  readonly claimedMethods?: ReadonlyArray<string>
   readonly isDynamic: boolean
   readonly share: Share
 }
@@ -116,18 +118,20 @@ const unreached = (reason: FetchRefused["reason"], method: string, isGone: boole
 /**
  * Any sign of life outweighs the rest: a 402, or terms in the origin's documents for an operation that was not asked or
  * that answered without a payment (a trial). An operation that the documents name and the page does not find may need
- * its inputs. Otherwise the first result counts.
+ * its inputs. A page that was asked says nothing of other operations (`isPartial`). Otherwise the first result counts.
  */
 const lifeOfAll = (
   live: ReadonlyArray<Live>,
   declarations: ReadonlyArray<Declaration>,
-  asked: ReadonlyArray<string>
+  asked: ReadonlyArray<string>,
+  isPartial: boolean
 ): Life => {
   const isServed = live.some(({ life }) => life === "no_payment_required")
   const isDocumented = declarations.some(({ operation }) => isServed || !asked.includes(operation.method))
   if (isDocumented || live.some(({ life }) => life === "alive")) return "alive"
   const first = live[0]?.life ?? "unknown"
-  return first === "not_found" && declarations.length > 0 ? "unknown" : first
+  const isOther = isPartial && (first === "not_found" || first === "no_payment_required")
+  return isOther || (first === "not_found" && declarations.length > 0) ? "unknown" : first
 }
 
 /** The recipients that the documents name precede those of the live pages. */
@@ -179,10 +183,13 @@ const questions = Effect.gen(function* () {
 
   /** What the origin's documents offer of a resource that cannot be probed itself. */
   const documented = Effect.fnUntraced(function* (identity: Identity, base: string, document: Uint8Array) {
-    const find = (bytes: Uint8Array) => readManifest(readJson(bytes), base).find(isOf(identity))
-    const own = find(document)?.offers ?? []
+    const find = (bytes: Uint8Array) => {
+      const named = readManifest(readJson(bytes), base).filter(isOf(identity))
+      return named.find(({ offers }) => offers.length > 0)?.offers ?? []
+    }
+    const own = find(document)
     if (own.length > 0) return own
-    const listed = find((yield* manifest(base)).document)?.offers ?? []
+    const listed = find((yield* manifest(base)).document)
     if (listed.length > 0 || identity.type === "mcp") return listed
     const { payTos } = readWellKnown(readJson(document), identity, base)
     const described = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos })
@@ -227,30 +234,42 @@ export class Origins extends Context.Service<
         const named = readWellKnown(readJson(document), identity, base)
         if (named.delisted || isLocal)
           return { ...nothing, word: named, detail, isLocal, named: readNames(readJson(document), base) }
-        const methods =
-          identity.type === "mcp" || isDynamic ? [] : safeMethods.filter((one) => asked.methods.includes(one))
+        const among = (methods: ReadonlyArray<string>) =>
+          identity.type === "mcp" || isDynamic ? [] : safeMethods.filter((one) => methods.includes(one))
+        const methods = among(asked.methods)
+        const others = among(asked.claimedMethods ?? []).filter((one) => !methods.includes(one))
         const args = identity.type === "mcp" ? readUnpaidCall(readJson(document), identity, base) : undefined
-        if (!(yield* mayAsk(base, asked.share, methods.length + (args === undefined ? 0 : requestsOfCall))))
+        if (
+          !(yield* mayAsk(
+            base,
+            asked.share,
+            methods.length + others.length + (args === undefined ? 0 : requestsOfCall)
+          ))
+        )
           return "later"
         const live =
           args === undefined
             ? yield* Effect.forEach(methods, (method) => askLive(identity, method))
             : [yield* askTool(identity, args)]
+        // What cannot be requested may live.
+        const isPartial = identity.type === "http" && methods.length < asked.methods.length
+        const claimed = yield* Effect.forEach(others, (method) => askLive(identity, method))
         const offered = live.flatMap(({ offer }) => offer ?? [])
         // Where no live page gave its terms, the documents may: for an operation that is not asked (a POST), or for
         // one that is served without payment as a trial.
         const isSilent = offered.length === 0 && isGone !== true
         const isNaming = isSilent && identity.type === "http"
         const offers = isSilent ? yield* documented(identity, base, document) : offered
-        const word = wordOfAll(named, live)
+        const word = wordOfAll(named, [...live, ...claimed])
         const recipients = (payTo: string) => word.payTos.length === 0 || word.payTos.includes(payTo)
         const declarations = (yield* read(offers)).filter(({ terms }) => recipients(terms.payTo))
         const reported = word.payTos.length > 0 ? word : { ...word, payTos: payTosOf(declarations) }
         return {
           word: reported,
           declarations,
-          life: isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods),
-          detail: `${detail}${live.map((one) => one.detail).join("")}`,
+          life:
+            isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods, isPartial),
+          detail: `${detail}${[...live, ...claimed].map((one) => one.detail).join("")}`,
           isLocal: live.some((one) => one.isLocal),
           named: isNaming ? yield* namesOf(base, document) : readNames(readJson(document), base)
         }

@@ -1,6 +1,7 @@
-// A canary probe: whether any outside host can be reached. An answer of any public host within five minutes shows it,
-// and else one of the canary URLs of the settings is requested, at most once a minute. Without an answer a failed
-// request says nothing of its origin: this machine's network or its resolver may have failed. Local hosts need none.
+// A canary probe: whether any outside host can be reached. An answer of any public host within a minute shows it, and
+// else one of the canary URLs of the settings is requested, at most once a minute: two dead probes are further apart,
+// and no outage that began after an answer counts as both. Without an answer a failed request says nothing of its
+// origin: this machine's network or its resolver may have failed. Local hosts need none.
 import { Effect } from "effect"
 import { isPublicAddress, parseAddress } from "../../../kernel/http/addresses.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -8,7 +9,7 @@ import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 
 /** How long an answer of any public host counts for all of them. */
-const seenMillis = 300_000
+const seenMillis = 60_000
 /** Between two canary probes. */
 const pauseMillis = 60_000
 

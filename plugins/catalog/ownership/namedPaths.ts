@@ -23,9 +23,9 @@ export const keepNamedPaths = (sql: SqlClient.SqlClient) => {
     const isWritten = (before: { readonly text: string; readonly at: number }) =>
       before.text === text && now.getTime() - before.at < againMillis
     if (paths.length === 0 || written.get(origin, isWritten) !== undefined) return
-    written.set(origin, { text, at: now.getTime() })
     yield* sql`insert into catalog_named_paths (origin, path, at)
       select ${origin}, value, ${now} from jsonb_array_elements_text(${JSON.stringify(paths.toSorted())}::jsonb)
       on conflict (origin, path) do update set at = excluded.at`
+    written.set(origin, { text, at: now.getTime() })
   })
 }

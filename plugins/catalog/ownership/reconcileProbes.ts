@@ -46,6 +46,8 @@ interface DueRow {
   readonly origin: string | null
   readonly declaration: StoredBody
   readonly grade: Grade
+  /** HTTP methods that other recipients claim of what has no evidence. */
+  readonly claimed: ReadonlyArray<string>
 }
 
 /**
@@ -61,7 +63,9 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, hasEvidence: bo
         where stands = ${hasEvidence} and due_at <= ${now} and (leased_until is null or leased_until < ${now})
         order by due_at limit ${batchMax} for update skip locked)
       returning resource_id, fence, stands, free)
-    select r.id, due.fence, due.stands, due.free, r.type, r.resource, r.tool_name, r.origin, r.declaration, r.grade
+    select r.id, due.fence, due.stands, due.free, r.type, r.resource, r.tool_name, r.origin, r.declaration, r.grade,
+      array(select distinct c.declaration->'operation'->>'method' from catalog_claims c
+        where c.resource_id = r.id and r.standing_at is null) as claimed
     from due join catalog_resources r on r.id = due.resource_id`
 }
 
@@ -99,6 +103,7 @@ export const startProbes = Effect.gen(function* () {
     const asked = yield* ask({
       identity,
       methods: row.declaration.operations.map(({ method }) => method),
+      claimedMethods: row.claimed,
       isDynamic: row.declaration.about.routeTemplate !== undefined,
       share: !row.stands ? "claimed" : row.free ? "free" : "own"
     })

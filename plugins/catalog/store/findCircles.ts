@@ -3,7 +3,8 @@
 // pays another can come back. Up to `membersMax` addresses that is enough; a larger component is a circle when more
 // than half of the payers that count for its members are members (payers and not money: a large payment from outside
 // that goes back elsewhere costs nothing and would hide any ring), and else a market, in which pairs alone are circles
-// (`storeSightings.ts` finds those on storing). What is read is what was sold of listed resources; what goes back
+// (`storeSightings.ts` finds those on storing). A recipient that pays no one is in none and is not followed, so that
+// payments to hundreds of sellers hide no ring. What is read is what was sold of listed resources; what goes back
 // outside of them is not seen here. Circles are found in the background, within the minute: each turn starts from some
 // of the recipients that have paid lately, and takes no more than `stepsMax` steps in one statement.
 import { Clock, Effect } from "effect"
@@ -46,6 +47,7 @@ export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: T
       union
       select w.start, t.pay_to from walk w join catalog_payers p on p.payer = w.node
         join catalog_resources r on r.id = p.resource_id cross join unnest(r.pay_tos) t (pay_to)
+        where exists (select 1 from catalog_payers o where o.payer = t.pay_to)
     ), reached as materialized (
       select start, node from walk limit ${stepsMax}
     ), edges as materialized (

@@ -136,6 +136,52 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
+    "a stranger's recipient gives way to settlements under a key, and to the page of the method it did not name",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const otherKey = "other:0123456789abcdef-other"
+          const keyed = yield* start(database, [], { FACILITATOR_API_KEYS: `${sellerKey},${otherKey}` })
+          const facilitator = withKey(keyed, otherKey)
+          const origin = yield* startOrigin
+          const stranger = yield* facilitator.account()
+          const buyer = yield* facilitator.account()
+          const mine = (yield* facilitator.account()).publicKey()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const page = sellingPage({ payTo, asset: testnetUsdc, description: "Page", declaration: queryDeclaration() })
+          for (const path of ["/get", "/plain"]) origin.answers.set(path, page)
+          origin.answers.set("/post", ({ method }) => (method === "POST" ? page : { status: 404 }))
+          const squat = (path: string, extension: Json) =>
+            Effect.flatMap(
+              declaring(facilitator, { payer: stranger, payTo: mine, url: `${origin.url}${path}`, extension }),
+              (body) => verified(facilitator, body)
+            )
+          const paidAt = (path: string) =>
+            eventually(shown(facilitator, `${origin.url}${path}`), (one) => one?.["accepts"][0].payTo === payTo)
+          // POST alone, by a seller with a key: settled under it.
+          yield* squat("/post", queryDeclaration())
+          yield* bindRecipients(facilitator, [payTo])
+          const own = { payer: buyer, payTo, url: `${origin.url}/post`, extension: bodyDeclaration() }
+          const conflict = yield* verified(withKey(keyed), yield* declaring(facilitator, own))
+          expect(conflict.outcome).toEqual({ status: "rejected", rejectedReason: "payto_conflict" })
+          yield* settled(withKey(keyed), yield* declaring(facilitator, own))
+          expect(yield* paidAt("/post")).toMatchObject({ status: "active", operations: [{ method: "POST" }] })
+          yield* verified(withKey(keyed), yield* declaring(facilitator, own))
+          expect(yield* shown(facilitator, own.url)).toMatchObject({ grade: "declared" })
+          // GET, which the stranger declared as POST: its page is asked for the seller's claim.
+          yield* squat("/get", bodyDeclaration())
+          const { url, ...got } = { payer: buyer, payTo, url: `${origin.url}/get` }
+          yield* facilitator.verify(yield* declaring(facilitator, { ...got, url }))
+          expect(yield* paidAt("/get")).toMatchObject({ ownership: "proven", operations: [{ method: "GET" }] })
+          // GET, declared as a route without a part that varies: its page is asked all the same.
+          yield* squat("/plain", queryDeclaration({ routeTemplate: "/plain" }))
+          expect(yield* paidAt("/plain")).toMatchObject({ grade: "origin", description: "Page" })
+        })
+      ),
+    240_000
+  )
+
+  it.live(
     "the recipient's account signature declares these terms once, without a key",
     () =>
       Effect.scoped(

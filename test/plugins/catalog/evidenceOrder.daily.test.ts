@@ -218,6 +218,33 @@ describeDatabases(
           })
         )
       )
+
+      it.effect(
+        "a ring that pays thousands of other sellers too is found",
+        timed(
+          Effect.gen(function* () {
+            const { declare, now, sell, sql } = yield* openBrowse
+            const ring = ["ra", "rb", "rc"]
+            const ids = yield* Effect.forEach(ring, (name) =>
+              Effect.map(declare(at(name), { payer: `GP${name}` }), ({ resourceId }) => resourceId!)
+            )
+            // One unit to each of so large a market fills the steps of a turn.
+            yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at,
+                verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at,
+                updated_at)
+              select 'k' || n, 'k', 'http', 'https://s' || n || '.example.com/', 'active', now(), 'payment_observed',
+                array['GS' || n], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now()
+              from generate_series(1, 20000) n`
+            yield* sql`insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
+              select r.id, p, 1, ${yield* now}, false
+              from catalog_resources r, unnest(${["Gra", "Grb", "Grc"]}::text[]) p
+              where r.key like 'k%' and r.resource like 'https://s%'`
+            for (const [place, id] of ids.entries()) yield* sell(id, `G${ring[(place + 1) % 3]}`, `G${ring[place]}`)
+            const since = new Date((yield* now).getTime() - 1_000)
+            expect(yield* findCircles({ now: yield* now, since, after: "" })).toMatchObject({ lost: 3 })
+          })
+        )
+      )
     })
   },
   ["kernel", "catalog"]

@@ -78,6 +78,8 @@ it("an origin's documents are read only about that origin itself [S317]", () => 
         entry("https://elsewhere.example.com/x"),
         entry("https://shop.example.com.evil.example.com/x"),
         entry("/tool", { toolName: "add" }),
+        "/by-its-url",
+        "https://elsewhere.example.com/y",
         7,
         {}
       ]
@@ -87,7 +89,8 @@ it("an origin's documents are read only about that origin itself [S317]", () => 
   expect(named.map(({ offers, resource, type }) => [type, resource, offers.length])).toEqual([
     ["http", `${base}/a`, 1],
     ["http", `${base}/b`, 1],
-    ["mcp", `${base}/tool`, 0]
+    ["mcp", `${base}/tool`, 0],
+    ["http", `${base}/by-its-url`, 0]
   ])
   for (const document of [undefined, null, [], "x", { resources: 7 }, { paths: [] }])
     expect([...readManifest(document, base), ...readOpenApi(document, base, pricing)]).toEqual([])

@@ -417,6 +417,60 @@ describe("probing an origin", () => {
     })
   )
 
+  it.effect("an answer before an outage does not vouch for a minute of it", () =>
+    Effect.gen(function* () {
+      let canary: "unreachable" | OutboundAnswer = missing
+      const { ask } = network((url) => (url.includes("canary") ? canary : missing))
+      const lifeOf = (host: string) =>
+        Effect.map(ask(resourceOf(`https://${host}.example.com`)), (answer) => answer !== "later" && answer.life)
+      expect(yield* lifeOf("shop")).toBe("not_found")
+      expect(yield* lifeOf("gone1")).toBe("origin_gone")
+      canary = "unreachable"
+      yield* TestClock.adjust("60 seconds")
+      expect(yield* lifeOf("gone2")).toBe("unknown")
+      canary = missing
+      yield* TestClock.adjust("60 seconds")
+      expect(yield* lifeOf("gone3")).toBe("origin_gone")
+    })
+  )
+
+  it.effect("a dead page says nothing of operations that cannot be requested", () =>
+    Effect.gen(function* () {
+      const lifeOf = (answer: Answer, ...methods: ReadonlyArray<string>) =>
+        Effect.map(
+          network(() => answer).ask(resourceOf(shop, { methods })),
+          (answered) => answered !== "later" && answered.life
+        )
+      expect([yield* lifeOf(missing, "GET"), yield* lifeOf(missing, "GET", "HEAD")]).toEqual(["not_found", "not_found"])
+      expect(yield* lifeOf(missing, "GET", "POST")).toBe("unknown")
+      expect(yield* lifeOf(ok({}), "GET", "POST")).toBe("unknown")
+      expect(yield* lifeOf("refused", "GET", "POST")).toBe("unknown")
+    })
+  )
+
+  it.effect("a page that a claim's method names names its recipient and says nothing of life", () =>
+    Effect.gen(function* () {
+      const accepts = [{ scheme: "exact", network: "ledger:testnet", asset: "CUSDC", amount: "5", payTo: owner }]
+      const asking = { ...ok({ accepts }), status: 402 }
+      const lives = (page: OutboundAnswer, claimedMethods: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const { ask, sent } = network((url) => (url.endsWith("/x") ? page : missing))
+          const answer = yield* ask({ ...resourceOf(shop, { methods: ["POST"] }), claimedMethods })
+          if (answer === "later") return undefined
+          const { declarations, life, word } = answer
+          return [
+            life,
+            word.payTos.length,
+            declarations.length,
+            sent.filter((line) => / [^ ]*\/x at/.test(line)).length
+          ]
+        })
+      expect(yield* lives(missing, ["GET"])).toEqual(["unknown", 0, 0, 1])
+      expect(yield* lives(asking, ["GET", "POST"])).toEqual(["unknown", 1, 0, 1])
+      expect(yield* lives(asking, ["PUT"])).toEqual(["unknown", 0, 0, 0])
+    })
+  )
+
   it.effect("a free trial page counts as alive only with documented prices", () =>
     Effect.gen(function* () {
       const served = { status: 200, headers: {}, body: new TextEncoder().encode("{}") }
