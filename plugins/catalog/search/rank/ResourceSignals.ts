@@ -11,12 +11,13 @@ import type { Fused } from "./fuse.ts"
 import { assetOf } from "../readIntent.ts"
 import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
-import { sketchOfHashes, wordHashes } from "./textSketch.ts"
+import { hashedWords, sketchOf } from "./textSketch.ts"
 
 const keptMillis = 60_000
 const keptMax = 20_000
-/** Characters of a listing's words that are compared with others'. */
-const textMax = 600
+/** Characters of a listing's words, and those of them that are compared with others' whole. */
+const textMax = 4_400
+const sketchedMax = 600
 
 export interface RankingHints {
   /** A filter names the recipient. */
@@ -82,8 +83,8 @@ export class ResourceSignals extends Context.Service<
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
         const unread = hits.filter(({ id }) => known.get(id, ({ at }) => now - at < keptMillis) === undefined)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
-          const words = wordHashes(text)
-          const signals = { ...read, sketch: sketchOfHashes(words), ...(read.hasEvidence ? {} : { claimed: words }) }
+          const claimed = read.hasEvidence ? {} : { claimed: hashedWords(text) }
+          const signals = { ...read, sketch: sketchOf(text.slice(0, sketchedMax)), ...claimed }
           known.set(signals.id, { signals, at: now })
         }
       })

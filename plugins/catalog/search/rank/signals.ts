@@ -129,16 +129,19 @@ export const weigh = (
   const ageOf = (id: bigint): number => known.get(id)?.wordsAt?.getTime() ?? 0
   // Equal scores: the oldest words first.
   const byAge = (a: Fused, b: Fused): number => b.score - a.score || ageOf(a.id) - ageOf(b.id) || byScore(a, b)
-  const seen = new Map<string, number>()
+  const hasEvidence = (id: bigint): boolean => known.get(id)?.hasEvidence === true
+  const [seen, proven] = [new Map<string, number>(), new Map<string, number>()]
   const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
-    const originHits = origin === null ? 0 : (seen.get(origin) ?? 0)
-    if (origin !== null) seen.set(origin, originHits + 1)
+    // Any claim can name a seller's origin: it takes nothing from what has evidence.
+    const isProven = hasEvidence(hit.id)
+    const originHits = origin === null ? 0 : ((isProven ? proven : seen).get(origin) ?? 0)
+    if (origin !== null)
+      for (const counts of isProven ? [seen, proven] : [seen]) counts.set(origin, (counts.get(origin) ?? 0) + 1)
     return {
       ...multiplied(hit, weights.origin_decay ** originHits),
       signals: { popularity, freshness, originHits }
     }
   })
   const ordered = spread.sort(byAge)
-  const hasEvidence = (id: bigint): boolean => known.get(id)?.hasEvidence === true
   return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin), ...hits.slice(count)]
 }

@@ -23,7 +23,7 @@ export interface Seller {
   /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly hasEvidence?: boolean
   readonly wordsAt?: Date
-  /** The words of what is merely claimed, by their hashes (`wordHashes`). */
+  /** The words of what is merely claimed (`hashedWords`). */
   readonly claimed?: string
   /** The sketch of its text (`sketchOf`); empty where that is too short, and absent where it does not matter. */
   readonly sketch?: string
@@ -142,7 +142,7 @@ export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerO
   const hits = originalsFirst(given, groups, sellerOf)
   // A list that fits on the first page crowds out nothing.
   const copies = hits.length <= pageSize ? new Set<bigint>() : copiesAmong(hits, groups, sellerOf)
-  const seen = new Map<string, number>()
+  const places = { all: new Map<string, number>(), proven: new Map<string, number>() }
   const first: Array<H> = []
   const behind: Array<H> = []
   for (const hit of hits) {
@@ -152,11 +152,15 @@ export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerO
     }
     const seller = sellerOf(hit.id)
     const names = seller === undefined ? [] : namesOf(seller)
+    // Any claim can name a seller's origin and recipient: it takes no place from what has evidence.
+    const isProven = seller?.hasEvidence === true
+    const seen = isProven ? places.proven : places.all
     const isTooMany = copies.has(hit.id) || names.some((name) => (seen.get(name) ?? 0) >= ofOneSellerMax)
     if (isTooMany) behind.push(hit)
     else {
       first.push(hit)
-      for (const name of names) seen.set(name, (seen.get(name) ?? 0) + 1)
+      for (const taken of isProven ? [places.all, places.proven] : [places.all])
+        for (const name of names) taken.set(name, (taken.get(name) ?? 0) + 1)
     }
   }
   return { hits: [...first, ...behind], isCrowded: first.length < pageSize && behind.length > 0 }

@@ -7,15 +7,14 @@ const wordsMin = 4
 /** The share of the words of both texts that near-duplicates have in common. */
 const alikeShare = 0.6
 
-/** Sixteen bits: one code unit. */
-const hashValues = 65_536
-
-/** FNV-1a over the code units, folded to sixteen bits. */
+/** FNV-1a over the code units. */
 const hashOf = (word: string): number => {
   let hash = 0x811c9dc5
   for (let at = 0; at < word.length; at++) hash = Math.imul(hash ^ word.charCodeAt(at), 0x01000193)
-  return (hash ^ (hash >>> 16)) & 0xffff
+  return hash
 }
+
+const foldedTo16 = (hash: number): number => (hash ^ (hash >>> 16)) & 0xffff
 
 const wordsOf = (text: string): ReadonlyArray<string> =>
   text
@@ -23,23 +22,26 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .toLowerCase()
     .match(/\p{L}{2,}/gu) ?? []
 
-/** Hashes of the words of a text in their order, one a code unit. */
-export const wordHashes = (text: string): string => String.fromCharCode(...wordsOf(text).map(hashOf))
+/** The hashes of its words in their order, two code units each: shorter ones would be shared by chance. */
+export const hashedWords = (text: string): string =>
+  wordsOf(text)
+    .map(hashOf)
+    .map((hash) => String.fromCharCode(hash >>> 16, hash & 0xffff))
+    .join("")
 
-/** Code units, whatever pairs they seem to be. */
-const codesOf = (hashes: string): ReadonlyArray<number> =>
-  Array.from({ length: hashes.length }, (_, at) => hashes.charCodeAt(at))
+const hashesIn = (hashed: string): ReadonlyArray<number> =>
+  Array.from(
+    { length: hashed.length / 2 },
+    (_, at) => (hashed.charCodeAt(2 * at) << 16) | hashed.charCodeAt(2 * at + 1)
+  )
 
-const sketchOfCodes = (codes: Iterable<number>): string => {
-  const rising = [...new Set(codes)].sort((a, b) => a - b)
-  return rising.length < wordsMin ? "" : String.fromCharCode(...rising.slice(0, hashesMax))
+/** Rising hashes, one a code unit; empty where the text is too short. */
+export const sketchOf = (text: string): string => sketchOfHashes(wordsOf(text).map(hashOf))
+
+const sketchOfHashes = (words: Iterable<number>): string => {
+  const hashes = [...new Set(Array.from(words, foldedTo16))].sort((a, b) => a - b)
+  return hashes.length < wordsMin ? "" : String.fromCharCode(...hashes.slice(0, hashesMax))
 }
-
-/** The sketch of words' hashes: rising, one a code unit; empty where the text is too short. */
-export const sketchOfHashes = (hashes: string): string => sketchOfCodes(codesOf(hashes))
-
-/** The sketch of a text. */
-export const sketchOf = (text: string): string => sketchOfHashes(wordHashes(text))
 
 /** Whether two texts are near-duplicates; one that is too short is similar to no other. */
 export const areAlike = (a: string, b: string): boolean => {
@@ -107,29 +109,23 @@ export const groupAlike = (sketches: ReadonlyArray<string>, most: number): Reado
 const aroundMax = 6
 
 /**
- * For each text, by the hashes of its words (undefined: none), a sketch of what the query matched in it and of the words
- * around that, without those that no other of the texts has: words that were added to make it another text are in none
- * of it. Empty where too little is left.
+ * For each text (`hashedWords`; undefined: none) a sketch of what the query matched in it and of the words around that,
+ * without those that no other of the texts has: words that were added to make it another text are in none of it. Empty
+ * where too little is left.
  */
 export const matchedSketches = (texts: ReadonlyArray<string | undefined>, query: string): ReadonlyArray<string> => {
-  const asked = new Set(codesOf(wordHashes(query)))
+  const asked = new Set(wordsOf(query).map(hashOf))
   if (asked.size === 0) return texts.map(() => "")
-  // For each hash the last text that has it, from 1 on, and whether another one has it too.
-  const lastIn = new Uint16Array(hashValues)
-  const isShared = new Uint8Array(hashValues)
-  for (const [place, text] of texts.entries())
-    for (let at = 0; at < (text?.length ?? 0); at++) {
-      const hash = text!.charCodeAt(at)
-      if (lastIn[hash] !== 0 && lastIn[hash] !== place + 1) isShared[hash] = 1
-      lastIn[hash] = place + 1
-    }
-  return texts.map((text = "") => {
-    const shared = codesOf(text).filter((hash) => isShared[hash] === 1)
+  const all = texts.map((text = "") => hashesIn(text))
+  const counts = new Map<number, number>()
+  for (const words of all) for (const word of new Set(words)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  return all.map((words) => {
+    const shared = words.filter((word) => counts.get(word)! > 1)
     const near = new Set<number>()
-    shared.forEach((hash, at) => {
-      if (!asked.has(hash)) return
+    shared.forEach((word, at) => {
+      if (!asked.has(word)) return
       for (const one of shared.slice(Math.max(0, at - aroundMax), at + aroundMax + 1)) near.add(one)
     })
-    return sketchOfCodes(near)
+    return sketchOfHashes(near)
   })
 }

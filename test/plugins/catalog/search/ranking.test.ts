@@ -6,7 +6,7 @@ import { countWords, fuse, isAnyFitting, type Ranked } from "../../../../plugins
 import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rank/rankingCursor.ts"
 import { randomFrom } from "../../analytics/recount.ts"
 import { spreadSellers } from "../../../../plugins/catalog/search/rank/spreadSellers.ts"
-import { areAlike, groupAlike, sketchOf } from "../../../../plugins/catalog/search/rank/textSketch.ts"
+import { areAlike, groupAlike, hashedWords, sketchOf } from "../../../../plugins/catalog/search/rank/textSketch.ts"
 import { type Signals, weigh } from "../../../../plugins/catalog/search/rank/signals.ts"
 
 const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
@@ -404,6 +404,13 @@ describe("signals", () => {
     expect(ids(crowd).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, at) => at + 1))
   })
 
+  it("claims under a seller's origin take nothing from its listings with evidence", () => {
+    const atOrigin = known((id) => ({ origin: "https://seller", hasEvidence: id > 3n }))
+    const decayed = weigh(list(5), atOrigin, weights, now)
+    const hitsOf = (id: number) => decayed.find((hit) => hit.id === BigInt(id))!.signals!.originHits
+    expect([4, 5].map(hitsOf)).toEqual([0, 1])
+  })
+
   it("claimed listings rank behind equally relevant ones with evidence, however often seen", () => {
     const equal = Array.from({ length: 6 }, (_, at) => ({ id: BigInt(at + 1), score: 1, ranks: {} }))
     const seen = known((id) => ({
@@ -588,6 +595,37 @@ describe("a first page", () => {
     expect(ids(hits).slice(20, 23)).toEqual([4, 5, 6])
     expect(ids(hits).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, at) => at + 1))
     expect(isCrowded).toBe(false)
+  })
+
+  it("claims under a seller's origin or recipient take no place from its listings with evidence", () => {
+    // Three claims each at the seller's origin and with its recipient are ranked first; 7 and 8 are the seller's.
+    const sellerOf = (id: bigint) => ({
+      origin: id <= 3n || id === 7n || id === 8n ? "https://seller" : `https://o${id}`,
+      payTos: [id > 3n && id <= 8n ? "GSELLER" : `G${id}`],
+      hasEvidence: id > 6n
+    })
+    expect(ids(spreadSellers(list, sellerOf).hits).slice(0, 8)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+    // Claims are limited by everything that is there.
+    const claimed = (id: bigint) => ({ ...sellerOf(id), hasEvidence: id === 1n })
+    expect(ids(spreadSellers(list, claimed).hits).slice(0, 8)).toEqual([1, 2, 3, 4, 5, 6, 9, 10])
+  })
+
+  it("claims are one text by what was matched, however long the words before it are", () => {
+    const own = (id: bigint) =>
+      Array.from({ length: 120 }, (_, at) =>
+        `q${String(id)}q${at}`.replace(/\d/g, (digit) => "abcdefghij"[Number(digit)]!)
+      )
+    const sellerOf = (id: bigint) => ({
+      origin: `https://${id}`,
+      payTos: [`G${id}`],
+      claimed: hashedWords(`${own(id).join(" ")} ${id <= 30n ? "Tide tables and sea levels for any harbour" : ""}`)
+    })
+    const { hits } = spreadSellers(list, sellerOf, "tide tables and sea levels")
+    expect(
+      ids(hits)
+        .slice(0, 20)
+        .filter((id) => id <= 30)
+    ).toEqual([1, 2, 3])
   })
 
   it("the result says when one seller's hits fill the list", () => {
