@@ -1,7 +1,8 @@
 // Which searches led to payments: a payment is attributed once to each session that was shown its resource within the
 // window before it, at the best position shown, so that a caller that asks sixty times counts once. That is a
 // direction, not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key
-// costs nothing: of such a session (one address, one day) each list counts once, and no more than the first few.
+// costs nothing: of such a session (one address, one day) each list counts once, and no more than the first few, and
+// nothing is attributed to what only further ones showed.
 // Verified payments come from the catalog's observations, which keep the first and the last of equal ones; settled ones
 // are the catalog's sales, each of the one listing that it was for: a tool is not credited with its server's others.
 import { Clock, Effect } from "effect"
@@ -46,10 +47,10 @@ export interface Conversion {
 
 /** The impressions since then that are counted, as a table. */
 const countedSince = (sql: SqlClient.SqlClient, since: Date) => sql`(
-    select mode, milliseconds, missing, reranking, resource_ids, first_position from catalog_impressions
+    select at, session, mode, milliseconds, missing, reranking, resource_ids, first_position from catalog_impressions
       where at >= ${since} and starts_with(session, ${keyedMark})
     union all
-    select mode, milliseconds, missing, reranking, resource_ids, first_position from (
+    select at, session, mode, milliseconds, missing, reranking, resource_ids, first_position from (
       select i.*, row_number() over (partition by session order by at, id) as number from (
         select *, row_number() over (partition by session, mode, first_position, resource_ids order by at, id) as copy
           from catalog_impressions where at >= ${since} and not starts_with(session, ${keyedMark})) i
@@ -99,14 +100,14 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
   const since = new Date((yield* Clock.currentTimeMillis) - hours * millisPerHour)
   const window = sql.literal(`interval '${attributionHours} hours'`)
   const [total] = yield* sql<TotalRow>`
-    with searched as (
-      select resource_ids, first_position from ${countedSince(sql, since)} counted
+    with searched as materialized (
+      select at, session, resource_ids, first_position from ${countedSince(sql, since)} counted
     ), shown as (
       -- A session is one caller's day: however often it asks, it has seen a resource once, at the best place.
       select i.session, s.resource_id, min(i.at) as since, max(i.at) as until,
         min(i.first_position + s.place) as position
-      from catalog_impressions i, unnest(i.resource_ids) with ordinality as s (resource_id, place)
-        where i.at >= ${since} group by i.session, s.resource_id
+      from searched i, unnest(i.resource_ids) with ordinality as s (resource_id, place)
+        group by i.session, s.resource_id
     ), paid as (
       select resource_id, at from catalog_sales where at >= ${since}
     ), happened as (

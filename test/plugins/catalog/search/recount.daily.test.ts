@@ -174,8 +174,13 @@ const fill = Effect.fnUntraced(function* ({ paid, shown }: ReturnType<typeof wor
 
 const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: number) => {
   const seen = shown.filter(({ at }) => at >= since)
-  // A session was shown a resource from its first impression until a day after the last, at the best position.
-  const impressions = seen.flatMap((one) =>
+  const counted = countedImpressions(seen, ({ at, first, mode, resources, session }) => ({
+    at,
+    session,
+    list: `${mode} ${first} ${resources.join(" ")}`
+  }))
+  // A session was shown a resource from its first impression until a day after the last that counts, at the best place.
+  const impressions = counted.flatMap((one) =>
     one.resources.map((resource, place) => ({ ...one, resource, position: one.first + place + 1 }))
   )
   const pairs = [...Map.groupBy(impressions, ({ resource, session }) => `${session} ${resource}`).values()].map(
@@ -196,11 +201,6 @@ const recountConversion = ({ paid, shown }: ReturnType<typeof worldOf>, since: n
   const settled = (pair: Pair) => followed(pair, (one) => one.settled)
   const settledWithin = (positions: number) =>
     text(pairs.reduce((sum, pair) => sum + (pair.position <= positions ? settled(pair) : 0), 0))
-  const counted = countedImpressions(seen, ({ at, first, mode, resources, session }) => ({
-    at,
-    session,
-    list: `${mode} ${first} ${resources.join(" ")}`
-  }))
   const modes = [...Map.groupBy(counted, ({ mode }) => mode)].map(([mode, of]) => {
     const took = of.map((one) => one.took).sort((a, b) => a - b)
     const quantile = (share: number) => took[Math.ceil(share * took.length) - 1]!

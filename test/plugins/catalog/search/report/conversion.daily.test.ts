@@ -52,24 +52,22 @@ const recount = ({ observed, paid, shown }: History, since: number) => {
       .filter(({ last }) => last >= since)
       .flatMap(({ first, last, resource }) => [first, last].map((at) => ({ at, resource })))
   ]
-  // What a session was shown, from when to when, and its best position.
-  const pairs = [...new Set(searches.flatMap(({ ids, session }) => ids.map((id) => `${session} ${id}`)))].map(
-    (pair) => {
-      const [session, resource] = [pair.split(" ")[0]!, Number(pair.split(" ")[1])]
-      const mine = searches.filter((one) => one.session === session && one.ids.includes(resource))
-      const times = mine.map(({ at }) => at)
-      const position = Math.min(...mine.map(({ first, ids }) => first + ids.indexOf(resource) + 1))
-      return { resource, position, since: Math.min(...times), until: Math.max(...times) + 24 * hour }
-    }
-  )
-  type Pair = (typeof pairs)[number]
-  const followed = (events: ReadonlyArray<Happened>, { resource, since, until }: Pair) =>
-    events.filter((one) => one.resource === resource && one.at >= since && one.at <= until).length
   const counted = countedImpressions(searches, ({ at, first, ids, session }) => ({
     at,
     session,
     list: `${first} ${ids.join(" ")}`
   }))
+  // What a session was shown by counted lists, from when to when, and its best position.
+  const pairs = [...new Set(counted.flatMap(({ ids, session }) => ids.map((id) => `${session} ${id}`)))].map((pair) => {
+    const [session, resource] = [pair.split(" ")[0]!, Number(pair.split(" ")[1])]
+    const mine = counted.filter((one) => one.session === session && one.ids.includes(resource))
+    const times = mine.map(({ at }) => at)
+    const position = Math.min(...mine.map(({ first, ids }) => first + ids.indexOf(resource) + 1))
+    return { resource, position, since: Math.min(...times), until: Math.max(...times) + 24 * hour }
+  })
+  type Pair = (typeof pairs)[number]
+  const followed = (events: ReadonlyArray<Happened>, { resource, since, until }: Pair) =>
+    events.filter((one) => one.resource === resource && one.at >= since && one.at <= until).length
   const count = (events: ReadonlyArray<Happened>) => String(pairs.filter((pair) => followed(events, pair) > 0).length)
   const within = (most: number) =>
     String(pairs.filter(({ position }) => position <= most).reduce((sum, pair) => sum + followed(settled, pair), 0))
