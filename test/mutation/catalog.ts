@@ -46,6 +46,7 @@ const raised = inFile("store/storeSightings.ts", "probes")
 const documented = inFile("ownership/OriginDocuments.ts", "origins")
 
 const evident = (file: string) => inFile(file, "evidence.daily")
+const contested = (file: string) => inFile(file, "contest")
 const flooded = (file: string) => inFile(file, "flood.daily")
 const ranked = (file: string) => inFile(file, "search/ranking")
 
@@ -65,6 +66,103 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "yield* contenders.keep(row.id, declaration, carrier)",
     'yield* Effect.succeed("")'
   ),
+  contested("store/Redeclarations.ts")(
+    "a stranger's recipient outlasts what settles under a key",
+    'if (row.grade === "claimed") return isOfAnother || grade === "claimed"',
+    'if (row.grade === "claimed") return grade === "claimed"'
+  ),
+  contested("store/Redeclarations.ts")(
+    "a signature at no cost outlasts what settles for a declaring seller",
+    'return isOfAnother && grade === "declared" && !row.has_evidence',
+    "return false"
+  ),
+  contested("store/Redeclarations.ts")(
+    "payments alone change what an account signed",
+    'return isOfAnother && grade === "declared" && !row.has_evidence',
+    "return isOfAnother && !row.has_evidence"
+  ),
+  contested("store/Redeclarations.ts")(
+    "free words take the place of what another recipient claimed",
+    "case when ${isFree(carrier)} then",
+    "case when false then"
+  ),
+  contested("store/Contenders.ts")(
+    "what settles stays unverified",
+    "set verification = 'payment_observed'",
+    "set verification = verification"
+  ),
+  contested("store/Contenders.ts")(
+    "what settles stays stale",
+    'if (row.state === "stale") yield* revive',
+    "if (false as boolean) yield* revive"
+  ),
+  contested("store/Contenders.ts")(
+    "what settles for another recipient was not seen",
+    "last_seen_at = greatest(a.last_seen_at, p.at)",
+    "last_seen_at = a.last_seen_at"
+  ),
+  contested("store/Listings.ts")(
+    "a signature declares again what the key's holder changed",
+    'recorded.decision === "updated" && carrier.grade === "declared"',
+    "false"
+  ),
+  contested("administration/Records.ts")(
+    "a claim for another recipient makes a payment ambiguous",
+    ".filter(({ pay_tos }) => pay_tos.includes(payTo))",
+    ""
+  ),
+  contested("store/Recorded.ts")("dust lists without bound", "|| isDust === true", ""),
+  evident("declaration/resourceUrl.ts")(
+    "a route without a part that varies hides its page",
+    '|| !template.includes(":")',
+    ""
+  ),
+  evident("ownership/reconcileProbes.ts")(
+    "the page of a claim's method is not asked",
+    "claimedMethods: row.claimed,",
+    ""
+  ),
+  asked("a dead page hides other operations", "const isOther = isPartial &&", "const isOther = !isPartial &&"),
+  asked(
+    "a claim's page is a listing's life",
+    "lifeOfAll(live, declarations",
+    "lifeOfAll([...live, ...claimed], declarations"
+  ),
+  inFile("discovery/Resolve.ts", "squatting.daily")(
+    "another spelling of a seller's path answers",
+    "if (yield* isRespelled(exact.id, read))",
+    "if (false as boolean)"
+  ),
+  inFile("discovery/Resolve.ts", "squatting.daily")(
+    "a claim answers for a path of the origin's template",
+    'type === "mcp" ? undefined : yield* ownTemplate(exact.id, read)',
+    "undefined"
+  ),
+  inFile("store/findCircles.ts", "evidenceOrder.daily")(
+    "payments to thousands of sellers hide a ring",
+    "where exists (select 1 from catalog_payers o where o.payer = t.pay_to)",
+    ""
+  ),
+  inFile("ownership/canary.ts", "origins")(
+    "an answer vouches for an outage",
+    "const seenMillis = 60_000",
+    "const seenMillis = 300_000"
+  ),
+  flooded("DeclarationValidator.ts")(
+    "dust is no dust",
+    "isWorthless(observation, config.dustBelow)",
+    "isWorthless(observation, 0)"
+  ),
+  ranked("search/rank/spreadSellers.ts")(
+    "claims take a seller's places",
+    "const seen = isProven ? places.proven : places.all",
+    "const seen = places.all"
+  ),
+  ranked("search/rank/signals.ts")(
+    "claims take a seller's score",
+    "(isProven ? proven : seen).get(origin)",
+    "seen.get(origin)"
+  ),
   evident("store/Redeclarations.ts")(
     "words of a higher grade do not void dead probes",
     "if (isDead(row) && isOther(row, words, changed))",
@@ -80,7 +178,11 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "isSignedText(crypto, payTo, text, bytes)",
     "bytes.length > 0"
   ),
-  evident("discovery/Resolve.ts")("a hidden listing does not end a resolve", "hidden.length > 0", "false"),
+  evident("discovery/Resolve.ts")(
+    "a hidden listing does not end a resolve",
+    "if (exact !== undefined) return",
+    "if (exact?.isVisible === true) return"
+  ),
   evident("discovery/Resolve.ts")("a named path resolves to a template", "|| (yield* isNamed(origin, resource))", ""),
   evident("discovery/Resolve.ts")(
     "any template answers",
@@ -313,11 +415,7 @@ const ofReads: ReadonlyArray<Mutation> = [
     "set ownership = 'proven', pay_tos = pay_tos || ${payTos}"
   ),
   sold("a sight revives what its origin does not have", "and coalesce(state_reason, 'not_seen') = 'not_seen'", ""),
-  asked(
-    "a tool's or a body's page is asked",
-    "safeMethods.filter((one) => asked.methods.includes(one))",
-    "asked.methods"
-  ),
+  asked("a tool's or a body's page is asked", "safeMethods.filter((one) => methods.includes(one))", "methods"),
   asked("a dynamic route is probed unchanged", 'identity.type === "mcp" || isDynamic', 'identity.type === "mcp"'),
   asked("an origin is asked without end", "before.own + questions > livePerMinuteMax.own", "false"),
   asked("claims use up an origin's questions", "before[share] + questions > livePerMinuteMax[share]", "false"),
@@ -332,6 +430,7 @@ const ofReads: ReadonlyArray<Mutation> = [
   raised("a sold listing's probe stays behind the claims", "set stands = true, free = false", "set stands = stands"),
   documented("every probe fetches the document", "now - at < config.probePauseSeconds * 1_000", "false"),
   documented("documents are kept without bound", "if (all <= keptBytesMax) break", "break"),
+  read("a document's URLs are no entries", 'typeof given === "string" ? { resource: given } : given', "given"),
   read(
     "a document speaks of other origins",
     "if (spelled?.origin !== base) return []",
@@ -372,8 +471,8 @@ const ofDocuments: ReadonlyArray<Mutation> = [
   toolRead("arguments of any length are sent", "JSON.stringify(unpaidCall).length <= argumentsLengthMax", "true"),
   asked(
     "unpaid calls are without number",
-    "methods.length + (args === undefined ? 0 : requestsOfCall)",
-    "methods.length"
+    "others.length + (args === undefined ? 0 : requestsOfCall)",
+    "others.length"
   ),
   described("a range is a price", 'return mode === "fixed" &&', "return"),
   described(
