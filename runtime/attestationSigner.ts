@@ -22,6 +22,13 @@ export interface KeptAttestation {
   readonly signature: string
 }
 
+/** The lower-case address of an uncompressed public key without its first byte. */
+const addressOf = (point: Uint8Array): string => `0x${Buffer.from(keccak_256(point).subarray(12)).toString("hex")}`
+
+/** The address of a key of a DID document. */
+export const addressOfKey = ({ x = "", y = "" }: { readonly x?: string; readonly y?: string }): string =>
+  addressOf(Buffer.concat([Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]))
+
 const hashOf = (text: string) => keccak_256(Buffer.from(text))
 const word = (value: string | number | bigint) => Buffer.from(BigInt(value).toString(16).padStart(64, "0"), "hex")
 const struct = (type: string, words: ReadonlyArray<Uint8Array>) => keccak_256(Buffer.concat([hashOf(type), ...words]))
@@ -51,6 +58,5 @@ export const attestationSigner = ({ format, payload, signature }: KeptAttestatio
   const point = secp256k1.Signature.fromBytes(bytes.subarray(0, 64), "compact")
     .addRecoveryBit(recovery)
     .recoverPublicKey(attestationDigest(payload))
-  const address = keccak_256(point.toBytes(false).subarray(1)).subarray(12)
-  return `0x${Buffer.from(address).toString("hex")}`
+  return addressOf(point.toBytes(false).subarray(1))
 }

@@ -8,6 +8,7 @@ import {
   checkKept,
   didUrl,
   differingClaims,
+  hashText,
   issuerOf,
   openDelivery,
   outcomeOf,
@@ -15,9 +16,9 @@ import {
 } from "../examples/receipts/check.mjs"
 import { cosignedAt } from "../examples/receipts/cosign.mjs"
 import { openTiles, readText } from "../examples/receipts/tiles.mjs"
-import { checkConsistency, checkInclusion, openCheckpoint } from "../examples/receipts/verify.mjs"
+import { checkConsistency, checkInclusion, openCheckpoint, type prove } from "../examples/receipts/verify.mjs"
 import { contractEventsIn, readEvent } from "../kernel/stellar/TransferEvents.ts"
-import { attestationSigner, type KeptAttestation } from "./attestationSigner.ts"
+import { addressOfKey, attestationSigner, type KeptAttestation } from "./attestationSigner.ts"
 
 export interface VerifyOptions {
   readonly file: string
@@ -45,6 +46,7 @@ export interface VerifyReport {
 }
 
 type Kept = ReturnType<typeof readKept>
+type Proven = Awaited<ReturnType<typeof prove>>
 type Claims = Readonly<Record<string, any>>
 
 const requestTimeoutMillis = 10_000
@@ -94,17 +96,22 @@ const askLedger = async (url: string, claims: Claims): Promise<string> => {
 /** Reads the log as it is now: the receipt's leaf is still in it, and it continues the checkpoint of the proof. */
 const askLog = async (
   log: string,
-  { outcomes }: Kept,
+  { leaf, proof }: Proven,
   did: any
 ): Promise<{ readonly check: string; readonly note: string }> => {
-  const { proof } = outcomes.find((one: any) => one.proof)
-  const place = `${facilitatorAt(log)}/log/${proof.epoch}`
+  const then = await openCheckpoint(proof.checkpoint, did)
+  const place = `${facilitatorAt(log)}/log/${/\/log\/(\d+)$/.exec(then.origin)?.[1] ?? 1}`
   const note: string = await readText(place, "checkpoint")
-  const [then, now] = [await openCheckpoint(proof.checkpoint, did), await openCheckpoint(note, did)]
+  const now = await openCheckpoint(note, did)
+  if (now.origin !== then.origin) throw new Error(`${place} is ${now.origin}, the proof is of ${then.origin}`)
+  if (now.size < then.size)
+    throw new Error(
+      `${now.origin} went back, from ${then.size} leaves to ${now.size}: see ${facilitatorAt(log)}/log/epochs`
+    )
   const tiles = openTiles(place, now.size)
   if ((await tiles.root(0, now.size)) !== now.root) throw new Error("the log's tiles are not its checkpoint's")
   await checkConsistency(then, now, await tiles.consistency(then.size))
-  await checkInclusion(now, proof.index, proof.leafHash, await tiles.inclusion(proof.index))
+  await checkInclusion(now, proof.index, leaf, await tiles.inclusion(proof.index))
   const check = `leaf ${proof.index} is in the log of ${now.size}, which continues the one of ${then.size}`
   return { check, note }
 }
@@ -137,23 +144,31 @@ const withOutcomes = async (kept: Kept, log: string, transaction: string): Promi
 }
 
 /** The draft's attestation says what the receipt says, and a key of the facilitator signed it. */
-const checkAttestation = async (kept: Kept, claims: Claims, did: any): Promise<string> => {
-  const attestation = kept.attestation as KeptAttestation
+const checkAttestation = async (
+  attestation: KeptAttestation,
+  claims: Claims,
+  did: any,
+  record: Claims
+): Promise<string> => {
   const signer = attestationSigner(attestation)
   const { amount, asset, facilitator, network, observedAt, payee, payer, transaction } = attestation.payload
   if (String(facilitator).toLowerCase() !== signer)
     throw new Error(`${signer} signed the attestation of ${facilitator}`)
-  const isKnown = did.verificationMethod.some(({ id }: any) => id.startsWith(`${did.id}#attestation-`))
-  if (!isKnown) throw new Error(`${did.id} names no key for attestations`)
+  const keys = did.verificationMethod.filter(({ id }: any) => id.startsWith(`${did.id}#attestation-`))
+  if (!keys.some(({ publicKeyJwk }: any) => addressOfKey(publicKeyJwk) === signer))
+    throw new Error(`${did.id} names no key of ${signer}, which signed the attestation`)
   const expected = { amount, asset, network, payTo: payee, payer, transaction }
   const differing = differingClaims(claims, expected)
   if (differing.length > 0 || Number(observedAt) !== claims["closedAt"])
     throw new Error(`the attestation is of another payment: ${[...differing, "observedAt"].join(", ")}`)
-  const name = await attestationName(attestation)
-  const isLogged = kept.outcomes.every(({ record }: any) => [undefined, name].includes(JSON.parse(record).attestation))
-  if (!isLogged) throw new Error("the log has another attestation of this payment")
+  if (![undefined, await attestationName(attestation)].includes(record["attestation"]))
+    throw new Error("the log has another attestation of this payment")
   return `the attestation of ${signer} says the same`
 }
+
+/** Whether a claim is as expected; the resource also where the receipt has the hash of a long one. */
+const isAsExpected = async (claims: Claims, name: string, value: string): Promise<boolean> =>
+  String(claims[name]) === value || (name === "resource" && claims["resourceHash"] === (await hashText(value)))
 
 /** Checks a kept receipt; rejects with the first check that fails. */
 export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyReport> => {
@@ -169,7 +184,7 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
       issuer: "",
       claims: {},
       checks: ["the seller signed its receipt"],
-      outcome: outcomeOf(undefined, delivery)
+      outcome: await outcomeOf(undefined, delivery)
     }
   const receipt: string = read.receipt
   const issuer = issuerOf(receipt)
@@ -179,25 +194,24 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
   const named = JSON.parse(Buffer.from(receipt.split(".")[1] ?? "", "base64url").toString())
   if (!/^[0-9a-f]{64}$/.test(String(named.transaction))) throw new Error("the receipt names no transaction")
   const kept = log === undefined ? read : await withOutcomes(read, log, named.transaction)
-  const { claims, isProven, key } = await checkKept(kept, did)
-  const differing = Object.keys(expected).filter((name) => String(claims[name]) !== expected[name])
-  if (differing.length > 0)
-    throw new Error(
-      `not what was expected: ${differing.map((name: string) => `${name} is ${claims[name]}`).join(", ")}`
-    )
+  const { claims, key, proven } = await checkKept(kept, did, log !== undefined || witnesses.length > 0)
+  for (const [name, value] of Object.entries(expected))
+    if (!(await isAsExpected(claims, name, value)))
+      throw new Error(`not what was expected: ${name} is ${claims[name] ?? "not in it"}`)
   const checks = [`${key.id} signed it`]
-  if (isProven) checks.push("its leaf is in the log of a signed checkpoint")
-  const notes: Array<string> = kept.outcomes.flatMap(({ proof }: any) => (isProven && proof ? [proof.checkpoint] : []))
-  if (log !== undefined) {
-    const asked = await askLog(log, kept, did)
+  if (proven !== undefined) checks.push("its leaf is in the log of a signed checkpoint")
+  const notes: Array<string> = proven === undefined ? [] : [proven.proof.checkpoint]
+  if (log !== undefined && proven !== undefined) {
+    const asked = await askLog(log, proven, did)
     checks.push(asked.check)
     notes.push(asked.note)
   }
   for (const key of witnesses) checks.push(await askWitness(key, notes))
   if (ledger !== undefined) checks.push(await askLedger(ledger, claims))
-  if (kept.attestation) checks.push(await checkAttestation(kept, claims, did))
+  if (kept.attestation)
+    checks.push(await checkAttestation(kept.attestation, claims, did, JSON.parse(proven?.record ?? "{}")))
   if (delivery !== undefined) checks.push("the seller signed its receipt")
   else if (read.delivery !== undefined)
     checks.push("the seller's receipt is not checked: name its keys by --seller-did")
-  return { issuer, claims, checks, outcome: outcomeOf(claims, delivery) }
+  return { issuer, claims, checks, outcome: await outcomeOf(claims, delivery) }
 }

@@ -1,6 +1,6 @@
 // What a receipt is worth beside what else its owner has: it reads the forms in which a receipt is kept, compares its
 // claims with an answer or with terms, and joins it with the seller's `offer-receipt`, by the draft's names. Offline.
-import { bytesOf, canonical, openReceipt, sha256, verify } from "./verify.mjs"
+import { bytesOf, canonical, openCheckpoint, openReceipt, prove, sha256 } from "./verify.mjs"
 
 const json = (text) => JSON.parse(text)
 const isJws = (text) => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
@@ -46,19 +46,31 @@ export const didUrl = (did) => {
   return `${scheme}://${host}/${path.length === 0 ? ".well-known" : path.join("/")}/did.json`
 }
 
+/** Whether a key of the log that is in force signed the checkpoint. */
+const isOfToday = ({ checkpoint }, did) => {
+  const inForce = did.verificationMethod.filter(({ validUntil }) => !(validUntil * 1000 <= Date.now()))
+  return openCheckpoint(checkpoint, { ...did, verificationMethod: inForce }).then(
+    () => true,
+    () => false
+  )
+}
+
 /**
- * The claims of a kept receipt, its proof checked too where it has one. A retired key is believed with a proof alone: a
- * stolen one signs what it likes, and the log shows when it did.
+ * The claims of a kept receipt, and its proof where it has one: `proven` has it with the hash of the receipt's leaf. A
+ * retired key is believed with a proof alone: a stolen one signs what it likes, and the log shows when it did. A proof
+ * under a retired key of the log is believed only where the log by now, or a witness, is asked as well (`isSeen`).
  */
-export const checkKept = async ({ outcomes, receipt, settled = {} }, did) => {
+export const checkKept = async ({ outcomes, receipt, settled = {} }, did, isSeen = false) => {
   if (receipt === undefined) throw new Error("there is no receipt in it")
   const { claims, key } = await openReceipt(receipt, did)
   const differing = differingClaims(claims, settled)
   if (differing.length > 0) throw new Error(`the receipt is of another payment: ${differing.join(", ")} differ`)
-  const isProven = outcomes.some(({ proof }) => proof)
-  if (isProven) await verify({ outcomes, receipt }, did)
-  else if (key.validUntil !== undefined) throw new Error(`${key.id} is retired: only a proof shows when it signed`)
-  return { claims, key, isProven }
+  const proven = outcomes.some(({ proof }) => proof) ? await prove({ outcomes, receipt }, did) : undefined
+  if (proven === undefined && key.validUntil !== undefined)
+    throw new Error(`${key.id} is retired: only a proof shows when it signed`)
+  if (proven !== undefined && !isSeen && !(await isOfToday(proven.proof, did)))
+    throw new Error("a retired key of the log signed its proof: ask for a new one, GET /receipts/HASH?proof=1")
+  return { claims, key, proven }
 }
 
 const algorithms = {
@@ -85,21 +97,25 @@ export const openDelivery = async ({ format, signature }, did) => {
   return json(ofHeader(payload))
 }
 
+/** `sha256:HEX` of a text, as receipts and records name what they do not repeat. */
+export const hashText = async (text) => `sha256:${await sha256(text)}`
+
+/** Whether the claims are of a resource; a receipt without one is of any. Of a long URL the receipt has the hash. */
+const isOfResource = async ({ resource, resourceHash }, url) =>
+  resourceHash === undefined ? [undefined, url].includes(resource) : resourceHash === (await hashText(url))
+
 /**
  * The draft's outcome of a payment's receipt and a delivery's (facilitator-attestation, section 7), joined by network
  * and transaction: COMPLETE, UNLINKED (the delivery names no transaction), PAYMENT_ONLY, DELIVERY_ONLY, MISMATCH.
  */
-export const outcomeOf = (claims, delivery) => {
+export const outcomeOf = async (claims, delivery) => {
   if (delivery === undefined) return claims === undefined ? "NOT_FOUND" : "PAYMENT_ONLY"
   if (claims === undefined) return "DELIVERY_ONLY"
   if (!delivery.transaction) return "UNLINKED"
   const { network, payer, resourceUrl, transaction } = delivery
-  const expected = { network, transaction, payer, ...(claims.resource === undefined ? {} : { resource: resourceUrl }) }
-  return differingClaims(claims, expected).length === 0 ? "COMPLETE" : "MISMATCH"
+  const differing = differingClaims(claims, { network, transaction, payer })
+  return differing.length === 0 && (await isOfResource(claims, resourceUrl)) ? "COMPLETE" : "MISMATCH"
 }
-
-/** `sha256:HEX` of a text, as receipts and records name what they do not repeat. */
-export const hashText = async (text) => `sha256:${await sha256(text)}`
 
 /** The record's name of an attestation: the hash of its canonical JSON. */
 export const attestationName = ({ format, payload, signature }) => hashText(canonical({ format, payload, signature }))

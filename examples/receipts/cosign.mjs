@@ -2,17 +2,17 @@
 // the proof that the checkpoint continues it, and prints the note with the witness's line. Anyone may ask. It also
 // checks such a line by the witness's key.
 //   node cosign.mjs LOG did.json WITNESS    LOG is a folder, or a URL such as HOST/log
-import { openTiles, readText } from "./tiles.mjs"
+import { openTiles, readNewest } from "./tiles.mjs"
 import { bytesOf, hexOf, openCheckpoint, sha256 } from "./verify.mjs"
 
 const base64 = (hex) => btoa(String.fromCharCode(...hex.match(/../g).map((byte) => Number.parseInt(byte, 16))))
 
 /** The checkpoint's note with the witness's line; rejects with the witness's refusal. */
 export const cosign = async (log, did, witness) => {
-  const note = await readText(log, "checkpoint")
+  const { note, place } = await readNewest(log)
   const { size } = await openCheckpoint(note, did)
   const ask = async (old) => {
-    const proof = old === 0 ? [] : await openTiles(log, size).consistency(old)
+    const proof = old === 0 ? [] : await openTiles(place, size).consistency(old)
     const body = `old ${old}\n${proof.map((hash) => `${base64(hash)}\n`).join("")}\n${note}`
     const answer = await fetch(`${witness.replace(/\/+$/, "")}/add-checkpoint`, { method: "POST", body })
     return { status: answer.status, text: await answer.text() }

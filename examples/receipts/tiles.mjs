@@ -15,6 +15,18 @@ export const readBytes = async (place, path) => {
 
 export const readText = async (place, path) => new TextDecoder().decode(await readBytes(place, path))
 
+/**
+ * The newest checkpoint of a place, and where the tiles of its log are: those of a later epoch are below its number
+ * (`HOST/log/2`), unless the place is that one, or a folder with a copy of that one alone.
+ */
+export const readNewest = async (place) => {
+  const note = await readText(place, "checkpoint")
+  const [, epoch] = /^.+\/log\/(\d+)\n/.exec(note) ?? []
+  const below = `${place.replace(/\/+$/, "")}/${epoch}`
+  const own = epoch === undefined ? undefined : await readText(below, "checkpoint").catch(() => undefined)
+  return own === undefined ? { note, place } : { note: own, place: below }
+}
+
 /** Path of a tile of 1 to 256 hashes; `level` is a number, or `entries`. */
 export const tilePath = (level, index, width) => {
   const groups = String(index)

@@ -2,12 +2,12 @@
 // the first leaf that differs; with an RPC and opened leaves (answers of `GET /receipts/HASH`), also which of the two
 // the ledger agrees with. Both checkpoints are signed, so what it prints is proof.
 //   node two-stories.mjs LOG-A LOG-B did.json [RPC [ANSWER.json …]]    a log is a folder, or a URL such as HOST/log
-import { openTiles, readText } from "./tiles.mjs"
+import { openTiles, readNewest } from "./tiles.mjs"
 import { bytesOf, checkInclusion, hexOf, leafHash, openCheckpoint, sha256 } from "./verify.mjs"
 
 /** A log whose tiles give the root of its signed checkpoint. */
-export const openStory = async (place, did) => {
-  const note = await readText(place, "checkpoint")
+export const openStory = async (from, did) => {
+  const { note, place } = await readNewest(from)
   const tree = await openCheckpoint(note, did)
   const tiles = openTiles(place, tree.size)
   if ((await tiles.root(0, tree.size)) !== tree.root) throw new Error(`the tiles of ${place} are not its checkpoint's`)
@@ -35,6 +35,8 @@ const leafOf = async ({ tiles, tree }, index) => {
 
 /** Undefined where one story continues the other, else the first leaf that differs, as both have it. */
 export const compareStories = async (a, b) => {
+  const [one, other] = [a.tree.origin, b.tree.origin]
+  if (one !== other) throw new Error(`${one} and ${other} are two epochs: compare copies of one, such as HOST/log/1`)
   const common = Math.min(a.tree.size, b.tree.size)
   if ((await a.tiles.root(0, common)) === (await b.tiles.root(0, common))) return undefined
   const index = await descend(a, b, 0, common)
@@ -56,9 +58,11 @@ export const judge = async ({ commitment }, answers, rpc) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getTransaction", params: { hash: transaction } })
     const answer = await fetch(rpc, { method: "POST", headers: { "content-type": "application/json" }, body })
     const { result } = await answer.json()
+    const known = `${result.status}${result.ledger === undefined ? "" : ` in ledger ${result.ledger}`}`
+    if (result.status === "NOT_FOUND" && !(ledger >= result.oldestLedger))
+      return `${outcome} by ${transaction}; the ledger: ${known}, which decides nothing: it may have forgotten`
     const isPaid = result.status === "SUCCESS" && result.ledger === ledger
     const agrees = isPaid === (outcome === "settled")
-    const known = `${result.status}${result.ledger === undefined ? "" : ` in ledger ${result.ledger}`}`
     return `${outcome} by ${transaction}; the ledger: ${known}, so this story is ${agrees ? "true" : "false"}`
   }
   return undefined
@@ -81,7 +85,8 @@ const main = async ([placeA, placeB, didFile, rpc, ...answerFiles]) => {
     const opened = rpc === undefined ? undefined : await judge(leaf, answers, rpc)
     console.log(`leaf ${differing.index} of ${place}: ${leaf.hash}, ${opened ?? leaf.says}`)
   }
-  for (const name of witnessesOfBoth(a, b)) console.log(`witness ${name} cosigned both: do not count on it`)
+  for (const name of witnessesOfBoth(a, b))
+    console.log(`both have a line of witness ${name}: if its key made them, do not count on it`)
   process.exitCode = 1
 }
 

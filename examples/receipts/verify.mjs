@@ -1,9 +1,8 @@
 // Checks receipts on Web Crypto alone: JWS, RFC 8785, RFC 9162, C2SP. `node verify.mjs ANSWER.json did.json` says all.
 export const bytesOf = (b64) => Uint8Array.from(atob(b64.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt())
-export const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+export const hexOf = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("")
 const unhex = (hex) => Uint8Array.from(hex?.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
-const digest = async (bytes) => hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)))
-export const sha256 = async (...parts) => digest(await new Blob(parts).arrayBuffer())
+export const sha256 = async (...all) => hexOf(await crypto.subtle.digest("SHA-256", await new Blob(all).arrayBuffer()))
 export const leafHash = (entry) => sha256(Uint8Array.of(0), entry)
 export const nodeHash = (left, right) => sha256(Uint8Array.of(1), unhex(left), unhex(right))
 const refuse = (why) => Promise.reject(new Error(why))
@@ -19,20 +18,19 @@ const keyOf = (x) => crypto.subtle.importKey("raw", bytesOf(x), "Ed25519", false
 const isSigned = async ({ publicKeyJwk: { x } }, signature, text) =>
   crypto.subtle.verify("Ed25519", await keyOf(x), signature, new TextEncoder().encode(text))
 export const openReceipt = async (jws, did) => {
-  const [header, payload, signed, ...more] = jws.split(".")
+  const [header, payload, seal, ...more] = jws.split(".")
   const [{ alg, kid }, claims] = [header, payload].map((part) => JSON.parse(new TextDecoder().decode(bytesOf(part))))
   const key = keysOf(did, "receipt").find(({ id }) => id === kid)
-  const isOurs =
-    alg === "EdDSA" && key && !more.length && (await isSigned(key, bytesOf(signed), `${header}.${payload}`))
+  const isOurs = alg === "EdDSA" && key && !more.length && (await isSigned(key, bytesOf(seal), `${header}.${payload}`))
   const isCanonical = claims.iss === did.id && (await sha256(canonical(claims))) === (await sha256(bytesOf(payload)))
   return isOurs && isCanonical ? { claims, key } : refuse(isOurs ? "not canonical" : `not signed: ${alg}, ${kid}`)
 }
 export const openCheckpoint = async (note, did) => {
-  const [origin, size, root, , ...lines] = note.split("\n")
-  const ours = lines.filter((line) => line.startsWith(`— ${origin} `)).map((line) => bytesOf(line.split(" ")[2]))
-  const isOurs = (key) => ours.map((one) => isSigned(key, one.subarray(4), `${origin}\n${size}\n${root}\n`))
-  if (!(await Promise.all(keysOf(did, "log").flatMap(isOurs))).includes(true)) return refuse(`not signed by ${did.id}`)
-  return { origin, size: Number(size), root: hexOf(bytesOf(root)) }
+  const form = /^((.+)\n(0|[1-9]\d*)\n(.+)\n(?:.+\n)*)\n(?:.+\n)*?— \2 (\S+)\n/
+  const [, body, origin = "", size, root, seal] = form.exec(note) ?? []
+  const keys = `did:web:${encodeURIComponent(origin.split("/log")[0])}` === did.id ? keysOf(did, "log") : []
+  const valid = await Promise.all(keys.map((key) => isSigned(key, bytesOf(seal).subarray(4), body)))
+  return valid.includes(true) ? { origin, size: +size, root: hexOf(bytesOf(root)) } : refuse(`not signed by ${did.id}`)
 }
 const climb = async (part, size, path, isLeaf) => {
   if (part < 1 || (isLeaf ? size <= 1 : part >= size)) return path.length === 1 ? [path[0], path[0]] : []
@@ -47,14 +45,16 @@ export const checkConsistency = async (older, newer, path) => {
   const [was, is] = await climb(older.size, newer.size, isWhole ? [older.root, ...path] : path)
   return (was === older.root && is === newer.root) || refuse("the newer log does not continue the older")
 }
-export const verify = async ({ outcomes, receipt }, did) => {
+export const prove = async ({ outcomes, receipt }, did) => {
   const [{ claims, key }, name] = [await openReceipt(receipt, did), `sha256:${await sha256(receipt)}`]
-  const all = outcomes.map((one) => ({ ...JSON.parse(one.record), ...one }))
-  const { at, proof, record, salt } = await (all.find((one) => one.proof && one.receipt === name) ?? refuse("no proof"))
-  const leaf = await leafHash(Uint8Array.of(1, ...unhex(await sha256(bytesOf(salt), record))))
+  const { proof, record, salt } =
+    outcomes.find((one) => one.proof && JSON.parse(one.record).receipt === name) ?? (await refuse("no proof"))
+  const leaf = await leafHash(Uint8Array.of(1, ...unhex(await sha256(bytesOf(salt), canonical(JSON.parse(record))))))
   await checkInclusion(await openCheckpoint(proof.checkpoint, did), proof.index, leaf, proof.hashes)
-  return key.validFrom * 1000 <= at && !(at > key.validUntil * 1000) ? claims : refuse(`${key.id} was not in force`)
+  const at = JSON.parse(record).at / 1000
+  return key.validFrom <= at && !(at > key.validUntil) ? { claims, key, leaf, proof, record } : refuse("not in force")
 }
+export const verify = async (answer, did) => (await prove(answer, did)).claims
 const [, program, ...files] = globalThis.process?.argv ?? []
 const read = async (file) => JSON.parse(await (await import("node:fs/promises")).readFile(file, "utf8"))
 if (program?.endsWith("verify.mjs")) console.log(await verify(...(await Promise.all(files.map(read)))))

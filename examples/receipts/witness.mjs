@@ -9,14 +9,8 @@ import { bytesOf, checkConsistency, hexOf, openCheckpoint, sha256 } from "./veri
 const base64 = (bytes) => btoa(String.fromCharCode(...bytes))
 const utf8 = (text) => new TextEncoder().encode(text)
 
-class Refused extends Error {
-  constructor(status, message, type = "text/plain") {
-    super(message)
-    Object.assign(this, { status, type })
-  }
-}
-
-const refusedAs = (status) => (error) => Promise.reject(new Refused(status, error.message))
+const refused = (status, message, type = "text/plain") => Object.assign(new Error(message), { status, type })
+const refusedAs = (status) => (error) => Promise.reject(refused(status, error.message))
 
 /** Replaces the file in one step, once its bytes are on the disk. */
 const store = async (file, value) => {
@@ -56,16 +50,16 @@ export const openWitness = async (did, file, name) => {
     const [old, ...proof] = request.slice(0, end).split("\n")
     const note = request.slice(end + 2)
     const [, size] = /^old (0|[1-9][0-9]{0,15})$/.exec(old) ?? []
-    if (end < 0 || size === undefined || proof.length > 63) throw new Refused(400, "not a request of tlog-witness")
+    if (end < 0 || size === undefined || proof.length > 63) throw refused(400, "not a request of tlog-witness")
     const [origin] = note.split("\n")
-    if (`did:web:${encodeURIComponent(origin.split("/")[0])}` !== did.id) throw new Refused(404, "an unknown log")
+    if (`did:web:${encodeURIComponent(origin.split("/")[0])}` !== did.id) throw refused(404, "an unknown log")
     const tree = await openCheckpoint(note, did).catch(refusedAs(403))
     const known = state.signed[origin] ?? { size: 0 }
-    if (Number(size) > tree.size) throw new Refused(400, "the old size is above the new one")
-    if (Number(size) !== known.size) throw new Refused(409, `${known.size}\n`, "text/x.tlog.size")
+    if (Number(size) > tree.size) throw refused(400, "the old size is above the new one")
+    if (Number(size) !== known.size) throw refused(409, `${known.size}\n`, "text/x.tlog.size")
     if (known.size === tree.size && known.root !== undefined && known.root !== tree.root)
-      throw new Refused(409, `${known.size}\n`, "text/x.tlog.size")
-    const path = proof.map((line) => hexOf(bytesOf(line)))
+      throw refused(409, `${known.size}\n`, "text/x.tlog.size")
+    const path = await Promise.all(proof.map(async (line) => hexOf(bytesOf(line)))).catch(refusedAs(400))
     if (known.size > 0) await checkConsistency(known, tree, path).catch(refusedAs(422))
     const signed = { ...state.signed, [origin]: { size: tree.size, root: tree.root } }
     await store(file, { ...state, signed })
@@ -84,16 +78,18 @@ if (process.argv[1]?.endsWith("witness.mjs")) {
   const [didFile, file, name] = process.argv.slice(2)
   const port = process.env.PORT ?? "3010"
   const witness = await openWitness(JSON.parse(await readFile(didFile, "utf8")), file, name)
-  const server = createServer(async (request, response) => {
+  const answer = async (request) => {
     let body = ""
-    for await (const chunk of request) body = (body + chunk).slice(0, 65_536)
-    const isAdd = request.method === "POST" && request.url.endsWith("/add-checkpoint")
-    const answer = isAdd ? witness.add(body) : Promise.reject(new Refused(404, "POST /add-checkpoint"))
-    await answer.then(
+    for await (const text of request.setEncoding("utf8")) body = (body + text).slice(0, 65_536)
+    if (request.method === "POST" && request.url.endsWith("/add-checkpoint")) return witness.add(body)
+    throw refused(404, "POST /add-checkpoint")
+  }
+  const server = createServer((request, response) =>
+    answer(request).then(
       (line) => response.end(line),
       ({ message, status = 500, type = "text/plain" }) =>
         response.writeHead(status, { "content-type": type }).end(message)
     )
-  })
+  )
   server.listen(Number(port), "127.0.0.1", () => console.log(`witness ${witness.key} at http://127.0.0.1:${port}/`))
 }

@@ -1,5 +1,6 @@
 // `tollkeeper receipts verify` over kept files: both forms as the committed vectors have them, the log by now, the
 // seller's receipt beside it by the draft's outcomes, and each way in which a paper is not what it claims.
+import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { generateKeyPairSync, sign } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -7,15 +8,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cosignedAt } from "../../examples/receipts/cosign.mjs"
-import { openReceipt } from "../../examples/receipts/verify.mjs"
+import { canonical, openReceipt } from "../../examples/receipts/verify.mjs"
 import { openWitness } from "../../examples/receipts/witness.mjs"
-import { attestationDigest, attestationSigner } from "../../runtime/attestationSigner.ts"
+import { addressOfKey, attestationDigest, attestationSigner } from "../../runtime/attestationSigner.ts"
 import { verifyReceipt, type VerifyOptions } from "../../runtime/verifyReceipt.ts"
 import {
   checkpointOf,
   claimsOf,
   did,
   didDocument,
+  jwsOf,
   levelsOf,
   makeKey,
   methodOf,
@@ -136,6 +138,39 @@ describe("a kept receipt", () => {
     await expect(verifyKept({ success: false, errorReason: "x", transaction: "" })).rejects.toThrow("no receipt")
   })
 
+  it("is compared with the resource of a long URL by its hash", async () => {
+    const resource = `https://seller.example/${"a".repeat(300)}`
+    const { resource: _, ...claims } = claimsOf(2)
+    const receipt = jwsOf(key, canonical({ ...claims, resourceHash: `sha256:${sha(resource).toString("hex")}` }))
+    await verifyKept(receipt, { expected: { resource } })
+    await expect(verifyKept(receipt, { expected: { resource: `${resource}b` } })).rejects.toThrow("not what was")
+    const delivered = async (resourceUrl: string) => {
+      const extensions = {
+        "tollkeeper-receipt": { info: { receipt } },
+        "offer-receipt": { info: { receipt: deliveryOf({ resourceUrl }) } }
+      }
+      return (await verifyKept({ extensions })).outcome
+    }
+    expect([await delivered(resource), await delivered(`${resource}b`)]).toEqual(["COMPLETE", "MISMATCH"])
+  })
+
+  it("comes with an attestation of a key of did.json, and with none that another key signed", async () => {
+    const [{ attestation, receipt }] = committed.vectors
+    const asIs = await put("vectors-did.json", committed.did)
+    const kept = { receipt, attestation, outcomes: [] }
+    const { checks } = await verifyKept(kept, { did: asIs })
+    expect(checks.at(-1)).toContain("says the same")
+    const secret = Buffer.alloc(32, 7)
+    const address = addressOfKey(jwkOf(secp256k1.getPublicKey(secret, false)))
+    const payload = { ...attestation.payload, facilitator: address }
+    const digest = attestationDigest(payload)
+    const signed = secp256k1.sign(digest, secret, { prehash: false, format: "recovered" })
+    const signature = `0x${Buffer.from([...signed.subarray(1), 27 + signed[0]!]).toString("hex")}`
+    const forged = { format: "eip712", payload, signature }
+    expect(attestationSigner(forged)).toBe(address)
+    await expect(verifyKept({ ...kept, attestation: forged }, { did: asIs })).rejects.toThrow(`no key of ${address}`)
+  })
+
   it("is refused under a retired key without a proof, which a stolen one cannot make", async () => {
     const retired = await put("retired.json", didDocument(methodOf(key, 0, 1_790_000_100), methodOf(log)))
     await expect(verifyKept(receiptOf(key, 2), { did: retired })).rejects.toThrow("is retired")
@@ -205,6 +240,48 @@ describe("the log by now", () => {
     await expect(verifyKept(await answer(), { log: join(folder, "shorter") })).rejects.toThrow()
   })
 
+  it("is asked for the proven leaf alone, whatever else is in the answer", async () => {
+    const place = join(folder, "proven")
+    await writeLog(join(place, "log/1"), log, entries)
+    const genuine = (await answer()).outcomes[0]!
+    // A log that was made for one reader: its only leaf is of a receipt that the published one does not have.
+    const receipt = receiptOf(key, 9_000)
+    const own = outcomeOf(receipt, 9_000)
+    const checkpoint = checkpointOf(log, 1, rootOf(levelsOf([own.entry]), 1))
+    const { leafHash } = genuine.proof
+    const proof = { ...genuine.proof, index: 0, size: 1, leafHash, hashes: [], checkpoint }
+    const made = { receipt, attestation: null, outcomes: [genuine, { record: own.record, salt: own.salt, proof }] }
+    expect((await verifyKept(made)).checks.at(-1)).toContain("its leaf is in the log")
+    await expect(verifyKept(made, { log: place })).rejects.toThrow("does not continue")
+    const document = didDocument(methodOf(key), methodOf(log))
+    const witness = await openWitness(document, join(folder, "proven.json"), "witness.example")
+    genuine.proof.checkpoint += String(await witness.add(`old 0\n\n${genuine.proof.checkpoint}`))
+    await expect(verifyKept(made, { witnesses: [witness.key] })).rejects.toThrow("did not cosign")
+  })
+
+  it("is of the proof's epoch, and says so where it went back", async () => {
+    const kept = await answer()
+    await writeLog(join(folder, "epochs/log/1"), log, entries.slice(0, 299))
+    await expect(verifyKept(kept, { log: join(folder, "epochs") })).rejects.toThrow("went back, from 300 leaves to 299")
+    await writeLog(join(folder, "epochs/log/1"), log, entries, "pay.example/log/2")
+    await expect(verifyKept(kept, { log: join(folder, "epochs") })).rejects.toThrow("the proof is of pay.example/log")
+    kept.outcomes[0]!.proof.epoch = 7
+    await writeLog(join(folder, "epochs/log/1"), log, entries)
+    await verifyKept(kept, { log: join(folder, "epochs") })
+  })
+
+  it("or a witness, is asked where a retired key of the log signed the proof, which may be stolen", async () => {
+    const did = await put("rotated.json", didDocument(methodOf(key), methodOf(log, 0, 1_790_000_100)))
+    await expect(verifyKept(await answer(), { did })).rejects.toThrow("a retired key of the log")
+    await writeLog(join(folder, "rotated/log/1"), log, entries)
+    await verifyKept(await answer(), { did, log: join(folder, "rotated") })
+    await expect(verifyKept(await answer(), { did, witnesses: [witnessKey()] })).rejects.toThrow("did not cosign")
+    const announced = Math.floor(Date.now() / 1_000) + 60
+    await verifyKept(await answer(), {
+      did: await put("announced.json", didDocument(methodOf(key), methodOf(log, 0, announced)))
+    })
+  })
+
   it("is the one that a witness has seen, by its line on the proof's checkpoint or a later one", async () => {
     const document = didDocument(methodOf(key), methodOf(log))
     const witness = await openWitness(document, join(folder, "witness.json"), "witness.example")
@@ -232,6 +309,14 @@ describe("the log by now", () => {
     await expect(verifyKept(kept, { witnesses: ["witness.example"] })).rejects.toThrow("is no witness's key")
   })
 })
+
+const jwkOf = (point: Uint8Array) => ({ x: b64u(point.subarray(1, 33)), y: b64u(point.subarray(33)) })
+
+/** The key of a witness that has cosigned nothing. */
+const witnessKey = (): string => {
+  const typed = Buffer.concat([Buffer.of(4), makeKey(did, "log").publicKey])
+  return `silent.example+${sha("silent.example\n", typed).toString("hex").slice(0, 8)}+${typed.toString("base64")}`
+}
 
 /** A cosignature whose time was changed. */
 const atAnotherTime = (text: string): string => {

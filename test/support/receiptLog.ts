@@ -114,22 +114,24 @@ export const rootOf = (levels: ReadonlyArray<ReadonlyArray<Buffer>>, size: numbe
   return root!
 }
 
-/** A checkpoint's note, signed under `name`. */
-export const checkpointOf = (
-  key: Key,
-  size: number,
-  root: Uint8Array,
-  origin = `${host}/log`,
-  name = origin
-): string => {
-  const body = `${origin}\n${size}\n${Buffer.from(root).toString("base64")}\n`
+/** A signed note of any text. */
+export const noteOf = (key: Key, body: string, name = `${host}/log`): string => {
   const id = sha(`${name}\n`, Buffer.of(1), key.publicKey).subarray(0, 4)
   const signature = Buffer.concat([id, sign(null, Buffer.from(body), key.privateKey)])
   return `${body}\n— ${name} ${signature.toString("base64")}\n`
 }
 
+/** A checkpoint's note, signed under `name`. */
+export const checkpointOf = (key: Key, size: number, root: Uint8Array, origin = `${host}/log`, name = origin): string =>
+  noteOf(key, `${origin}\n${size}\n${Buffer.from(root).toString("base64")}\n`, name)
+
 /** Writes a log as it is downloaded: its checkpoint, tiles and entries. */
-export const writeLog = async (folder: string, key: Key, entries: ReadonlyArray<Uint8Array>): Promise<string> => {
+export const writeLog = async (
+  folder: string,
+  key: Key,
+  entries: ReadonlyArray<Uint8Array>,
+  origin = `${host}/log`
+): Promise<string> => {
   const put = async (path: string, bytes: string | Uint8Array) => {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), bytes)
@@ -147,7 +149,7 @@ export const writeLog = async (folder: string, key: Key, entries: ReadonlyArray<
     const bundle = slice.flatMap((entry) => [Buffer.of(entry.length >> 8, entry.length & 255), entry])
     await put(tilePath("entries", from / 256, slice.length), Buffer.concat(bundle))
   }
-  const note = checkpointOf(key, entries.length, rootOf(levels, entries.length))
+  const note = checkpointOf(key, entries.length, rootOf(levels, entries.length), origin)
   await put("checkpoint", note)
   return note
 }

@@ -20,7 +20,8 @@ const publicKey = Buffer.from(createPublicKey(privateKey).export({ format: "jwk"
 const did = "did:web:pay.example%3A8443"
 const kid = `${did}#receipt-${sha(publicKey).toString("hex").slice(0, 16)}`
 
-const address = Buffer.from(keccak_256(secp256k1.getPublicKey(secp, false).subarray(1)).subarray(12)).toString("hex")
+const point = secp256k1.getPublicKey(secp, false)
+const address = Buffer.from(keccak_256(point.subarray(1)).subarray(12)).toString("hex")
 const checksum = Buffer.from(keccak_256(Buffer.from(address))).toString("hex")
 const checked = (digit: string, at: number) => (Number.parseInt(checksum[at]!, 16) > 7 ? digit.toUpperCase() : digit)
 const facilitator = `0x${[...address].map(checked).join("")}`
@@ -110,7 +111,7 @@ export const makeVectors = () => ({
         id: `${did}#attestation-vector`,
         type: "JsonWebKey2020",
         controller: did,
-        publicKeyJwk: { kty: "EC", crv: "secp256k1" },
+        publicKeyJwk: { kty: "EC", crv: "secp256k1", x: b64u(point.subarray(1, 33)), y: b64u(point.subarray(33)) },
         validFrom: 0
       }
     ]

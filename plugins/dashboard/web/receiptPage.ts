@@ -53,14 +53,15 @@ const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
       : undefined
   const delivered = delivery === undefined ? [] : ["The seller signed its receipt."]
   if (kept.receipt === undefined && delivery !== undefined)
-    return { outcome: outcomeOf(undefined, delivery), checks: delivered, claims: {} }
+    return { outcome: await outcomeOf(undefined, delivery), checks: delivered, claims: {} }
   if (kept.receipt === undefined) throw new Error("there is no receipt in this text")
   const issuer = issuerOf(kept.receipt)
-  const { claims, isProven, key } = await checkKept(kept, await documentOf(issuer, did))
-  const proven = isProven
-    ? "Its leaf is in the log of a signed checkpoint."
-    : "No proof is with it: the answer of GET /receipts/HASH?proof=1 has one."
-  return { outcome: outcomeOf(claims, delivery), checks: [`${key.id} signed it.`, proven, ...delivered], claims }
+  const { claims, key, proven } = await checkKept(kept, await documentOf(issuer, did))
+  const proof =
+    proven === undefined
+      ? "No proof is with it: the answer of GET /receipts/HASH?proof=1 has one."
+      : "Its leaf is in the log of a signed checkpoint."
+  return { outcome: await outcomeOf(claims, delivery), checks: [`${key.id} signed it.`, proof, ...delivered], claims }
 }
 
 const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Verdict }): VNode<any> =>

@@ -1,14 +1,19 @@
 // The auditor's script over downloaded logs: what continues, and what was altered, removed, reordered or forked, each
 // found at its leaf; and the witness, which signs one story alone, also across a restart.
-import { mkdtemp, rm } from "node:fs/promises"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cosign } from "../../../examples/receipts/cosign.mjs"
 import { compareStories, judge, openStory, witnessesOfBoth } from "../../../examples/receipts/two-stories.mjs"
-import { openTiles } from "../../../examples/receipts/tiles.mjs"
+import { openTiles, readNewest } from "../../../examples/receipts/tiles.mjs"
 import { openWitness } from "../../../examples/receipts/witness.mjs"
+import { freePort } from "../../support/freePort.ts"
 import {
   checkpointOf,
   did,
@@ -16,6 +21,7 @@ import {
   levelsOf,
   makeKey,
   methodOf,
+  noteOf,
   outcomeOf,
   receiptOf,
   rootOf,
@@ -66,8 +72,39 @@ describe("two downloads of a log", () => {
     const place = join(folder, String(logs++))
     await writeLog(place, log, entries.with(3, entry(9_000)))
     const note = checkpointOf(log, size, rootOf(levelsOf(entries), size))
-    await (await import("node:fs/promises")).writeFile(join(place, "checkpoint"), note)
+    await writeFile(join(place, "checkpoint"), note)
     await expect(openStory(place, doc)).rejects.toThrow("are not its checkpoint's")
+  })
+
+  it("are not compared where they are of two epochs, each of which is read below its number", async () => {
+    const place = join(folder, String(logs++))
+    const old = await writeLog(join(place, "1"), log, entries.slice(0, 300))
+    const next = await writeLog(join(place, "2"), log, entries.slice(0, 20), "pay.example/log/2")
+    // As a facilitator serves it below /log: the newest checkpoint, the tiles of the first epoch, and each by its number.
+    await writeLog(place, log, entries.slice(0, 300))
+    await writeFile(join(place, "checkpoint"), next)
+    expect(await readNewest(place)).toEqual({ note: next, place: join(place, "2") })
+    expect(await readNewest(join(place, "2"))).toEqual({ note: next, place: join(place, "2") })
+    expect(await readNewest(join(place, "1"))).toEqual({ note: old, place: join(place, "1") })
+    const [a, b] = [await openStory(join(place, "1"), doc), await openStory(place, doc)]
+    expect(b.tree.size).toBe(20)
+    await expect(compareStories(a, b)).rejects.toThrow("are two epochs")
+  })
+
+  it("are decided by no ledger that has forgotten the transaction", async () => {
+    const settled = outcomeOf(receiptOf(key, 5), 5)
+    const [a, b] = [await story(entries.with(5, settled.entry)), await story(entries.with(5, entry(9_000)))]
+    let oldestLedger = 1_006
+    const rpc = createServer((_, response) =>
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: 1, result: { status: "NOT_FOUND", oldestLedger } }))
+    ).listen(0, "127.0.0.1")
+    await once(rpc, "listening")
+    const url = `http://127.0.0.1:${(rpc.address() as { port: number }).port}`
+    const { a: leaf } = (await compareStories(a, b))!
+    expect(await judge(leaf, [{ outcomes: [settled] }], url)).toContain("decides nothing")
+    oldestLedger = 1_005
+    expect(await judge(leaf, [{ outcomes: [settled] }], url)).toContain("this story is false")
+    rpc.close()
   })
 
   it("name the story that the ledger agrees with, by one RPC and the opened leaf", async () => {
@@ -119,14 +156,14 @@ describe("the script that asks a witness", () => {
 })
 
 describe("the witness", () => {
-  const noteOf = (leaves: ReadonlyArray<Uint8Array>) =>
+  const checkpointNote = (leaves: ReadonlyArray<Uint8Array>) =>
     checkpointOf(log, leaves.length, rootOf(levelsOf(leaves), leaves.length))
   const requestOf = async (older: number, leaves: ReadonlyArray<Uint8Array>) => {
     const { place } = await story(leaves)
     const tiles = openTiles(place, leaves.length)
     const proof = older === 0 ? [] : await tiles.consistency(older)
     const lines = proof.map((hash: string) => `${Buffer.from(hash, "hex").toString("base64")}\n`)
-    return `old ${older}\n${lines.join("")}\n${noteOf(leaves)}`
+    return `old ${older}\n${lines.join("")}\n${checkpointNote(leaves)}`
   }
 
   it("signs what continues, and nothing else, also after a restart", async () => {
@@ -153,6 +190,46 @@ describe("the witness", () => {
     for (const signer of [witness, again])
       for (const [request, status] of refusals) await expect(signer.add(request)).rejects.toMatchObject({ status })
     await expect(again.add(await requestOf(300, entries))).resolves.toContain("witness.example")
+  })
+
+  it("signs what the log signed, line for line, and refuses a proof that is no base64", async () => {
+    const witness = await openWitness(doc, join(folder, "lines.json"), "witness.example")
+    const note = checkpointNote(entries.slice(0, 10))
+    for (const line of ["an extension\n", "an extension"])
+      await expect(witness.add(`old 0\n\n${note.replace("\n\n", `\n${line}\n`)}`)).rejects.toMatchObject({
+        status: 403
+      })
+    await witness.add(`old 0\n\n${note}`)
+    const next = await requestOf(10, entries.slice(0, 300))
+    await expect(witness.add(next.replace("old 10\n", "old 10\n%\n"))).rejects.toMatchObject({ status: 400 })
+    const root = rootOf(levelsOf(entries.slice(0, 10)), 10).toString("base64")
+    const extended = noteOf(log, `pay.example/log\n10\n${root}\nextension\n`)
+    expect(await witness.add(`old 10\n\n${extended}`)).toContain("witness.example")
+  })
+
+  it("goes on after a request that was cut off", async () => {
+    const script = fileURLToPath(new URL("../../../examples/receipts/witness.mjs", import.meta.url))
+    const didFile = join(folder, "witness-did.json")
+    await writeFile(didFile, JSON.stringify(doc))
+    const port = await freePort()
+    const child = spawn(process.execPath, [script, didFile, join(folder, "served.json"), "witness.example"], {
+      env: { ...process.env, PORT: String(port) }
+    })
+    await once(child.stdout, "data")
+    const socket = connect(port, "127.0.0.1")
+    await once(socket, "connect")
+    // It says that it goes on to read, so that it is cut off while it reads.
+    const head = "host: witness\r\ncontent-length: 100\r\nexpect: 100-continue"
+    socket.write(`POST /add-checkpoint HTTP/1.1\r\n${head}\r\n\r\n`)
+    await once(socket, "data")
+    socket.destroy()
+    const note = checkpointNote(entries.slice(0, 10))
+    for (const old of [0, 10]) {
+      const body = `old ${old}\n\n${note}`
+      const answer = await fetch(`http://127.0.0.1:${port}/add-checkpoint`, { method: "POST", body })
+      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("— witness.example ")])
+    }
+    child.kill()
   })
 
   it("signs one of two concurrent forks", async () => {

@@ -23,8 +23,10 @@ import {
   makeKey,
   methodOf,
   outcomeOf,
+  noteOf,
   receiptOf,
-  rootOf
+  rootOf,
+  sha
 } from "../../support/receiptLog.ts"
 
 const b64u = (value: string | Uint8Array): string => Buffer.from(value).toString("base64url")
@@ -268,6 +270,33 @@ describe("a receipt", () => {
     await expect(verify({ ...mine, outcomes: [] }, doc)).rejects.toThrow("no proof")
   })
 
+  it("is bound by what its leaf commits to, and by nothing beside its record", async () => {
+    // A forged receipt beside another's leaf, which is in the log and was recorded in the key's time.
+    const forged = jwsOf(key, canonical({ ...claimsOf(2), transaction: "ab".repeat(32), amount: "999999" }))
+    const named = `sha256:${sha(forged).toString("hex")}`
+    const [outcome] = answerOf(key, log).outcomes
+    const beside = [
+      { ...outcome!, receipt: named },
+      { ...outcome!, receipt: named, at: 1_790_000_000_000 },
+      { ...outcome!, record: outcome!.record.replace(/"receipt":"[^"]+"/, `"receipt":"${named}"`) }
+    ]
+    for (const one of beside) await expect(verify({ receipt: forged, outcomes: [one] }, doc)).rejects.toThrow()
+    const { outcomes, receipt } = answerOf(key, log)
+    const retired = didDocument(methodOf(key, 0, 1_790_000_001), methodOf(log))
+    const dated = { receipt, outcomes: [{ ...outcomes[0]!, at: 1_790_000_000_000 }] }
+    await expect(verify(dated, retired)).rejects.toThrow("not in force")
+  })
+
+  it("is refused where its leaf commits to a record that readers read differently", async () => {
+    const receipt = receiptOf(key, 2)
+    const { record, salt } = outcomeOf(receipt, 2)
+    const twice = record.replace('"outcome":"settled"', '"outcome":"failed","outcome":"settled"')
+    const entry = Buffer.concat([Buffer.of(1), sha(Buffer.from(salt, "base64url"), twice)])
+    const checkpoint = checkpointOf(log, 1, rootOf(levelsOf([entry]), 1))
+    const outcomes = [{ record: twice, salt, proof: { index: 0, size: 1, hashes: [], checkpoint } }]
+    await expect(verify({ receipt, outcomes }, doc)).rejects.toThrow("no such leaf")
+  })
+
   it("is refused where the leaf, its salt, the path or the checkpoint was changed", async () => {
     const { outcomes, receipt } = answerOf(key, log)
     const [outcome] = outcomes
@@ -315,6 +344,23 @@ describe("a checkpoint", () => {
       good.split("\n\n")[0]!
     ]
     for (const note of notes) await expect(openCheckpoint(note, doc)).rejects.toThrow("not signed")
+  })
+
+  it("is refused with a line that was not signed, of another host, or with a size in another form", async () => {
+    const good = checkpointOf(log, 5, root)
+    const signedAs = (size: string) => noteOf(log, `pay.example/log\n${size}\n${root.toString("base64")}\n`)
+    expect((await openCheckpoint(signedAs("5"), doc)).size).toBe(5)
+    const notes = [
+      good.replace("\n\n", "\nsize 7\n\n"),
+      good.replace("\n\n", "\nsize 7\n"),
+      checkpointOf(log, 5, root, "evil.example/log"),
+      ...["0x5", "5e0", "05", " 5", "-5", "5.0"].map(signedAs)
+    ]
+    for (const note of notes) await expect(openCheckpoint(note, doc)).rejects.toThrow("not signed")
+    // What an extension line says is signed as well.
+    const extended = noteOf(log, `pay.example/log\n5\n${root.toString("base64")}\nextension\n`)
+    expect((await openCheckpoint(extended, doc)).size).toBe(5)
+    await expect(openCheckpoint(extended.replace("\nextension", "\nanother"), doc)).rejects.toThrow("not signed")
   })
 })
 
