@@ -4,7 +4,7 @@
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
-import { openTiles, readText } from "../examples/receipts/tiles.mjs"
+import { openTiles, readNewest } from "../examples/receipts/tiles.mjs"
 import { openCheckpoint } from "../examples/receipts/verify.mjs"
 import type { Mismatch } from "../kernel/audit/compare.ts"
 import type { LoggedOutcome, LogView } from "../kernel/audit/compareLog.ts"
@@ -46,6 +46,15 @@ const makeFrontier = () => {
   }
 }
 
+interface KeyRow {
+  readonly kid: string
+  readonly purpose: string
+  readonly key: Uint8Array
+  readonly from: Date
+  readonly until: Date | null
+}
+
+type Copy = Awaited<ReturnType<typeof readNewest>>
 type Wrong = (rule: string, subject: string, detail: string) => void
 
 /** The leaves of one epoch, and the roots at the sizes that are asked for. */
@@ -67,11 +76,37 @@ const readLeaves = (rows: ReadonlyArray<LeafRow>, sizes: ReadonlySet<number>, wr
   return { outcomes, roots }
 }
 
+const keyLine = (event: string, kid: string, key: string, seconds: number) => `${event} ${kid} ${key} at ${seconds}`
+
+/** An entry of a key's history; undefined for any other, and for one that is none. */
+const keyLineOf = ({ entry }: LeafRow): string | undefined => {
+  if (entry[0] !== 2) return undefined
+  try {
+    const { at, event, kid, publicKey } = JSON.parse(Buffer.from(entry).toString("utf8", 1))
+    return keyLine(event, kid.slice(kid.indexOf("#") + 1), publicKey, at)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the log says of its keys against the table that did.json is made of. */
+const compareKeys = (keys: ReadonlyArray<KeyRow>, leaves: ReadonlyArray<LeafRow>, wrong: Wrong): void => {
+  const logged = new Set(leaves.flatMap((leaf) => keyLineOf(leaf) ?? []))
+  const served = new Set<string>()
+  for (const { from, key, kid, until } of keys) {
+    const publicKey = Buffer.from(key).toString("base64url")
+    served.add(keyLine("announced", kid, publicKey, Math.floor(from.getTime() / 1_000)))
+    if (until !== null) served.add(keyLine("retired", kid, publicKey, Math.floor(until.getTime() / 1_000)))
+  }
+  for (const one of served) if (!logged.has(one)) wrong("log keys", one, "is served, and the log does not say so")
+  for (const one of logged) if (!served.has(one)) wrong("log keys", one, "is in the log, and is not served")
+}
+
 /** Compares a published copy, a folder or URL, with what the database has of its epoch. */
-const readCopy = async (copy: string, did: unknown, byOrigin: ReadonlyMap<string, ReadonlyArray<LeafRow>>) => {
+const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, ReadonlyArray<LeafRow>>) => {
   const issues: Array<Mismatch> = []
-  const tree = await openCheckpoint(await readText(copy, "checkpoint"), did)
-  const tiles = openTiles(copy, tree.size)
+  const tree = await openCheckpoint(copy.note, did)
+  const tiles = openTiles(copy.place, tree.size)
   if ((await tiles.root(0, tree.size)) !== tree.root)
     return [{ rule: "published log", subject: tree.origin, detail: "its tiles are not its checkpoint's" }]
   const rows = byOrigin.get(tree.origin) ?? []
@@ -90,30 +125,37 @@ const readCopy = async (copy: string, did: unknown, byOrigin: ReadonlyMap<string
   return issues
 }
 
-/** Reads the log from the database; with `copy`, compares what was published with it. */
+/**
+ * Reads the log from the database; with `copy`, compares what was published with it. Whatever grows meanwhile is read
+ * after what it is compared with: the copy before the database, ended settlements and checkpoints before the leaves.
+ */
 export const readLog = Effect.fn("audit.readLog")(function* (copy: string | undefined) {
   const sql = yield* SqlClient.SqlClient
   const issues: Array<Mismatch> = []
   const wrong: Wrong = (rule, subject, detail) => issues.push({ rule, subject, detail })
-  const leaves = yield* sql<LeafRow>`select epoch, index, entry, salt, record from receipts_leaves
-    order by epoch, index`
+  const published = copy === undefined ? undefined : yield* Effect.promise(() => readNewest(copy))
+  const now = yield* Clock.currentTimeMillis
+  const ended = yield* sql<{ id: string; at: Date }>`select id::text as id, resolved_at as at from kernel_settlements
+    where state in ('settled', 'failed', 'expired') and resolved_at is not null`
+  const keys = yield* sql<KeyRow>`select kid, purpose, public_key as key, valid_from as "from", valid_until as until
+    from receipts_keys`
   const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string }>`
     select epoch, size, root, note from receipts_checkpoints order by epoch, size`
   const epochs = yield* sql<{ epoch: number; size: bigint; begun: Date }>`select epoch, size, begun_at as begun
     from receipts_epochs order by epoch`
-  const keys = yield* sql<{ kid: string; key: Uint8Array }>`select kid, public_key as key from receipts_keys
-    where purpose = 'log'`
+  const all = yield* sql<LeafRow>`select epoch, index, entry, salt, record from receipts_leaves
+    order by epoch, index`
+  const sizes = new Map(epochs.map(({ epoch, size }) => [epoch, size]))
+  const leaves = all.filter(({ epoch, index }) => index < (sizes.get(epoch) ?? 0n))
   const stored = yield* sql<{ transaction: string; jws: string }>`select encode(transaction, 'hex') as transaction,
     jws from receipts_receipts`
-  const ended = yield* sql<{ id: string; at: Date }>`select id::text as id, resolved_at as at from kernel_settlements
-    where state in ('settled', 'failed', 'expired') and resolved_at is not null`
+  compareKeys(keys, leaves, wrong)
 
   const host = checkpoints[0]?.note.split("/")[0] ?? ""
   const id = `did:web:${encodeURIComponent(host)}`
-  const verificationMethod = keys.map(({ key, kid }) => ({
-    id: `${id}#${kid}`,
-    publicKeyJwk: { x: Buffer.from(key).toString("base64url") }
-  }))
+  const verificationMethod = keys.flatMap(({ key, kid, purpose }) =>
+    purpose === "log" ? [{ id: `${id}#${kid}`, publicKeyJwk: { x: Buffer.from(key).toString("base64url") } }] : []
+  )
   const did = { id, verificationMethod }
   const outcomes: Array<LoggedOutcome> = []
   const receipts = new Map(stored.map(({ jws, transaction }) => [transaction, `sha256:${sha(jws).toString("hex")}`]))
@@ -136,8 +178,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     outcomes.push(...read.outcomes)
     byOrigin.set(epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`, rows)
   }
-  if (copy !== undefined) issues.push(...(yield* Effect.promise(() => readCopy(copy, did, byOrigin))))
-  const now = yield* Clock.currentTimeMillis
+  if (published !== undefined) issues.push(...(yield* Effect.promise(() => readCopy(published, did, byOrigin))))
   const begun = epochs[0]?.begun.getTime() ?? Infinity
   const isDue = (at: number) => at >= begun && now - at > dueMillis
   const view: LogView = {

@@ -26,9 +26,11 @@ interface Examined {
 }
 
 /** The sides, read and compared. */
-const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: Examined) {
+export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: Examined) {
   const network = yield* Network
   const { rpcTimeout } = yield* Limits
+  // What is logged is recorded before: read the other way round, outcomes of meanwhile would be missing in the records.
+  const log = withLog ? yield* readLog(Option.getOrUndefined(logCopy)) : undefined
   const claims = yield* readClaims()
   const accounts = new Set([
     ...claims.channels.map(({ address }) => address),
@@ -50,8 +52,8 @@ const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: Examined
     sinceLedger
   })
   const report = compare(claims, view)
-  if (!withLog) return { ...report, logged: undefined }
-  const { mismatches, ...logged } = compareLog(claims, view, yield* readLog(Option.getOrUndefined(logCopy)))
+  if (log === undefined) return { ...report, logged: undefined }
+  const { mismatches, ...logged } = compareLog(claims, view, log)
   return { ...report, logged, mismatches: [...report.mismatches, ...mismatches] }
 })
 

@@ -2,20 +2,25 @@
 // is found, in the log's own rows as well, and a published copy shows what a database has lost.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { text as consumeText } from "node:stream/consumers"
 import { describe } from "vitest"
 import type { Claims } from "../../../kernel/audit/auditRows.ts"
 import { compareLog, type LogView } from "../../../kernel/audit/compareLog.ts"
 import type { LedgerView } from "../../../kernel/audit/readLedger.ts"
+import { examine } from "../../../runtime/commands/audit.ts"
+import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { readLog } from "../../../runtime/readLog.ts"
 import { receiptSecrets } from "../../plugins/receipts/secrets.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { freePort } from "../../support/freePort.ts"
 import { readBooks } from "../../support/readBooks.ts"
 
 interface Sides {
@@ -76,6 +81,10 @@ const tamperings: ReadonlyArray<readonly [rule: string, statement: string]> = [
   ["checkpoint", `update receipts_checkpoints set note = replace(note, '— ', '— evil.')`],
   ["checkpoint", `update receipts_checkpoints set root = sha256('x')`],
   ["receipt", `update receipts_receipts set jws = jws || 'x'`],
+  ["log keys", `update receipts_keys set valid_until = now() where purpose = 'receipt'`],
+  ["log keys", `update receipts_keys set valid_from = now() where purpose = 'receipt'`],
+  ["log keys", `update receipts_keys set public_key = sha256('x') where purpose = 'receipt'`],
+  ["log keys", `delete from receipts_keys where purpose = 'receipt'`],
   ["published log", `update receipts_leaves set entry = '\\x02'::bytea where index = 1`],
   ["published since", `delete from receipts_leaves where index = (select max(index) from receipts_leaves)`]
 ]
@@ -102,6 +111,25 @@ const download = (facilitator: Facilitator) =>
     return folder
   })
 
+/** The ledger's RPC, whose first answer comes after something else. */
+const rpcAfter = (ledgerUrl: string, first: Effect.Effect<void>) =>
+  Effect.gen(function* () {
+    let before: Promise<void> | undefined
+    const server = createServer(async (request, response) => {
+      before ??= Effect.runPromise(first)
+      await before
+      const headers = { "content-type": "application/json" }
+      const body = await consumeText(request)
+      response.end(await (await fetch(ledgerUrl, { method: "POST", headers, body })).text())
+    })
+    const port = yield* Effect.promise(freePort)
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => void server.listen(port, "127.0.0.1", () => resume(Effect.void))),
+      () => Effect.sync(() => server.close())
+    )
+    return `http://127.0.0.1:${port}`
+  })
+
 const rulesOf = ({ claims, log, view }: Sides) => compareLog(claims, view, log).mismatches.map(({ rule }) => rule)
 
 describe.each(databaseKinds)("the audit with the log on %s", (database) => {
@@ -109,7 +137,12 @@ describe.each(databaseKinds)("the audit with the log on %s", (database) => {
     "finds nothing where all agree, and each difference",
     () =>
       Effect.gen(function* () {
-        const facilitator = yield* startFacilitator({ database, environment: receiptSecrets, set: ["server.port=0"] })
+        const facilitator = yield* startFacilitator({
+          database,
+          environment: receiptSecrets,
+          // The audit's RPC answers only once a payment has ended and is logged.
+          set: ["server.port=0", "limits.rpc_timeout_ms=60000"]
+        })
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
         for (let number = 0; number < 3; number++) {
@@ -122,9 +155,23 @@ describe.each(databaseKinds)("the audit with the log on %s", (database) => {
         expect(compareLog(sides.claims, sides.view, sides.log)).toEqual({ leaves: 3, swept: 0, mismatches: [] })
         for (const [rule, change] of differences)
           expect([rule, rulesOf(change(sides))]).toEqual([rule, expect.arrayContaining([rule])])
+        // While others pay: what is recorded and logged between the audit's readings is no difference of the log.
+        const paysMeanwhile = Effect.gen(function* () {
+          const { body } = yield* facilitator.payment({ payer, payTo: seller, amount: 10_000n })
+          expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
+          const leaves = facilitator.sql`select 1 from receipts_leaves where record is not null`
+          yield* eventually(leaves, ({ length }) => length === 4)
+        }).pipe(Effect.orDie)
+        const rpc = yield* rpcAfter(facilitator.ledgerUrl, paysMeanwhile)
+        const examined = yield* examine({ rpc: Option.some(rpc), withLog: true, logCopy: Option.none() }).pipe(
+          Effect.provide(facilitator.services),
+          Effect.provide(NodeHttpCalls.layer)
+        )
+        expect(examined.logged?.leaves).toBe(3)
+        expect(examined.mismatches.filter(({ rule }) => rule.includes("log"))).toEqual([])
         const { sql } = facilitator
         // Checkpoints follow the leaves; the copy is of one that covers the last outcome.
-        const last = sides.log.outcomes.at(-1)!.index
+        const last = sides.log.outcomes.at(-1)!.index + 1
         yield* eventually(facilitator.ask("/log/checkpoint"), ({ text }) => Number(text.split("\n")[1]) > last)
         const copy = yield* download(facilitator)
         for (const [rule, statement] of tamperings) {
