@@ -195,7 +195,8 @@ export const didDocument = (host: string, history: ReadonlyArray<KeyOfHistory>) 
 export const addDidRoute = Effect.gen(function* () {
   const { history } = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
-  const headers = { "access-control-allow-origin": "*", "cache-control": "public, max-age=60" }
+  // Less than a key is announced before it signs.
+  const headers = { "access-control-allow-origin": "*", "cache-control": "public, max-age=20" }
   const answer = Effect.sync(() => json(didDocument(host, history()), { headers }))
   yield* addRoutes(routes.group, [route(routes.did, answer)])
 })

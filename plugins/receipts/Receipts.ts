@@ -13,13 +13,15 @@ import { attestationSchema, makeAttestation } from "./attestation.ts"
 import { claimsOf, recordedAtOf, signClaims } from "./claims.ts"
 import { Config, didOf } from "./Config.ts"
 import type { Attestation, ReceiptClaims, ReceiptExtension } from "./contract.ts"
-import type { KeyUnavailable } from "./keys/readSecrets.ts"
+import { KeyUnavailable } from "./keys/readSecrets.ts"
 import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
 
 /** Receipts that are kept for the log's consumer and for repeated answers, about 2 KiB each. */
 const keptMax = 2_000
 /** How long an outcome is of this moment: nothing older is answered without reading what is stored. */
 const freshMillis = 10_000
+/** How long an outcome is left to a replica that holds the key of its time: while a rotation reaches one after another. */
+const leftToOthersMillis = 600_000
 
 export interface Receipt {
   /** Compact JWS. */
@@ -45,7 +47,10 @@ export interface Place {
 export class Receipts extends Context.Service<
   Receipts,
   {
-    /** Makes the receipt of a settled record; undefined where this process does not hold the key of its time. */
+    /**
+     * Makes the receipt of a settled record. Where this process does not hold the key of its time, another one may: it
+     * fails for ten minutes, and then there is none.
+     */
     readonly make: (record: SettlementRecord) => Effect.Effect<Receipt | undefined, KeyUnavailable>
     /** The stored receipt of a transaction. */
     readonly stored: (place: Place) => Sql<Option.Option<Receipt>>
@@ -81,9 +86,13 @@ export class Receipts extends Context.Service<
         if (known !== undefined) return known
         const at = recordedAtOf(record)
         const key = keys.inForce("receipt", at)
-        const claims = key?.sign === undefined ? undefined : claimsOf(crypto, did, record)
-        if (key?.sign === undefined || claims === undefined) return undefined
+        const claims = claimsOf(crypto, did, record)
+        if (key === undefined || claims === undefined) return undefined
         const { sign } = key
+        if (sign === undefined) {
+          if ((yield* Clock.currentTimeMillis) - at > leftToOthersMillis) return undefined
+          return yield* new KeyUnavailable({ message: `this replica does not hold ${key.kid}, the key in force` })
+        }
         const signing = Effect.gen(function* () {
           const jws = yield* signClaims(claims, `${did}#${key.kid}`, sign)
           const receipt: Receipt = { jws, attestation: yield* attest(claims, at) }

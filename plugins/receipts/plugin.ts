@@ -1,7 +1,7 @@
 // Receipts: signed by the facilitator, in the answer to each settled payment and in an append-only log of every
 // outcome. Nothing of it decides a payment: a receipt is made from the recorded outcome within the bounds of the
 // kernel's hook, and the log follows the journal of facts. Without a host and a secret nothing is signed.
-import { Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option } from "effect"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
@@ -14,7 +14,7 @@ import {
   settlementContract
 } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
-import { Health, healthContract } from "../../kernel/health/Health.ts"
+import { Health, healthContract, type HealthReport } from "../../kernel/health/Health.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
@@ -57,14 +57,18 @@ const addToAnswers = Effect.gen(function* () {
 
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { isEnabled } = yield* ReceiptKeys
+    const { inForce, isEnabled } = yield* ReceiptKeys
     const { host, secretEnv } = yield* Config
     const health = yield* Health
     const detail = host === undefined ? "receipts.host is not set" : `${secretEnv} is not set`
-    yield* health.register(
-      "receipts",
-      Effect.succeed(isEnabled ? { state: "ready" as const } : { state: "disabled" as const, detail })
-    )
+    const report = Effect.map(Clock.currentTimeMillis, (now): HealthReport => {
+      if (!isEnabled) return { state: "disabled", detail }
+      const [absent] = (["receipt", "log"] as const).filter((use) => inForce(use, now)?.sign === undefined)
+      return absent === undefined
+        ? { state: "ready" }
+        : { state: "degraded", detail: `this replica does not hold ${inForce(absent, now)?.kid}, the key in force` }
+    })
+    yield* health.register("receipts", report)
     if (!isEnabled) return
     yield* sequenceOutcomes
     yield* addToAnswers

@@ -55,7 +55,10 @@ const entryOf = (event: KeyEntry["event"], key: SigningKey | KeyOfHistory, did: 
   at: Math.floor(at.getTime() / 1_000)
 })
 
-/** In the caller's transaction, under the lock of the log: makes a key known that no replica had. */
+/**
+ * In the caller's transaction, under the lock of the log: makes a key known that no replica had. It takes effect at a
+ * whole second, since readers of its times have no fractions.
+ */
 const announce = Effect.fnUntraced(function* (key: SigningKey, did: string) {
   const sql = yield* SqlClient.SqlClient
   const epochs = yield* Epochs
@@ -67,8 +70,8 @@ const announce = Effect.fnUntraced(function* (key: SigningKey, did: string) {
     values (${key.kid}, ${key.use}, ${key.publicKey}, ${
       former === undefined
         ? sql`to_timestamp(0)`
-        : sql`greatest(clock_timestamp() + ${announcedSeconds} * interval '1 second',
-            ${former.valid_from}::timestamptz + interval '1 second')`
+        : sql`date_trunc('second', greatest(clock_timestamp() + ${announcedSeconds} * interval '1 second',
+            ${former.valid_from}::timestamptz + interval '1 second'))`
     }) returning valid_from`
   const at = row!.valid_from
   const entries = [entryOf("announced", key, did, at)]

@@ -155,6 +155,10 @@ export const readKeys = Effect.fn("receipts.readKeys")(function* () {
     return yield* new KeyRefused({
       message: `the log's key cannot be derived from one on another machine; set ${config.logSecretEnv} or log_signer`
     })
+  if (logSigner === undefined && own.length === 0 && !config.isDevelopment)
+    yield* Effect.logWarning(
+      `${config.logSecretEnv} is not set: the log's key is derived from ${config.secretEnv}, and who steals that has both`
+    )
   const remote = [
     ...(signer === undefined ? [] : [yield* remoteKey("receipt", signer)]),
     ...(logSigner === undefined ? [] : [yield* remoteKey("log", logSigner)])

@@ -55,6 +55,8 @@ const statementText = (host: string, { epoch, previous_root, previous_size }: Ep
   `tollkeeper-log-epoch\n${originOf(host, epoch)}\n${originOf(host, epoch - 1)}\n${previous_size}\n` +
   `${Base64.encode(previous_root!)}\n`
 
+type LogKey = NonNullable<ReturnType<ReceiptKeys["Service"]["inForce"]>>
+
 /** Signs what the log has, and reads it. */
 const makeSigning = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -70,7 +72,7 @@ const makeSigning = Effect.gen(function* () {
     keys.inForce("log", row!.now.getTime())
   )
 
-  const signStatements = Effect.fnUntraced(function* (key: NonNullable<ReturnType<typeof keys.inForce>>) {
+  const signStatements = Effect.fnUntraced(function* (key: LogKey) {
     const silent = yield* sql<EpochRow>`select epoch, size, begun_at as begun, reason, statement, previous_size,
       previous_root from receipts_epochs where reason is not null and statement is null`
     for (const row of silent) {
@@ -81,16 +83,27 @@ const makeSigning = Effect.gen(function* () {
     }
   })
 
-  /** Leaves that a frozen epoch keeps and none of its checkpoints covers: those were lost with the last commits. */
-  const signFrozen = Effect.fnUntraced(function* (key: NonNullable<ReturnType<typeof keys.inForce>>) {
+  /** One for each size; one of a former key is replaced, since a retired key proves nothing by itself. */
+  const store = (signed: Checkpoint, key: LogKey) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
+    on conflict (epoch, size) do update set note = excluded.note, signed_at = excluded.signed_at
+    where receipts_checkpoints.signed_at < ${new Date(key.validFrom)}::timestamptz`
+
+  /**
+   * What a frozen epoch keeps and none of its checkpoints covers, since those were lost with the last commits, or one
+   * of a former key alone.
+   */
+  const signFrozen = Effect.fnUntraced(function* (key: LogKey) {
     const frozen = yield* sql<{ epoch: number; size: bigint }>`select e.epoch, e.size from receipts_epochs e
       join receipts_epochs n on n.epoch = e.epoch + 1 and n.reason <> ${otherEntries}
-      where e.size > coalesce((select max(size) from receipts_checkpoints c where c.epoch = e.epoch), 0)`
+      where e.size > 0
+        and e.size >= coalesce((select max(size) from receipts_checkpoints c where c.epoch = e.epoch), 0)
+        and not exists (select 1 from receipts_checkpoints c where c.epoch = e.epoch and c.size = e.size
+          and c.signed_at >= ${new Date(key.validFrom)}::timestamptz)`
     for (const { epoch, size: written } of frozen) {
       const [name, size] = [originOf(host, epoch), Number(written)]
       const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
       const note = yield* signNote(crypto, checkpointText(name, size, root), { ...key, name, sign: key.sign! })
-      yield* sql`insert into receipts_checkpoints ${sql.insert({ epoch, size, root, note })} on conflict do nothing`
+      yield* store({ epoch, size, root, note }, key)
     }
   })
 
@@ -103,10 +116,11 @@ const makeSigning = Effect.gen(function* () {
       and size < (select max(size) from receipts_checkpoints n where n.epoch = c.epoch)`
   })
 
-  /** One turn: a checkpoint of the current size, unless there is one. */
+  /** One turn: a checkpoint of the current size, unless there is one of the key in force. */
   const sign = Effect.gen(function* () {
     const [now] = yield* sql<{ due: boolean; epoch: number }>`select not exists (select 1 from receipts_checkpoints c
-        where c.epoch = e.epoch and c.size = e.size) as due, epoch
+        where c.epoch = e.epoch and c.size = e.size and c.signed_at >= (select max(valid_from) from receipts_keys
+          where purpose = 'log' and valid_from <= clock_timestamp())) as due, epoch
       from receipts_epochs e order by epoch desc limit 1`
     if (now === undefined || (!now.due && !epochs.hasToSay(now.epoch))) return
     const key = yield* keyNow
@@ -119,9 +133,10 @@ const makeSigning = Effect.gen(function* () {
     const name = originOf(host, epoch)
     const signer = { name, publicKey: key.publicKey, sign: key.sign }
     const note = yield* signNote(crypto, checkpointText(name, size, root), signer)
-    yield* sql`insert into receipts_checkpoints ${sql.insert({ epoch, size, root, note })} on conflict do nothing`
+    // Before it is stored: until then this turn is due again.
     yield* signStatements(key)
     yield* signFrozen(key)
+    yield* store({ epoch, size, root, note }, key)
     yield* sweep
   })
   return Effect.provideService(sign, SqlClient.SqlClient, sql)

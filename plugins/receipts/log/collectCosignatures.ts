@@ -97,6 +97,10 @@ export const makeCollecting = Effect.fnUntraced(function* (
   return Effect.gen(function* () {
     const checkpoint = yield* newest()
     if (Option.isNone(checkpoint)) return
-    yield* Effect.forEach(known, (witness) => collectFrom(witness, checkpoint.value), { discard: true })
+    // A silent one keeps none of the others waiting.
+    yield* Effect.forEach(known, (witness) => collectFrom(witness, checkpoint.value), {
+      concurrency: "unbounded",
+      discard: true
+    })
   })
 })

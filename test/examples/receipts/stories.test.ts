@@ -207,7 +207,7 @@ describe("the witness", () => {
     expect(await witness.add(`old 10\n\n${extended}`)).toContain("witness.example")
   })
 
-  it("goes on after a request that was cut off", async () => {
+  it("survives a request that was cut off", async () => {
     const script = fileURLToPath(new URL("../../../examples/receipts/witness.mjs", import.meta.url))
     const didFile = join(folder, "witness-did.json")
     await writeFile(didFile, JSON.stringify(doc))
@@ -218,7 +218,7 @@ describe("the witness", () => {
     await once(child.stdout, "data")
     const socket = connect(port, "127.0.0.1")
     await once(socket, "connect")
-    // It says that it goes on to read, so that it is cut off while it reads.
+    // It says that it continues to read, so that it is cut off while it reads.
     const head = "host: witness\r\ncontent-length: 100\r\nexpect: 100-continue"
     socket.write(`POST /add-checkpoint HTTP/1.1\r\n${head}\r\n\r\n`)
     await once(socket, "data")

@@ -7,7 +7,7 @@ import { Context, Effect, FileSystem, Layer } from "effect"
 import { createHash } from "node:crypto"
 import { describe } from "vitest"
 import { checkKept } from "../../../examples/receipts/check.mjs"
-import { openReceipt, verify } from "../../../examples/receipts/verify.mjs"
+import { openCheckpoint, openReceipt, verify } from "../../../examples/receipts/verify.mjs"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
@@ -88,6 +88,10 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         expect(methodOf(announced, former)).toMatchObject({ validFrom: 0, validUntil: expect.any(Number) })
         const { validFrom } = methodOf(announced, current)
         expect(validFrom).toBe(methodOf(announced, former).validUntil)
+        // At a whole second, as did.json has it: an outcome of a fraction before it is still the former key's.
+        const [whole] = yield* after.sql`select 1 from receipts_keys where kid = ${kidOf(current).split("#")[1]!}
+          and valid_from = to_timestamp(${validFrom}::int8)`
+        expect(whole).toBeDefined()
         const isDue = Effect.map(after.sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) => row!.now)
         yield* eventually(isDue, (now) => now.getTime() > (validFrom + 1) * 1_000)
 
@@ -124,6 +128,52 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         const also = yield* Effect.promise(() => verify({ ...answer, receipt: present }, did).catch(String))
         expect(also).toContain("no proof")
         expect((yield* after.ask(`/receipts/${"cd".repeat(32)}?proof=1`)).status).toBe(404)
+
+        // A log without new leaves: its checkpoint of the former key is replaced by one of the key in force.
+        yield* after.sql`update receipts_checkpoints set note = 'former', signed_at = to_timestamp(0)`
+        yield* after.stop
+        const later = yield* start(`${current.secret()},${former.secret()}`)
+        const { text } = yield* eventually(later.ask("/log/checkpoint"), (answer) => answer.text.startsWith("pay."))
+        const inForce = did.verificationMethod.filter(({ validUntil }: any) => validUntil === undefined)
+        const opened = openCheckpoint(text, { ...did, verificationMethod: inForce })
+        expect((yield* Effect.promise(() => opened)).origin).toBe("pay.example/log")
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
+  )
+
+  it.live(
+    "a replica that does not hold the key in force yet says so, and leaves its receipts to one that does",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* startLedger
+        const [former, current, log] = [Keypair.random(), Keypair.random(), Keypair.random()]
+        const shared = {
+          ledgerUrl: ledger.ledgerUrl,
+          database: yield* lasting(kind),
+          stateFolder: yield* makeFolder,
+          set: signing
+        }
+        const secrets = { SPONSOR_SECRET: Keypair.random().secret(), RECEIPTS_LOG_SECRET: log.secret() }
+        const start = (seeds: string) =>
+          startFacilitator({ ...shared, environment: { ...secrets, RECEIPTS_SECRET: seeds } })
+        const behind = yield* start(former.secret())
+        yield* proven(behind, yield* pay(behind, ledger))
+        // As a replica has announced it that was restarted before this one.
+        const [kid, formerKid] = [current, former].map((pair) => kidOf(pair).split("#")[1]!)
+        yield* behind.sql`with retired as (
+            update receipts_keys set valid_until = date_trunc('second', clock_timestamp()) where kid = ${formerKid!})
+          insert into receipts_keys (kid, purpose, public_key, valid_from)
+          values (${kid!}, 'receipt', ${current.rawPublicKey()}, date_trunc('second', clock_timestamp()))`
+        const isBehind = ({ text }: { readonly text: string }) => text.includes(`does not hold ${kid}`)
+        yield* eventually(behind.ask("/health/ready"), isBehind)
+        const paid = yield* pay(behind, ledger)
+        expect(paid.extensions).toBeUndefined()
+        const ahead = yield* start(`${current.secret()},${former.secret()}`)
+        const answer = yield* proven(ahead, paid)
+        const did = yield* didOf(ahead)
+        expect((yield* Effect.promise(() => openReceipt(answer.receipt, did))).key.id).toBe(kidOf(current))
+        expect((yield* Effect.promise(() => verify(answer, did))).transaction).toBe(paid.transaction)
+        expect(isBehind(yield* ahead.ask("/health/ready"))).toBe(false)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
     240_000
   )

@@ -135,7 +135,11 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
         expect(current.statement).toContain(
           `tollkeeper-log-epoch\npay.example/log/2\npay.example/log\n602\n${previous.root}\n\n— pay.example/log/2 `
         )
-        // The former epoch keeps its URLs.
+        // The former epoch keeps its URLs, and has a checkpoint of the key in force.
+        yield* facilitator.sql`update receipts_checkpoints set note = 'former', signed_at = '1969-01-01' where epoch = 1`
+        yield* publishFailures(facilitator, 1_002, 1_002)
+        yield* proven(facilitator, 1_002)
+        expect((yield* facilitator.ask("/log/1/checkpoint")).text).toMatch(/^pay\.example\/log\n502\n/)
         expect(yield* bytesAt(facilitator, "/log/tile/0/000")).toEqual(Buffer.concat(hashes.slice(0, 256)))
         expect((yield* facilitator.ask("/log/checkpoint")).text).toMatch(/^pay\.example\/log\/2\n/)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),

@@ -56,6 +56,44 @@ const signedBy = (pair: Keypair, facilitator: Facilitator, hash: string) =>
     return yield* post(`/receipts/${hash}`, { account, challenge, signature })
   })
 
+const isShared = databaseKinds.filter((kind) => kind === "postgres")
+describe.skipIf(isShared.length === 0)("receipts on a database whose tables of them are locked", () => {
+  it.live(
+    "keep no payment waiting, and follow once they are free",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({
+          database: "postgres",
+          environment: receiptSecrets,
+          set: ["plugins=[ledger-local,x402-exact,receipts]", "receipts.host=pay.example"]
+        })
+        const payer = yield* facilitator.account()
+        const payTo = (yield* facilitator.account()).publicKey()
+        const identifier = { info: { required: true, id: "paid-while-tables-are-locked" } }
+        const extensions = { "payment-identifier": identifier }
+        const { body } = yield* facilitator.payment({ payer, payTo, amount: 1n, extensions })
+        const { sql } = facilitator
+        const receiptIn = ({ json }: { readonly json: any }) => json.extensions?.["tollkeeper-receipt"]
+        const [settled, again] = yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`lock table receipts_keys, receipts_epochs, receipts_leaves, receipts_nodes,
+              receipts_checkpoints, receipts_receipts in access exclusive mode`
+            const settled = yield* facilitator.settle(body)
+            return [settled, yield* facilitator.settle(body)] as const
+          })
+        )
+        expect(receiptIn(settled)).toBeDefined()
+        expect(again.json).toMatchObject({ success: true, transaction: settled.json.transaction })
+        const later = yield* eventually(
+          facilitator.ask(`/receipts/${settled.json.transaction}`),
+          ({ status }) => status === 200
+        )
+        expect(later.json.receipt).toBe(receiptIn(settled).info.receipt)
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    240_000
+  )
+})
+
 describe.each(databaseKinds)("receipts on %s", (kind) => {
   it.live(
     "an exact payment is answered with a receipt that is logged once and proven, also across a restart",
@@ -91,8 +129,7 @@ describe.each(databaseKinds)("receipts on %s", (kind) => {
           payer: payer.publicKey(),
           payTo: payee.publicKey(),
           amount: "12345",
-          scheme: "exact",
-          attempts: 1
+          scheme: "exact"
         })
 
         const shown = yield* proven(first, hash)
