@@ -40,12 +40,16 @@ const witness = inFile("examples/receipts/witness.mjs", "test/examples/receipts/
 const stories = inFile("examples/receipts/two-stories.mjs", "test/examples/receipts/stories.test.ts")
 const cosign = inFile("examples/receipts/cosign.mjs", "test/runtime/verifyReceipt.test.ts")
 const check = inFile("examples/receipts/check.mjs", "test/runtime/verifyReceipt.test.ts")
+const audited = (name: string, from: string, to: string): Mutation => ({
+  ...inFile("runtime/readLog.ts", "test/kernel/audit/log.daily.test.ts")(name, from, to),
+  environment
+})
 const command = inFile("runtime/verifyReceipt.ts", "test/runtime/verifyReceipt.test.ts")
 
 export const mutations: ReadonlyArray<Mutation> = [
   verify("verify.mjs accepts any algorithm", 'alg === "EdDSA" && key', "key"),
   verify("verify.mjs accepts a fourth part", "!more.length && ", ""),
-  verify("verify.mjs accepts any signature", "(await isSigned(key, bytesOf(signed), `${header}.${payload}`))", "true"),
+  verify("verify.mjs accepts any signature", "(await isSigned(key, bytesOf(seal), `${header}.${payload}`))", "true"),
   verify("verify.mjs takes the log's key for a receipt", 'keysOf(did, "receipt")', "did.verificationMethod"),
   verify("verify.mjs accepts claims of another issuer", "claims.iss === did.id && ", ""),
   verify(
@@ -54,44 +58,84 @@ export const mutations: ReadonlyArray<Mutation> = [
     "true"
   ),
   verify("verify.mjs accepts a lone surrogate", "!value.isWellFormed()", "false"),
+  verify("verify.mjs accepts a witness's line as the log's", "— \\2 (\\S+)", "— \\S+ (\\S+)"),
   verify(
-    "verify.mjs accepts a witness's line as the log's",
-    "line.startsWith(`— ${origin} `)",
-    'line.startsWith("— ")'
+    "verify.mjs accepts a line that was not signed",
+    "subarray(4), body)",
+    'subarray(4), body.split("\\n", 3).join("\\n") + "\\n")'
   ),
+  verify(
+    "verify.mjs accepts another host's checkpoint",
+    '`did:web:${encodeURIComponent(origin.split("/log")[0])}` === did.id',
+    "origin"
+  ),
+  verify("verify.mjs accepts a size in any form", "(0|[1-9]\\d*)", "(.+)"),
   verify("verify.mjs accepts a receipt key's checkpoint", 'keysOf(did, "log")', "did.verificationMethod"),
   verify("verify.mjs accepts an index beyond the tree", "index < size && ", ""),
   verify("verify.mjs accepts a path of any length", "path.length === 1", "path.length >= 1"),
   verify("verify.mjs does not compare the older root", "was === older.root && ", ""),
-  verify("verify.mjs does not bind the receipt to its leaf", "one.proof && one.receipt === name", "one.proof"),
-  verify("verify.mjs accepts a key before its time", "key.validFrom * 1000 <= at && ", ""),
-  verify("verify.mjs accepts a retired key", "!(at > key.validUntil * 1000)", "true"),
+  verify(
+    "verify.mjs does not bind the receipt to its leaf",
+    "one.proof && JSON.parse(one.record).receipt === name",
+    "one.proof"
+  ),
+  verify(
+    "verify.mjs believes what is beside the record",
+    "JSON.parse(one.record).receipt === name",
+    "(one.receipt ?? JSON.parse(one.record).receipt) === name"
+  ),
+  verify("verify.mjs accepts a record that is not canonical", "canonical(JSON.parse(record))", "record"),
+  verify("verify.mjs accepts a key before its time", "key.validFrom <= at && ", ""),
+  verify("verify.mjs accepts a retired key", "!(at > key.validUntil)", "true"),
   witness("the witness signs every continuation", "checkConsistency(known, tree, path)", "Promise.resolve()"),
   witness("the witness signs a fork of the same size", "known.root !== tree.root", "false"),
   witness("the witness signs without the last size", "Number(size) !== known.size", "false"),
+  witness("the witness fails on a proof that is no base64", ".catch(refusedAs(400))", ""),
   witness("the witness forgets what it signed", "await store(file, { ...state, signed })", ""),
   witness("the witness signs any log", '`did:web:${encodeURIComponent(origin.split("/")[0])}` !== did.id', "false"),
   stories("two-stories.mjs believes tiles", "(await tiles.root(0, tree.size)) !== tree.root", "false"),
+  stories("two-stories.mjs compares two epochs", "if (one !== other) throw", "if (false) throw"),
+  stories("two-stories.mjs believes a ledger that has forgotten", 'result.status === "NOT_FOUND" &&', "false &&"),
+  inFile("examples/receipts/tiles.mjs", "test/examples/receipts/stories.test.ts")(
+    "the tiles of a later epoch are read below the first",
+    "own === undefined ?",
+    "true ?"
+  ),
   stories("two-stories.mjs names no witness", "names(a).filter((name) => names(b).includes(name))", "[]"),
   check(
     "a receipt of another payment is accepted",
     "if (differing.length > 0) throw new Error(`the receipt",
     "if (false) throw new Error(`the receipt"
   ),
-  check("a retired key is believed without a proof", "else if (key.validUntil !== undefined)", "else if (false)"),
+  check(
+    "a retired key is believed without a proof",
+    "if (proven === undefined && key.validUntil",
+    "if (false && key.validUntil"
+  ),
+  check("a retired key of the log is believed", "!isSeen && !(await isOfToday(proven.proof, did))", "false"),
+  check(
+    "a key that is announced to retire counts as retired",
+    "!(validUntil * 1000 <= Date.now())",
+    "validUntil === undefined"
+  ),
+  check("the hash of a long resource is not compared", "resourceHash === (await hashText(url))", "true"),
   check(
     "a delivery that was not signed counts",
     "!(await crypto.subtle.verify(how, publicKey, bytesOf(signed), bytes))",
     "false"
   ),
   check("an unlinked delivery is complete", 'if (!delivery.transaction) return "UNLINKED"', ""),
-  command("the expected terms are not compared", "String(claims[name]) !== expected[name]", "false"),
+  command("the expected terms are not compared", "String(claims[name]) === value ||", "true ||"),
   command("another facilitator's document is accepted", "did.id !== issuer", "false"),
   command(
     "a log that forked since is accepted",
     "await checkConsistency(then, now, await tiles.consistency(then.size))",
     ""
   ),
+  command("another epoch's log is accepted", "if (now.origin !== then.origin)", "if (false)"),
+  command("a log that went back is compared", "if (now.size < then.size)", "if (false)"),
+  command("any key's attestation is accepted", "addressOfKey(publicKeyJwk) === signer", "true"),
+  command("a long resource is not compared", 'claims["resourceHash"] === (await hashText(value))', "true"),
   command("a witness that did not cosign is passed over", "if (seconds === undefined) continue", ""),
   command("a witness without a proof is passed over", "if (notes.length === 0)", "if (false)"),
   cosign(
@@ -120,5 +164,42 @@ export const mutations: ReadonlyArray<Mutation> = [
     "yield* sql`update receipts_keys set valid_until = ${at} where kid = ${former.kid}`",
     ""
   ),
+  rotated("a key takes effect within a second", "date_trunc('second',", "date_trunc('microseconds',"),
+  plugin("log/Checkpoints.ts", "keys", "a rotation")(
+    "a checkpoint of a retired key stays the newest",
+    "where receipts_checkpoints.signed_at <",
+    "where false and receipts_checkpoints.signed_at <"
+  ),
+  plugin("log/Checkpoints.ts", "log", "begins an epoch where it would go back")(
+    "a frozen epoch keeps a checkpoint of a retired key",
+    "and c.signed_at >= ${new Date(key.validFrom)}::timestamptz)",
+    ")"
+  ),
+  plugin("Receipts.ts", "keys", "leaves its receipt")(
+    "an outcome is logged without the receipt that another replica can sign",
+    "- at > leftToOthersMillis",
+    "- at > 0"
+  ),
+  plugin("plugin.ts", "keys", "leaves its receipt")(
+    "a replica without the key in force is ready",
+    "inForce(use, now)?.sign === undefined",
+    "inForce(use, now) === undefined"
+  ),
+  {
+    ...audited("the audit reads the records before the log", "", ""),
+    changes: [
+      {
+        file: "runtime/commands/audit.ts",
+        from: "const log = withLog ? yield* readLog(Option.getOrUndefined(logCopy)) : undefined",
+        to: ""
+      },
+      {
+        file: "runtime/commands/audit.ts",
+        from: "if (log === undefined)",
+        to: "const log = withLog ? yield* readLog(Option.getOrUndefined(logCopy)) : undefined\n  if (log === undefined)"
+      }
+    ]
+  },
+  audited("the audit does not compare keys", "compareKeys(keys, leaves, wrong)", ""),
   held("an account's key signs receipts", "yield* refuseAccounts(keys)", "")
 ]
