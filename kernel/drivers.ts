@@ -63,6 +63,7 @@ import * as SqlSettlements from "./settlement/store/SqlSettlements.ts"
 import { budgetContract } from "./budget/Budget.ts"
 import { Signer, signerContract } from "./signer/Signer.ts"
 import { Vault } from "./signer/Vault.ts"
+import { placeOutages } from "./actor/outages.ts"
 import { Supervisor, supervisorContract } from "./actor/Supervisor.ts"
 
 export const configContract = contract("config", Server, Limits, Events, WireVocabulary, Retention)
@@ -148,13 +149,23 @@ const database = define({
   layer: Database.layer
 })
 
+/** The line of an outage names the server, and the endpoints by their hosts: a path or a query may hold a key. */
+const placeDatabase = Effect.gen(function* () {
+  const { place } = yield* Database
+  if (place !== undefined) yield* placeOutages(yield* Supervisor, "the database", place)
+})
+const placeRpc = Effect.gen(function* () {
+  const hosts = (yield* Network).rpcUrls.map((url) => new URL(url).host)
+  yield* placeOutages(yield* Supervisor, "the ledger's RPC", [...new Set(hosts)].join(", "))
+})
+
 const journal = define({
   ...driver,
   id: "kernel",
   summary: "The journal of facts, and the kernel's tables.",
   needs: [databaseContract, supervisorContract],
   migrations: "folder",
-  layer: Facts.layer
+  layer: Layer.merge(Facts.layer, Layer.effectDiscard(placeDatabase))
 })
 
 /** The RPC endpoints, and the timeout of a call. */
@@ -188,7 +199,7 @@ const ledger = define({
   needs: [supervisorContract, healthContract, configContract, networkContract, rpcContract],
   layer: Layer.merge(
     Layer.merge(Layer.effectDiscard(reportClock), trustedTimeLayer).pipe(Layer.provideMerge(LedgerClock.layer)),
-    Layer.effectDiscard(Effect.flatMap(endpoints, startNetworkCheck))
+    Layer.effectDiscard(Effect.andThen(placeRpc, Effect.flatMap(endpoints, startNetworkCheck)))
   )
 })
 

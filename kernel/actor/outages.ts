@@ -1,12 +1,15 @@
 // An outage of a dependency that many actors share is one line when it begins and one when it ends, whichever actor
-// meets it first: not a warning of each. An outage is recognized by the error and its causes; the line has the address
-// and the system's code, and nothing else of the error, since that may quote a URL.
+// meets it first: not a warning of each. An outage is recognized by the error and its causes; the line has the system's
+// code and the address, and nothing else of the error, since that may quote a URL. Where an error has no address the
+// line has the place that the dependency's driver has named.
 import { Clock, Effect } from "effect"
 
 export interface Outage {
   readonly subject: "the database" | "the ledger's RPC"
-  /** The system's code and the address, as far as the error has them. */
-  readonly detail: string
+  /** The system's code, or the status of HTTP; absent where the error has none. */
+  readonly code?: string
+  /** The address, as far as the error has it. */
+  readonly address?: string
 }
 
 const depthMax = 8
@@ -25,25 +28,27 @@ const chainOf = (error: unknown): ReadonlyArray<Record<string, unknown>> => {
   return chain
 }
 
-const subjects: Readonly<Record<string, Outage["subject"]>> = {
-  ConnectionError: "the database",
-  DatabaseUnavailable: "the database",
-  LedgerUnavailable: "the ledger's RPC"
+/** The subject of an error that is an outage by itself. */
+const subjectOf = ({ _tag, code, isSilent }: Record<string, unknown>): Outage["subject"] | undefined => {
+  if (_tag === "LedgerUnavailable") return isSilent === true ? "the ledger's RPC" : undefined
+  // The server ends the session, or admits none: it stops, has crashed, or starts.
+  const isDatabase = _tag === "ConnectionError" || _tag === "DatabaseUnavailable" || /^57P0[123]$/.test(String(code))
+  return isDatabase ? "the database" : undefined
 }
 
-/** The server ends the session, or admits none: it stops, has crashed, or starts. */
-const isShutDown = ({ code }: Record<string, unknown>): boolean => /^57P0[123]$/.test(String(code))
+/** Codes of the system (`ECONNREFUSED`), of a server that stops, and of a proxy in front (`HTTP 503`). */
+const systemCode = /^([A-Z][A-Z0-9_]{3,}|57P0[123]|HTTP [0-9]{3})$/
 
 /** The outage that an error shows; undefined for any other failure. */
 export const outageOf = (error: unknown): Outage | undefined => {
   const chain = chainOf(error)
-  const named = chain.map(({ _tag }) => subjects[String(_tag)]).find((found) => found !== undefined)
-  const subject = named ?? (chain.some(isShutDown) ? "the database" : undefined)
+  const subject = chain.map(subjectOf).find((found) => found !== undefined)
   if (subject === undefined) return undefined
-  const system = chain.find(({ code }) => /^(E[A-Z]+|57P0[123])$/.test(String(code)))
-  const host = system?.["address"] ?? system?.["hostname"]
-  const at = host === undefined ? "" : ` ${String(host)}${system?.["port"] === undefined ? "" : `:${system["port"]}`}`
-  return { subject, detail: system === undefined ? "no answer" : `${String(system["code"])}${at}` }
+  const system = chain.find(({ code }) => systemCode.test(String(code)))
+  if (system === undefined) return { subject }
+  const host = system["address"] ?? system["hostname"]
+  const port = system["port"] === undefined ? "" : `:${String(system["port"])}`
+  return { subject, code: String(system["code"]), ...(host === undefined ? {} : { address: `${String(host)}${port}` }) }
 }
 
 interface Ongoing {
@@ -51,29 +56,45 @@ interface Ongoing {
   readonly began: number
   /** The last failure of any actor. */
   failedAt: number
+  isLogged: boolean
 }
 
-/** The outages of one process, by what supervises its actors. */
-const ongoing = new WeakMap<object, Map<Outage["subject"], Ongoing>>()
+/** What one process knows of its dependencies. */
+interface Known {
+  readonly ongoing: Map<Outage["subject"], Ongoing>
+  readonly places: Map<Outage["subject"], string>
+}
 
-/** An end is one once no actor has failed for so long: a turn may succeed without asking the database. */
-const quietMillis = 5_000
+/** By what supervises a process's actors. */
+const knownBy = new WeakMap<object, Known>()
 
-const of = (supervisor: object): Map<Outage["subject"], Ongoing> => {
-  const found = ongoing.get(supervisor) ?? new Map<Outage["subject"], Ongoing>()
-  ongoing.set(supervisor, found)
+const of = (supervisor: object): Known => {
+  const found = knownBy.get(supervisor) ?? { ongoing: new Map(), places: new Map() }
+  knownBy.set(supervisor, found)
   return found
 }
 
+/** Names where a dependency is, host and port without any secret. */
+export const placeOutages = (supervisor: object, subject: Outage["subject"], place: string): Effect.Effect<void> =>
+  Effect.sync(() => void of(supervisor).places.set(subject, place))
+
+/** An end is one once no actor has failed for so long: a turn may succeed without asking the database. */
+const quietMillis = 5_000
+/** A connection that breaks has no code of the system; the next attempt has. The line waits for it so long. */
+const codeWaitMillis = 10_000
+
 /** Logs the beginning of an outage, once for all actors. */
-export const beginOutage = Effect.fnUntraced(function* (supervisor: object, { detail, subject }: Outage) {
-  const known = of(supervisor)
+export const beginOutage = Effect.fnUntraced(function* (supervisor: object, { address, code, subject }: Outage) {
+  const { ongoing, places } = of(supervisor)
   const now = yield* Clock.currentTimeMillis
-  const before = known.get(subject)
-  if (before !== undefined) return void (before.failedAt = now)
-  known.set(subject, { began: now, failedAt: now })
-  const since = new Date(now).toISOString()
-  yield* Effect.logWarning(`${subject} is unreachable since ${since} (${detail}); settling is stopped until it answers`)
+  const one = ongoing.get(subject) ?? { began: now, failedAt: now, isLogged: false }
+  ongoing.set(subject, one)
+  one.failedAt = now
+  if (one.isLogged || (code === undefined && now - one.began < codeWaitMillis)) return
+  one.isLogged = true
+  const since = new Date(one.began).toISOString()
+  const why = [code ?? "no answer in time", address ?? places.get(subject) ?? ""].join(" ").trim()
+  yield* Effect.logWarning(`${subject} is unreachable since ${since} (${why}); settling is stopped until it answers`)
 })
 
 /**
@@ -81,12 +102,13 @@ export const beginOutage = Effect.fnUntraced(function* (supervisor: object, { de
  * Whether it has ended; otherwise the actor asks again with its next turn.
  */
 export const endOutage = Effect.fnUntraced(function* (supervisor: object, subject: Outage["subject"]) {
-  const known = of(supervisor).get(subject)
-  if (known === undefined) return true
+  const { ongoing } = of(supervisor)
+  const one = ongoing.get(subject)
+  if (one === undefined) return true
   const now = yield* Clock.currentTimeMillis
-  if (now - known.failedAt < quietMillis) return false
-  of(supervisor).delete(subject)
-  const seconds = Math.round((now - known.began) / 1_000)
+  if (now - one.failedAt < quietMillis) return false
+  ongoing.delete(subject)
+  const seconds = Math.round((now - one.began) / 1_000)
   yield* Effect.logInfo(`${subject} answers again after ${seconds} s; settling continues`)
   return true
 })

@@ -145,6 +145,13 @@ const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["li
     )
 }
 
+/** The host and port of a URL that holds a password; undefined where they are a socket's or cannot be read. */
+const placeOf = (url: Redacted.Redacted): string | undefined => {
+  const text = Redacted.value(url)
+  const { hostname, port } = URL.canParse(text) ? new URL(text) : { hostname: "", port: "" }
+  return hostname === "" ? undefined : `${hostname}:${port === "" ? 5_432 : port}`
+}
+
 /** The database over a client that works; refuses a server older than PostgreSQL 15. */
 const checked = Effect.fnUntraced(function* (
   source: OpenedDatabase,
@@ -172,6 +179,7 @@ const checked = Effect.fnUntraced(function* (
   )
   return Database.of({
     kind: source.kind,
+    place: source.kind === "server" ? placeOf(source.url) : undefined,
     ping,
     pool,
     onWriteError: (listener) =>
@@ -216,6 +224,8 @@ export class Database extends Context.Service<
   Database,
   {
     readonly kind: "server" | "embedded"
+    /** The server's host and port; undefined of an embedded database. */
+    readonly place: string | undefined
     /** A trivial query with a short deadline; readiness is nothing but this (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
     /** Status of this process's connection pool. */

@@ -3,7 +3,7 @@
 // for a while. A submission is sent to one endpoint once. An endpoint is not used before it has confirmed that it
 // serves the right network: another network's answer would decide about nothing. No content of a request or an answer,
 // of an address or a header is logged or put into an error: they may hold signed envelopes and an operator's keys.
-import { Clock, Data, Duration, Effect, Result, Schema } from "effect"
+import { Cause, Clock, Data, Duration, Effect, Result, Schema } from "effect"
 import { Headers } from "effect/http"
 import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
 import { measure, measureUnsafe } from "../telemetry/Measure.ts"
@@ -178,9 +178,19 @@ const makeAsking = Effect.fnUntraced(function* (options: EndpointOptions) {
   }
 })
 
+/** Whether an endpoint gave no answer at all, and by which code. */
+const silentBy = (error: unknown): { readonly isSilent?: true; readonly code?: string } => {
+  if (error instanceof HttpRefused) return { isSilent: true, code: `HTTP ${error.status}` }
+  if (error instanceof CallFailed)
+    return error.reason === "too long"
+      ? {}
+      : { isSilent: true, ...(error.code === undefined ? {} : { code: error.code }) }
+  return Cause.isTimeoutError(error) ? { isSilent: true } : {}
+}
+
 const errorIn = (method: string, error: unknown) =>
   new CallError({
-    unavailable: new LedgerUnavailable({ operation: method, message: reasonOf(error) }),
+    unavailable: new LedgerUnavailable({ operation: method, message: reasonOf(error), ...silentBy(error) }),
     isPassing: error instanceof HttpRefused,
     retryAfterMillis: error instanceof HttpRefused ? error.retryAfterMillis : 0
   })

@@ -7,5 +7,9 @@ export class LedgerUnavailable extends Schema.TaggedError<LedgerUnavailable>()("
   operation: Schema.String,
   /** Why, without payloads. */
   message: Schema.String,
+  /** No endpoint gave an answer at all: an outage, unlike an answer that is not credible. */
+  isSilent: Schema.optionalKey(Schema.Boolean),
+  /** The system's code of a connection that failed, or the status of HTTP. */
+  code: Schema.optionalKey(Schema.String),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}

@@ -10,8 +10,8 @@ export type PaymentError = LedgerUnavailable | SqlError.SqlError
 
 /** Of an outage the log has one line, whatever is paid meanwhile (`actor/outages.ts`). */
 export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
-  outageOf(error)?.subject === "the database"
-    ? Effect.logDebug("the database did not answer a payment's request")
+  outageOf(error) !== undefined
+    ? Effect.logDebug("the database, or the ledger's RPC, did not answer a payment's request")
     : error._tag === "LedgerUnavailable"
       ? Effect.logWarning("the ledger could not be reached").pipe(
           Effect.annotateLogs({ operation: error.operation, why: error.message })

@@ -8,6 +8,8 @@ import { Context, Data, type Effect } from "effect"
 /** No answer: a timeout, a failed connection, or a body without an end. */
 export class CallFailed extends Data.TaggedError("CallFailed")<{
   readonly reason: "timeout" | "unreachable" | "too long"
+  /** The system's code of a connection that failed, such as ECONNREFUSED. */
+  readonly code?: string | undefined
 }> {}
 
 export interface HttpCall {

@@ -142,7 +142,7 @@ const makeTargets = (open: (origin: string) => Client) => {
   }
 }
 
-type Result = (said: HttpAnswered | CallFailed["reason"]) => void
+type Result = (said: HttpAnswered | CallFailed["reason"], code?: string) => void
 
 type Unpack = (bytes: Buffer, options: ZlibOptions, done: (error: Error | null, body: Buffer) => void) => void
 
@@ -170,6 +170,10 @@ const report = ({ chunks, headers, status }: Received, bytesMax: number, result:
   if (unpack === undefined) return result("unreachable")
   unpack(bytes, { maxOutputLength: bytesMax }, (error, body) => (error === null ? answer(body) : result("too long")))
 }
+
+/** The system's code of an error, such as ECONNREFUSED or CERT_HAS_EXPIRED; none of the client's own. */
+const systemCode = (error: Error): string | undefined =>
+  /^(?!UND_)[A-Z][A-Z0-9_]+$/.exec(String((error as { readonly code?: unknown }).code))?.[0]
 
 /** One call over one connection: retried once on a new one when a reused connection turned out to be closed. */
 class Calling {
@@ -247,12 +251,12 @@ class Calling {
           report(received, bytesMax, this.#result)
         })
       },
-      onResponseError: () => {
+      onResponseError: (_controller, error) => {
         this.#leave()
         const isStale = wasUsed && received.status === 0 && !this.#isOver
         if (!isStale) {
           connections.give(connection)
-          return this.#result("unreachable")
+          return this.#result("unreachable", systemCode(error))
         }
         // The retry's connection is new, so never stale.
         connection.isUsed = false
@@ -265,12 +269,12 @@ class Calling {
 const post = (targetOf: Targets, call: HttpCall): Effect.Effect<HttpAnswered, CallFailed> =>
   Effect.callback<HttpAnswered, CallFailed>((resume) => {
     let isResult = false
-    const result: Result = (said) => {
+    const result: Result = (said, code) => {
       if (isResult) return
       isResult = true
       clearTimeout(timer)
       if (typeof said !== "string") return resume(Effect.succeed(said))
-      resume(Effect.fail(new CallFailed({ reason: said })))
+      resume(Effect.fail(new CallFailed({ reason: said, code })))
       calling.stop()
     }
     const target = targetOf(call.url)

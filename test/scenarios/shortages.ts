@@ -96,7 +96,8 @@ export const fullDisk = async (stage: Stage): Promise<string> => {
 export const stoppedServer = async ({ alerts, world }: Stage): Promise<string> => {
   const { postgres, replicas, traffic } = world
   await alerts.silent("TollkeeperDatabaseUnavailable")
-  const begins = /^the database is unreachable since \S+ \([^)]*\); settling is stopped until it answers/
+  const begins =
+    /^the database is unreachable since \S+ \([A-Z0-9_]{4,} [\w.:-]+\); settling is stopped until it answers/
   const begin = await postgres.pause!()
   let fired: string
   try {

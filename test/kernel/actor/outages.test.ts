@@ -1,9 +1,9 @@
 // A database that does not answer: one line for all actors when it begins, one when it ends, without a secret.
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, Logger, References } from "effect"
+import { Effect, Layer, Logger, References, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
-import { outageOf } from "../../../kernel/actor/outages.ts"
+import { outageOf, placeOutages } from "../../../kernel/actor/outages.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 
@@ -13,34 +13,10 @@ const refused = {
   reason: { _tag: "ConnectionError", cause: { code: "ECONNREFUSED", address: "10.0.0.7", port: 5432 } }
 }
 
-it.effect("an outage is one line for all actors, and its end another", () => {
+/** Runs actors under a logger; what was logged, a line each. */
+const logged = <E>(play: (lines: ReadonlyArray<string>) => Effect.Effect<void, E, Supervisor | Scope.Scope>) => {
   const lines: Array<string> = []
-  let isSilent = true
-  return Effect.gen(function* () {
-    for (const id of ["one", "two", "three"])
-      yield* reconciler({
-        id,
-        every: "1 second",
-        turn: Effect.suspend(() => (isSilent ? Effect.fail(refused) : Effect.void))
-      })
-    // Its first turn fails and the others ask nothing: it does not end an outage that still stops the others.
-    let turns = 0
-    yield* reconciler({
-      id: "idle",
-      every: "1 second",
-      turn: Effect.suspend(() => (turns++ ? Effect.void : Effect.fail(refused)))
-    })
-    yield* TestClock.adjust("3 minutes")
-    isSilent = false
-    yield* TestClock.adjust("7 seconds")
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /^Warn the database is unreachable since 1970-.*Z \(ECONNREFUSED 10.0.0.7:5432\); settling is/
-      ),
-      expect.stringMatching(/^Info the database answers again after 18[456] s; settling continues/)
-    ])
-    expect(lines.join()).not.toContain("hunter2")
-  }).pipe(
+  return play(lines).pipe(
     Effect.scoped,
     Effect.provideService(CurrentPlugin, "test"),
     Effect.provideService(References.MinimumLogLevel, "Info"),
@@ -53,14 +29,88 @@ it.effect("an outage is one line for all actors, and its end another", () => {
       )
     )
   )
-})
+}
+
+it.effect("an outage is one line for all actors, and its end another", () =>
+  logged((lines) =>
+    Effect.gen(function* () {
+      let isSilent = true
+      for (const id of ["one", "two", "three"])
+        yield* reconciler({
+          id,
+          every: "1 second",
+          turn: Effect.suspend(() => (isSilent ? Effect.fail(refused) : Effect.void))
+        })
+      // Its first turn fails and the others ask nothing: it does not end an outage that still stops the others.
+      let turns = 0
+      yield* reconciler({
+        id: "idle",
+        every: "1 second",
+        turn: Effect.suspend(() => (turns++ ? Effect.void : Effect.fail(refused)))
+      })
+      yield* TestClock.adjust("3 minutes")
+      isSilent = false
+      yield* TestClock.adjust("7 seconds")
+      expect(lines).toEqual([
+        expect.stringMatching(
+          /^Warn the database is unreachable since 1970-.*Z \(ECONNREFUSED 10.0.0.7:5432\); settling is/
+        ),
+        expect.stringMatching(/^Info the database answers again after 18[456] s; settling continues/)
+      ])
+      expect(lines.join()).not.toContain("hunter2")
+    })
+  )
+)
+
+const closed = { _tag: "SqlError", reason: { _tag: "ConnectionError", cause: new Error("Connection closed") } }
+const timedOut = { _tag: "LedgerUnavailable", operation: "getLatestLedger", message: "TimeoutError", isSilent: true }
+
+it.effect("the line waits a moment for the system's code, and has the place where the error has none", () =>
+  logged((lines) =>
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      yield* placeOutages(supervisor, "the database", "db.example:5432")
+      yield* placeOutages(supervisor, "the ledger's RPC", "rpc.example")
+      let turns = 0
+      yield* reconciler({
+        id: "sql",
+        every: "1 second",
+        turn: Effect.suspend(() =>
+          Effect.fail(
+            turns++ < 3 ? closed : { ...closed, reason: { ...closed.reason, cause: { code: "ECONNREFUSED" } } }
+          )
+        )
+      })
+      yield* reconciler({ id: "rpc", every: "1 second", turn: Effect.fail(timedOut) })
+      yield* TestClock.adjust("2 seconds")
+      expect(lines).toEqual([])
+      yield* TestClock.adjust("1 minute")
+      expect(lines).toEqual([
+        expect.stringMatching(
+          /^Warn the database is unreachable since 1970-01-01T00:00:00\S+ \(ECONNREFUSED db.example:5432\);/
+        ),
+        expect.stringMatching(
+          /^Warn the ledger's RPC is unreachable since 1970-01-01T00:00:00\S+ \(no answer in time rpc.example\);/
+        )
+      ])
+    })
+  )
+)
 
 it("recognizes a silent ledger, and leaves other failures alone", () => {
-  expect(outageOf({ _tag: "LedgerUnavailable" })).toEqual({ subject: "the ledger's RPC", detail: "no answer" })
+  expect(outageOf(timedOut)).toEqual({ subject: "the ledger's RPC" })
+  expect(outageOf({ ...timedOut, code: "HTTP 503" })).toEqual({ subject: "the ledger's RPC", code: "HTTP 503" })
+  // An answer that is not credible, a signer that does not sign: the RPC is there.
+  expect(outageOf({ _tag: "LedgerUnavailable", operation: "sign", message: "no signature" })).toBeUndefined()
   expect(outageOf({ _tag: "SqlError", reason: { _tag: "ConstraintError" } })).toBeUndefined()
   expect(outageOf({ _tag: "SqlError", reason: { _tag: "UnknownError", cause: { code: "57P01" } } })).toEqual({
     subject: "the database",
-    detail: "57P01"
+    code: "57P01"
+  })
+  expect(outageOf({ _tag: "DatabaseUnavailable", cause: { code: "ENOTFOUND", hostname: "db.example" } })).toEqual({
+    subject: "the database",
+    code: "ENOTFOUND",
+    address: "db.example"
   })
   expect(outageOf("a text")).toBeUndefined()
 })
