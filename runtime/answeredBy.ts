@@ -36,15 +36,23 @@ export const describeDatabase = (profile: Pick<Profile, "secret" | "tree">, stat
     }
   })
 
-/** The line of a running process. */
-export const answeredByProcess = (folder: string, instance: Instance): string => {
+/** The line of a running process. `isOverridden`: the command names settings, which are not those of the process. */
+export const answeredByProcess = (folder: string, instance: Instance, isOverridden = false): string => {
   const { databaseName = instance.database, pid, profile, url } = instance
   const at = url === undefined ? "" : `, ${url}`
-  return `answered by process ${pid}${at} (profile ${profile}; ${databaseName}; state in ${resolve(folder)})`
+  const own = isOverridden ? "; by its own settings, not those of --set" : ""
+  return `answered by process ${pid}${at} (profile ${profile}; ${databaseName}; state in ${resolve(folder)}${own})`
 }
 
-/** The line of a command that asked no process. `local` is what `--profile` is without the flag. */
-export const answeredHere = (profile: Profile, stateFolder: string): string => {
+/**
+ * The line of a command that asked no process. `local` is what `--profile` is without the flag. `source`: what it
+ * answers from, when that is not the profile's database.
+ */
+export const answeredHere = (
+  profile: Profile,
+  stateFolder: string,
+  source = describeDatabase(profile, stateFolder)
+): string => {
   const isElsewhere = profile.name === "local" && Option.isSome(profile.secret("DATABASE_URL"))
   const name = isElsewhere ? "local, the default; name another with --profile" : profile.name
   const [other] = instancesOf(stateFolder)
@@ -52,7 +60,7 @@ export const answeredHere = (profile: Profile, stateFolder: string): string => {
     other === undefined
       ? ""
       : `; ${describeInstance(other)}, runs over ${resolve(stateFolder)} with profile ${other.profile}, not asked`
-  const where = `profile ${name}; ${describeDatabase(profile, stateFolder)}`
+  const where = `profile ${name}; ${source}`
   return `answered by this command itself, not by a running process (${where})${unasked}`
 }
 
@@ -62,6 +70,12 @@ const ways = "name its folder with --state DIR, its profile with --profile, or i
 /** Nothing was ever started over the folder. */
 export const neverStartedOver = (stateFolder: string): string =>
   `nothing was ever started over ${resolve(stateFolder)}, and a command creates nothing; ${ways}`
+
+/** A running process has the embedded database, and did not run the command. */
+export const heldBy = (holder: Instance, profile: string): string =>
+  holder.profile === profile
+    ? `${describeInstance(holder)}, has the embedded database and did not answer this command; its log may say why`
+    : `${describeInstance(holder)}, has the embedded database; it answers this command with --profile ${holder.profile}`
 
 /** Why a profile without any database is refused: payments would be forgotten with the machine. */
 export const namesNoDatabase = (profile: Pick<Profile, "name">): string =>

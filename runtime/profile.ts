@@ -1,14 +1,13 @@
 // A profile is a YAML file that names the plugins to enable and their settings. A shipped one is selected by its name
 // (`local`, `hosted`, `self-hosted`), any other by its path. `--set path=value` overrides single settings, the value
 // being YAML. The result is a plain tree; the owners of the sections validate it. A secret is the content of the
-// environment variable that a setting names, or of the file that the variable with the suffix `_FILE` points at, read
-// again on each access.
+// environment variable that a setting names, or of its file (`secretOf.ts`).
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
-import { readFileSync } from "node:fs"
 import { parse } from "yaml"
 import { didYouMean } from "../kernel/config/didYouMean.ts"
 import { decodeSection, type SettingsSource } from "../kernel/config/Settings.ts"
 import { pluginsSection } from "../kernel/config/Server.ts"
+import { secretOf } from "./secretOf.ts"
 
 /** A profile cannot be read. */
 export class ProfileUnreadable extends Schema.TaggedError<ProfileUnreadable>()("ProfileUnreadable", {
@@ -43,16 +42,6 @@ const override = (tree: Record<string, unknown>, path: string, value: unknown): 
   return { ...tree, [head]: override(isTable(below) ? below : {}, rest.join("."), value) }
 }
 
-/** An unreadable secret file is an error, never an empty secret. */
-const contentOf = (variable: string, file: string | undefined): string | undefined => {
-  if (file === undefined || file === "") return undefined
-  try {
-    return readFileSync(file, "utf8").trim()
-  } catch {
-    throw new Error(`the file that ${variable}_FILE names cannot be read`)
-  }
-}
-
 /** Reads a profile and applies overrides of the form `path=value`. */
 export const loadProfile = Effect.fn("loadProfile")(function* (
   name: string,
@@ -67,23 +56,25 @@ export const loadProfile = Effect.fn("loadProfile")(function* (
   const source = yield* Effect.mapError(files.readFileString(file), () =>
     unreadable(`there is no readable file ${file}; ${shipsOr(name)}`)
   )
-  const parseYaml = (source: string) =>
+  const parseYaml = (what: string, source: string) =>
     Effect.try({
       try: () => parse(source, { maxAliasCount: 0 }) as unknown,
-      catch: (error) => unreadable(String(error))
+      catch: (error) => unreadable(`${what}: ${error instanceof Error ? error.message : String(error)}`)
     })
-  const parsed = yield* parseYaml(source)
-  if (!isTable(parsed)) return yield* unreadable("it is not a table of settings")
+  const parsed = yield* parseYaml(file, source)
+  if (!isTable(parsed)) return yield* unreadable(`${file} is not a table of settings; ${shipsOr(name)}`)
   let tree = parsed
   for (const assignment of overrides) {
     const at = assignment.indexOf("=")
     if (at < 1) return yield* unreadable(`--set needs path=value, not ${assignment}`)
-    tree = override(tree, assignment.slice(0, at), yield* parseYaml(assignment.slice(at + 1)))
+    tree = override(
+      tree,
+      assignment.slice(0, at),
+      yield* parseYaml(`--set ${assignment.slice(0, at)}`, assignment.slice(at + 1))
+    )
   }
-  const secret = (variable: string) => {
-    const value = environment[variable] || contentOf(variable, environment[`${variable}_FILE`])
-    return value === undefined || value === "" ? Option.none() : Option.some(Redacted.make(value))
-  }
+  const secret = (variable: string) =>
+    Option.map(Option.fromUndefinedOr(secretOf(environment, variable)), Redacted.make)
   const profile: Profile = { name, tree, secret, plugins: yield* decodeSection(pluginsSection, tree) }
   return profile
 })

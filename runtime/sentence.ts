@@ -89,6 +89,7 @@ const remedies: Readonly<Record<string, string>> = {
   SettingsRefused: "`tollkeeper config schema` lists every setting, `tollkeeper config check` tries a profile",
   SqlError: "`tollkeeper doctor` checks the database",
   StateRefused: "choose another folder with --state DIR",
+  SecretUnreadable: "correct its path, or give this user the right to read it",
   DatabaseRefused:
     "`tollkeeper doctor` checks database, disk and ports; `tollkeeper reset` deletes a damaged state folder",
   ProfileRefused: "correct `plugins` in the profile; `tollkeeper config check` validates it",
@@ -121,7 +122,8 @@ export const sentenceOf = (cause: Cause.Cause<unknown>, { isAdvised = true } = {
     return oneLine(`${typeof subject === "string" ? `${subject}: ` : ""}${firstSentence(what)}: ${system}`)
   }
   const tag = field(error, "_tag")
-  if (typeof tag !== "string" || Cause.hasDies(cause)) return undefined
+  // A secret that cannot be read is thrown wherever it is asked for, and no defect.
+  if (typeof tag !== "string" || (Cause.hasDies(cause) && tag !== "SecretUnreadable")) return undefined
   const remedy = isAdvised ? remedies[tag] : undefined
   const words = reported === "" ? `${tag}, without a word of why` : reported
   const whole = `${subjectOf(error as object)}${words}`

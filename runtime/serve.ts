@@ -32,7 +32,7 @@ import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/plugin/PluginStates.ts"
 import { RouteClaims } from "../kernel/plugin/Routes.ts"
 import { Supervisor } from "../kernel/actor/Supervisor.ts"
-import { embeddedFolder, namesNoDatabase } from "./answeredBy.ts"
+import { embeddedFolder, namesDatabase, namesNoDatabase } from "./answeredBy.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
 import { readDisk } from "./platform/nodeDisk.ts"
@@ -107,6 +107,20 @@ export const databaseAt = (profile: Omit<Profile, "plugins">, stateFolder: strin
       })
   })
 
+/**
+ * Refuses a profile whose payments would be kept nowhere that was asked for, before anything is made: a container that
+ * is made anew would have forgotten them.
+ */
+export const requireNamedDatabase = (profile: Profile): Effect.Effect<void, DatabaseRefused> =>
+  Effect.match(Loader.select(makeCatalogue(profile), profile.plugins), {
+    onFailure: () => false,
+    onSuccess: (plugins) => plugins.some(({ id }) => id === "database") && !namesDatabase(profile)
+  }).pipe(
+    Effect.flatMap((isRefused) =>
+      isRefused ? Effect.fail(new DatabaseRefused({ message: namesNoDatabase(profile) })) : Effect.void
+    )
+  )
+
 /** Maximum additions to a request's services before all of them are copied. */
 const additionsMax = 48
 
@@ -166,7 +180,7 @@ const listen = Effect.fnUntraced(function* (
   const answer =
     at === undefined
       ? guarded(router.asHttpEffect(), { host, section, services, routes })
-      : httpMiddleware(router.asHttpEffect(), routes)
+      : allowOrigins(chosen?.allowedOrigins ?? [], routes)(httpMiddleware(router.asHttpEffect(), routes))
   yield* HttpServer.serveEffect(answer).pipe(
     Effect.updateContext(forRequests),
     // The middleware has its own span: the server's would carry queries, addresses and user agents.
@@ -217,6 +231,7 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
 /** Runs the profile until it is interrupted or an actor gives up. */
 export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
   const path = yield* Path.Path
+  const stateFolder = path.resolve(options.stateFolder)
   yield* claimState(options.stateFolder)
   const migrations = yield* Effect.orDie(path.fromFileUrl(new URL("../migrations/", import.meta.url)))
   const platform = Layer.mergeAll(
@@ -242,8 +257,9 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     NodePath.layer,
     options.database,
     Layer.succeed(MigrationsFolder, { path: migrations }),
-    Layer.succeed(Host, { name: hostname(), stateFolder: path.resolve(options.stateFolder) })
+    Layer.succeed(Host, { name: hostname(), stateFolder })
   )
-  const disk = readDisk(path.resolve(options.stateFolder))
+  // The embedded database may be on a disk of its own.
+  const disk = readDisk(stateFolder, embeddedFolder(options.profile, stateFolder) ?? stateFolder)
   return yield* Effect.provide(run(options), platform).pipe(Effect.provideService(DiskSpace, disk))
 })

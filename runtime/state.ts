@@ -33,7 +33,10 @@ const own: ReadonlySet<string> = new Set([
   "receipts.seed",
   "receipts.checkpoint",
   "tools",
-  "tools.lock"
+  "tools.lock",
+  "tools-approvals",
+  "tools-decisions.jsonl",
+  "tools-decisions.jsonl.before"
 ])
 
 /** A process that serves over this folder. */

@@ -6,6 +6,8 @@ import { Context, Deferred, Effect, Layer } from "effect"
 
 export interface ListenChoice {
   readonly at: { readonly host: string; readonly port: number } | "nowhere"
+  /** Origins of pages that may read its answers, in lower case; default none. */
+  readonly allowedOrigins?: ReadonlyArray<string>
   /** Runs once every plugin is built, before the address is bound; a failure ends the start. */
   readonly begins: Effect.Effect<void, unknown>
   /**

@@ -22,6 +22,7 @@ import {
   answeredHere,
   describeDatabase,
   embeddedFolder,
+  heldBy,
   isDatabase,
   neverStartedOn,
   neverStartedOver
@@ -29,7 +30,7 @@ import {
 import { declaredSettings } from "../App.ts"
 import { loadProfile, type Profile } from "../profile.ts"
 import { databaseAt } from "../serve.ts"
-import { isClaimed } from "../state.ts"
+import { instancesOf, isClaimed, StateRefused } from "../state.ts"
 
 export interface CommandTarget {
   readonly profile: string
@@ -117,12 +118,18 @@ export class NeverStarted extends Schema.TaggedError<NeverStarted>()("NeverStart
 const announced = (place: CommandTarget) =>
   Effect.tap(profileAt(place), (profile) => Console.error(answeredHere(profile, place.state)))
 
-/** Refuses an embedded database that was never started; a profile that names none is refused when it is opened. */
+/**
+ * Refuses an embedded database that was never started, or that a running process has; a profile that names none is
+ * refused when it is opened.
+ */
 const requireDatabase = (profile: Profile, state: string) => {
   const folder = Option.isSome(profile.secret("DATABASE_URL")) ? undefined : embeddedFolder(profile, state)
-  return folder === undefined || isDatabase(folder)
-    ? Effect.void
-    : new NeverStarted({ message: neverStartedOver(state) })
+  if (folder === undefined) return Effect.void
+  const holder = instancesOf(state).find(
+    ({ database, isAlone, operators }) => isAlone && database === "embedded" && operators !== undefined
+  )
+  if (holder !== undefined) return new StateRefused({ message: heldBy(holder, profile.name) })
+  return isDatabase(folder) ? Effect.void : new NeverStarted({ message: neverStartedOver(state) })
 }
 
 /** Settings, the platform's ports and the database's address. Nothing is opened. */
@@ -144,17 +151,6 @@ export const groundAt = (place: CommandTarget) =>
 /** The same for a command whose answer is of the profile and this shell's variables alone. */
 export const announcedAt = (place: CommandTarget) =>
   Layer.unwrap(Effect.map(announced(place), (profile) => ground(place, profile)))
-
-/** The layers below a command on the files of a tool server, which must have been started over the state folder. */
-export const startedAt = (place: CommandTarget) =>
-  Layer.unwrap(
-    Effect.gen(function* () {
-      const profile = yield* announced(place)
-      if (Option.isNone(profile.secret("DATABASE_URL")) && !isClaimed(place.state))
-        return yield* new NeverStarted({ message: neverStartedOver(place.state) })
-      return ground(place, profile)
-    })
-  )
 
 /** The database of a facilitator that was started before. Nothing is created or migrated. */
 export const databaseOf = (place: CommandTarget) =>
@@ -181,6 +177,25 @@ const requireTables = (place: CommandTarget, owner: string) =>
           "have not run, and a command runs none; use the version that serves, or start this one first"
       })
   })
+
+/**
+ * The layers below a command on what a tool server stores: on the files of a state folder that a process was started
+ * over, or in the database of DATABASE_URL where the profile keeps the budget there.
+ */
+export const startedAt = (place: CommandTarget) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const profile = yield* profileAt(place)
+      const isShared = Object(profile.tree["budget"]).store === "postgres"
+      yield* Console.error(
+        answeredHere(profile, place.state, isShared ? undefined : `files in ${resolve(place.state)}`)
+      )
+      if (!isShared && !isClaimed(place.state))
+        return yield* new NeverStarted({ message: neverStartedOver(place.state) })
+      const tables = isShared ? Effect.provide(requireTables(place, "mcp-tools"), Database.layer) : Effect.void
+      return Layer.effectDiscard(tables).pipe(Layer.provideMerge(ground(place, profile)))
+    })
+  )
 
 /** The database with its journal, and the tables of the kernel and of these plugins. */
 export const tablesOf = (place: CommandTarget, ...owners: ReadonlyArray<string>) =>

@@ -8,7 +8,7 @@ import { type ChannelListed, ChannelActions } from "../../kernel/settlement/chan
 import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
 import { OpensChannels } from "../../kernel/settlement/PubnetGate.ts"
-import { databaseAt, serve } from "../serve.ts"
+import { databaseAt, requireNamedDatabase, serve } from "../serve.ts"
 import {
   answer,
   jsonFlag,
@@ -110,6 +110,7 @@ const untilOpen = Effect.fnUntraced(function* (services: Context.Context<never>,
 const open = Command.make("open", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const profile = yield* profileAt(place)
+    yield* requireNamedDatabase(profile)
     const done = yield* Deferred.make<void>()
     const running = serve({
       profile,

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url"
 import { resolve } from "node:path"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { Network } from "../../kernel/config/Network.ts"
+import { headersFor } from "../../kernel/config/rpcHeaders.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
 import { Database } from "../../kernel/database/Database.ts"
@@ -32,6 +33,7 @@ import {
   jsonFlag,
   type CommandTarget,
   placeFlags,
+  profileAt,
   databaseStatus,
   Within
 } from "./CommandTarget.ts"
@@ -60,33 +62,41 @@ const rpcTimeoutMillis = 5_000
 const skewSecondsMax = 30
 const diskBytesMin = 1_000_000_000
 
-/** One JSON-RPC request; undefined when there is no answer. */
-const askRpc = (url: string, method: string): Effect.Effect<any> =>
+type Headers = Readonly<Record<string, string>>
+
+/** One request that is answered by JSON; undefined when there is no answer. */
+const askJson = (url: string, init: RequestInit = {}): Effect.Effect<any> =>
   Effect.promise(() =>
-    fetch(url, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method }),
-      signal: AbortSignal.timeout(rpcTimeoutMillis)
-    })
+    fetch(url, { ...init, signal: AbortSignal.timeout(rpcTimeoutMillis) })
       .then((response) => response.json() as Promise<any>)
-      .then(
-        ({ result }) => result,
-        () => undefined
-      )
+      .catch(() => undefined)
+  )
+
+/** One JSON-RPC request, with the headers that the facilitator sends this endpoint. */
+const askRpc = (url: string, headers: Headers, method: string): Effect.Effect<any> =>
+  Effect.map(
+    askJson(url, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method })
+    }),
+    (answer) => answer?.result
   )
 
 /** Checks an endpoint; it is named by its position, since its address may hold a key. */
-const examineRpc = (url: string, index: number, passphrase: string) =>
+const examineRpc = (url: string, index: number, { isOwn, network }: Examined) =>
   Effect.gen(function* () {
     const check = `RPC ${index + 1}`
-    const network = yield* askRpc(url, "getNetwork")
-    const remedy = "check networks.<id>.rpc_urls and the network route; `curl` it from this machine"
-    if (network === undefined) return [error(check, "does not answer", remedy)]
-    if (network.passphrase !== passphrase)
+    const ask = (method: string) => askRpc(url, headersFor(network.rpcHeaders ?? [], url), method)
+    const served = yield* ask("getNetwork")
+    const remedy = isOwn
+      ? `\`${typed("start")}\` runs the embedded ledger that it names`
+      : "check networks.<id>.rpc_urls and the network route; `curl` it from this machine"
+    if (served === undefined) return [error(check, "does not answer", remedy)]
+    if (served.passphrase !== network.passphrase)
       return [error(check, "serves another network", "set networks.<id>.rpc_urls to one of the network that is served")]
-    const latest = yield* askRpc(url, "getLatestLedger")
-    const health = yield* askRpc(url, "getHealth")
+    const latest = yield* ask("getLatestLedger")
+    const health = yield* ask("getHealth")
     const closedAt = Number(health?.latestLedgerCloseTime ?? latest?.closeTime ?? Number.NaN)
     const reached = ok(check, `answers, at ledger ${latest?.sequence ?? "unknown"}`)
     if (Number.isNaN(closedAt)) return [reached]
@@ -97,9 +107,16 @@ const examineRpc = (url: string, index: number, passphrase: string) =>
       : [reached, warning("clock", skew, "synchronize this machine's clock (NTP); if it is right, the RPC is stale")]
   })
 
+/** `isOwn`: the profile runs the ledger itself. */
+interface Examined {
+  readonly network: Network["Service"]
+  readonly isOwn: boolean
+}
+
 const examineNetwork = Effect.gen(function* () {
-  const { passphrase, rpcUrls } = yield* Network
-  return (yield* Effect.forEach(rpcUrls, (url, index) => examineRpc(url, index, passphrase))).flat()
+  const network = yield* Network
+  const isOwn = (yield* Server).plugins.includes("ledger-local")
+  return (yield* Effect.forEach(network.rpcUrls, (url, index) => examineRpc(url, index, { network, isOwn }))).flat()
 })
 
 const migrationsFolder = fileURLToPath(new URL("../../migrations/", import.meta.url))
@@ -210,11 +227,22 @@ const isFree = (port: number): Effect.Effect<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
   })
 
-const examinePort = Effect.gen(function* () {
+/** Whether a facilitator answers at the port of this machine. */
+const isFacilitator = (port: number): Effect.Effect<boolean> =>
+  Effect.map(askJson(`http://127.0.0.1:${port}/health/live`), (answer) => answer?.status === "ok")
+
+const examinePort = Effect.fnUntraced(function* (folder: string) {
   const { port } = yield* Server
   if ((yield* Within) !== undefined) return [ok("port", "this facilitator answers at it")]
-  return port === 0 || (yield* isFree(port))
-    ? [ok("port", `${port} is free`)]
+  if (port === 0 || (yield* isFree(port))) return [ok("port", `${port} is free`)]
+  return (yield* isFacilitator(port))
+    ? [
+        warning(
+          "port",
+          `a facilitator answers at ${port}, and it is not over ${folder}`,
+          "name its folder with --state DIR"
+        )
+      ]
     : [error("port", `${port} is taken by another program`, "stop that one, or choose another with --port PORT")]
 })
 
@@ -230,12 +258,12 @@ export const diskFinding = (reading: DiskReading, reserveBytes: number): Finding
 const examineDisk = Effect.fnUntraced(function* (folder: string) {
   const within = yield* Within
   const running = within === undefined ? Option.none() : Context.getOption(within.services, Database)
-  const { disk_reserve_mb } = yield* (yield* Settings).section(databaseSection)
+  const { disk_reserve_mb, embedded_folder } = yield* (yield* Settings).section(databaseSection)
   const reserveBytes = Option.match(running, {
     onNone: () => disk_reserve_mb * 1_000_000,
     onSome: ({ diskReserveBytes }) => diskReserveBytes
   })
-  const reading = yield* readDisk(folder)
+  const reading = yield* readDisk(folder, resolve(folder, embedded_folder))
   return reading === undefined
     ? [ok("disk", `${folder} is not there yet; the first start makes it`)]
     : [diskFinding(reading, reserveBytes)]
@@ -249,6 +277,13 @@ const orError = <E, R>(check: string, remedy: string, examine: Effect.Effect<Rea
     ])
   )
 
+/** Whether DATABASE_URL names a server, or cannot be read. */
+const namesServer = (place: CommandTarget) =>
+  Effect.catchCause(
+    Effect.map(profileAt(place), ({ secret }) => Option.isSome(secret("DATABASE_URL"))),
+    () => Effect.succeed(true)
+  )
+
 const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   const on = <A, E, R>(layer: Layer.Layer<A, E, R>) => Effect.provide(layer)
   const settings = groundAt(place)
@@ -256,20 +291,18 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   const network = databaseStatus(Network.layer.pipe(Layer.provideMerge(settings)))
   const server = databaseStatus(Server.layer.pipe(Layer.provideMerge(settings)))
   const keys = databaseStatus(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(settings)))
+  const within = yield* Within
   const database =
-    place.profile === "local"
-      ? `start the facilitator with \`${typed("start")}\`; a folder in use names its process`
-      : "start the database, or correct DATABASE_URL; a folder in use names its process"
+    place.profile !== "local" || (yield* namesServer(place))
+      ? "start the database, or correct DATABASE_URL; a folder in use names its process"
+      : `start the facilitator with \`${typed("start")}\`; a folder in use names its process`
+  const folder = resolve(within?.folder ?? ".", place.state)
   return [
-    yield* orError(
-      "disk",
-      config,
-      examineDisk(resolve((yield* Within)?.folder ?? ".", place.state)).pipe(on(settings))
-    ),
-    yield* orError("port", config, examinePort.pipe(on(server))),
+    yield* orError("disk", config, examineDisk(folder).pipe(on(settings))),
+    yield* orError("port", config, examinePort(folder).pipe(on(server))),
     yield* orError("keys", config, examineKeys.pipe(on(keys))),
     yield* orError("database", database, examineDatabase.pipe(on(databaseOf(place)))),
-    yield* orError("network", config, examineNetwork.pipe(on(network))),
+    yield* orError("network", config, examineNetwork.pipe(on(Layer.merge(network, server)))),
     yield* orError("sponsor", "fix the RPC first", examineSponsor),
     yield* orError("reconciler", "see the log of the facilitator", examineReconcilers)
   ].flat()

@@ -34,9 +34,10 @@ const newestLedger = Effect.gen(function* () {
 const nothingKnown = (asked: string) => ({
   _tag: "NotFound" as const,
   message:
-    `no settlement of ${asked} is recorded, so nothing was ever sent from here. A payment that was refused, or only ` +
-    "verified, has no settlement: `tollkeeper settlements list --state refused` counts refusals with samples, and " +
-    "the log has one line a request, which names payer, reason and trace id"
+    `no settlement of ${asked} is recorded here: nothing of it was sent in the last days that are kept ` +
+    "(retention.settlement_days). A payment that was refused, or only verified, has no settlement: `tollkeeper " +
+    "settlements list --state refused` counts refusals with samples, and the log has one line a request, which names " +
+    "payer, reason and trace id"
 })
 
 export const explain = Command.make(

@@ -65,17 +65,23 @@ export const line = ({
 
 const unitMillis = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** A time of `--since` that is none. */
-class TimeUnknown extends Schema.TaggedError<TimeUnknown>()("TimeUnknown", { message: Schema.String }) {}
+/** A time of `--since` that is none, or a `--payer` that is no address: nothing would be found. */
+class FilterRefused extends Schema.TaggedError<FilterRefused>()("FilterRefused", { message: Schema.String }) {}
+
+const payerOf = (text: string) =>
+  /^[CG][A-Z2-7]{55}$/u.test(text)
+    ? Effect.succeed(text)
+    : Effect.fail(new FilterRefused({ message: `--payer ${text}: expected an address, G… or C…` }))
 
 /** A span back from now such as `90m`, `24h` or `7d`, or a date of ISO 8601. */
 const sinceOf = Effect.fnUntraced(function* (text: string) {
   const [, number, unit] = /^([1-9][0-9]{0,6})([smhd])$/u.exec(text) ?? []
   const now = yield* Clock.currentTimeMillis
-  const time =
-    unit === undefined ? Date.parse(text) : now - Number(number) * unitMillis[unit as keyof typeof unitMillis]
+  // Other words are dates to the parser too: 5 is a day of 2001.
+  const date = /^\d{4}-\d\d-\d\d(T\S+)?$/u.test(text) ? Date.parse(text) : Number.NaN
+  const time = unit === undefined ? date : now - Number(number) * unitMillis[unit as keyof typeof unitMillis]
   return Number.isNaN(time)
-    ? yield* new TimeUnknown({
+    ? yield* new FilterRefused({
         message: `--since ${text}: expected a span such as 90m, 24h or 7d, or a date such as 2026-01-31T10:00Z`
       })
     : new Date(time)
@@ -137,7 +143,7 @@ export const list = Command.make("list", flags, ({ json, payer, reason, since, w
     const asked = {
       json,
       since: Option.getOrUndefined(yield* Effect.transposeOption(Option.map(since, sinceOf))),
-      payer: Option.getOrUndefined(payer),
+      payer: Option.getOrUndefined(yield* Effect.transposeOption(Option.map(payer, payerOf))),
       reason: Option.getOrUndefined(Option.map(reason, neutralReason))
     }
     if (which === "refused") return yield* Effect.provide(listRefusals(asked), tablesOf(place, "analytics"))

@@ -8,8 +8,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { SettingsRefused } from "../../kernel/config/Settings.ts"
 import * as Loader from "../../kernel/plugin/Loader.ts"
 import { CrashPoints, type Step, steps } from "../../kernel/settlement/CrashPoints.ts"
-import { DatabaseRefused } from "../../kernel/database/DatabaseSource.ts"
-import { describeDatabase, namesDatabase, namesNoDatabase } from "../answeredBy.ts"
+import { describeDatabase } from "../answeredBy.ts"
 import { makeCatalogue } from "../App.ts"
 import { type ClientForm, clients } from "../clientConfig.ts"
 import { greeting } from "../greeting.ts"
@@ -20,7 +19,7 @@ import { freePort } from "../platform/freePort.ts"
 import { notifyReady } from "../platform/notifyReady.ts"
 import { releaseMemory } from "../platform/nodeMemory.ts"
 import type { Profile } from "../profile.ts"
-import { databaseAt, serve } from "../serve.ts"
+import { databaseAt, requireNamedDatabase, serve } from "../serve.ts"
 import { announce, claimState, databaseMark, describeInstance, instancesOf, StateRefused } from "../state.ts"
 import { isTested } from "../system.mjs"
 import { version } from "../version.ts"
@@ -68,20 +67,6 @@ const keepsState = (profile: Profile): Effect.Effect<boolean> =>
       return has("ledger-local") || (Option.isNone(profile.secret("DATABASE_URL")) && has("database"))
     }
   })
-
-/**
- * Refuses a profile whose payments would be kept nowhere that was asked for, before anything is made: a container that
- * is made anew would have forgotten them.
- */
-export const requireNamedDatabase = (profile: Profile): Effect.Effect<void, DatabaseRefused> =>
-  Effect.match(Loader.select(makeCatalogue(profile), profile.plugins), {
-    onFailure: () => false,
-    onSuccess: (plugins) => plugins.some(({ id }) => id === "database") && !namesDatabase(profile)
-  }).pipe(
-    Effect.flatMap((isRefused) =>
-      isRefused ? Effect.fail(new DatabaseRefused({ message: namesNoDatabase(profile) })) : Effect.void
-    )
-  )
 
 /** Exclusive use of the state folder; the refusal names the running process and what to do. */
 const aloneIn = Effect.fnUntraced(function* (folder: string) {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
@@ -89,6 +89,35 @@ describe("beside a running facilitator", () => {
     for (let reads = 0; reads < 600 && !events().includes("search_ready"); reads++)
       await new Promise((resolve) => setTimeout(resolve, 100))
     expect(events()).toContain("search_ready")
+  }, 240_000)
+
+  it("settings of the command line are said not to count, and DATABASE_URL_FILE names another database", async () => {
+    const set = await ask("settlements", "list", "--set", "database.embedded_folder=another")
+    expect([set.status, set.stderr]).toEqual([
+      0,
+      answeredBy().replace(")\n", "; by its own settings, not those of --set)\n")
+    ])
+    const file = join(folder, "database_url")
+    writeFileSync(file, "postgres://127.0.0.1:1/another\n")
+    process.env["DATABASE_URL_FILE"] = file
+    const other = await ask("settlements", "list").finally(() => delete process.env["DATABASE_URL_FILE"])
+    expect(other.status).toBe(1)
+    expect(other.stderr).toMatch(/^answered by this command itself, not by a running process .*database another at 127/)
+    expect(other.stderr).toContain(`process ${note().pid}`)
+    expect(other.stderr).toMatch(/the database does not answer/)
+  }, 240_000)
+
+  it("a command under another profile names the one that answers, and asks for no stop", async () => {
+    const embedded = ["--profile", "self-hosted", "--set", "database.embedded_folder=database"]
+    const { status, stderr } = await ask("budget", ...embedded)
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringContaining(
+        `tollkeeper: process ${note().pid}, ${note().url}, has the embedded database; ` +
+          "it answers this command with --profile local"
+      )
+    ])
+    expect(stderr).not.toMatch(/stop/)
   }, 240_000)
 
   it("a command that fails there says so here", { timeout: 240_000 }, async () => {

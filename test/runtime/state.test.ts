@@ -37,8 +37,9 @@ describe("a reset", () => {
       const [shared, own] = [fresh(), join(fresh(), "state")]
       for (const state of [shared, own]) {
         yield* claimState(state)
-        mkdirSync(join(state, "database"))
-        writeFileSync(join(state, "sponsor.seed"), "S")
+        for (const name of ["database", "tools", "tools-approvals"]) mkdirSync(join(state, name))
+        for (const name of ["sponsor.seed", "tools-decisions.jsonl", "tools-decisions.jsonl.before"])
+          writeFileSync(join(state, name), "S")
       }
       writeFileSync(join(shared, "thesis.txt"), "years of work")
       yield* reset(shared)

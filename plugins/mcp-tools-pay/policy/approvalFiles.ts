@@ -49,7 +49,8 @@ const makeFiles = Effect.gen(function* () {
   }
 
   const all = Effect.fnUntraced(function* (maxAgeMillis: number) {
-    yield* made
+    // The first request makes the folder; who reads before finds none.
+    if (!(yield* files.exists(folder))) return []
     const names = (yield* files.readDirectory(folder)).filter((name) => name.endsWith(".json"))
     const found = yield* Effect.forEach(names, (name) => read(path.join(folder, name), maxAgeMillis))
     return found.flatMap((one) => one ?? []).sort((a, b) => a.askedAtMillis - b.askedAtMillis)

@@ -2,11 +2,13 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
+import { existsSync } from "node:fs"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 import { watchDisk } from "../../../kernel/health/watchDisk.ts"
 import { diskFinding, lineOf } from "../../../runtime/commands/doctor.ts"
 import { diskReserveBytes, DiskSpace } from "../../../kernel/platform/DiskSpace.ts"
+import { readDisk } from "../../../runtime/platform/nodeDisk.ts"
 
 it.effect("is a problem below the reserve, logged once with its end", () => {
   const lines: Array<string> = []
@@ -41,6 +43,17 @@ it.effect("is a problem below the reserve, logged once with its end", () => {
     )
   )
 })
+
+it.effect("the disk with the least free space counts, of the folders that are there", () =>
+  Effect.gen(function* () {
+    const [one, other] = ["/", "/dev/shm"].filter((folder) => existsSync(folder))
+    const readings = yield* Effect.forEach([one!, other ?? one!], (folder) => readDisk(folder))
+    const least = readings.toSorted((a, b) => a!.freeBytes - b!.freeBytes)[0]
+    expect((yield* readDisk(one!, other ?? one!, "/nowhere/at/all"))?.folder).toBe(least?.folder)
+    expect((yield* readDisk(other ?? one!, one!))?.folder).toBe(least?.folder)
+    expect(yield* readDisk("/nowhere/at/all")).toBeUndefined()
+  })
+)
 
 it("doctor finds a fault below the reserve and a warning above it", () => {
   const stateAt = (freeBytes: number, reserveBytes = diskReserveBytes) =>

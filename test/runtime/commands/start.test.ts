@@ -2,7 +2,8 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
 import { NodeServices } from "@effect/platform-node"
-import { httpsPortOf, requireNamedDatabase, samePort } from "../../../runtime/commands/start.ts"
+import { httpsPortOf, samePort } from "../../../runtime/commands/start.ts"
+import { requireNamedDatabase } from "../../../runtime/serve.ts"
 import { loadProfile } from "../../../runtime/profile.ts"
 
 it("the ledger's HTTPS port follows its other port unless set", () => {

@@ -4,25 +4,34 @@ import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Console, Context, Effect, Exit, FileSystem, Layer, Option, Redacted } from "effect"
 import { Command } from "effect/cli"
+import { SqlClient } from "effect/sql"
+import { once } from "node:events"
+import { createServer, type IncomingMessage } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import process from "node:process"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
+import { Database } from "../../../kernel/database/Database.ts"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { approvals } from "../../../runtime/commands/approvals.ts"
 import { operatorCommands } from "../../../runtime/operators.ts"
 import { sentenceOf } from "../../../runtime/sentence.ts"
 import { databaseAt } from "../../../runtime/serve.ts"
+import { claimState } from "../../../runtime/state.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 
 const tree = Command.make("tollkeeper").pipe(Command.withSubcommands([...operatorCommands, approvals]))
 
 /** Runs a command in this process, beside no facilitator. */
-const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, databaseUrl = "") {
+const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, variables: Record<string, string> = {}) {
   const out: Array<string> = []
   const err: Array<string> = []
   const outer = yield* Console.Console
-  const before = process.env["DATABASE_URL"]
-  process.env["DATABASE_URL"] = databaseUrl
+  const set = { DATABASE_URL: "", ...variables }
+  const earlier = Object.keys(set).map((name) => [name, process.env[name]] as const)
+  Object.assign(process.env, set)
   const exit = yield* Command.runWith(tree, { version: "0" })(words).pipe(
     Effect.scoped,
     Effect.provideService(Console.Console, {
@@ -34,8 +43,9 @@ const run = Effect.fnUntraced(function* (words: ReadonlyArray<string>, databaseU
     Effect.exit,
     Effect.ensuring(
       Effect.sync(() => {
-        if (before === undefined) delete process.env["DATABASE_URL"]
-        else process.env["DATABASE_URL"] = before
+        for (const [name, value] of earlier)
+          if (value === undefined) delete process.env[name]
+          else process.env[name] = value
       })
     )
   )
@@ -50,18 +60,29 @@ const hash = "0".repeat(64)
 
 const reads: ReadonlyArray<ReadonlyArray<string>> = [
   ["settlements", "list"],
+  ["settlements", "list", "--which", "refused"],
+  ["settlements", "show", hash],
   ["settlements", "explain", hash],
+  ["settlements", "give-up", hash, "--note", "why"],
   ["budget"],
+  ["batch"],
   ["channels", "list"],
   ["webhooks", "list"],
+  ["webhooks", "replay", "shop"],
   ["catalog", "observations", "https://shop.example/"],
+  ["catalog", "remove", "https://shop.example/"],
   ["audit"],
+  ["audit", "--log"],
   ["backup", "save", "never.tar"],
   ["analytics", "rebuild"],
   ["tools-budget", "list"],
   ["approvals", "list"],
-  ["approvals", "log"]
+  ["approvals", "log"],
+  ["approvals", "approve", "x"]
 ]
+
+/** What a tool server stores: files, unless its settings say otherwise. */
+const ofTools = reads.filter(([family]) => family === "approvals" || family === "tools-budget")
 
 it.live(
   "no command creates a folder where nothing was started; each names the three ways to say where",
@@ -84,9 +105,116 @@ it.live(
         detail: expect.stringContaining("nothing was ever started"),
         remedy: expect.stringContaining("npm start")
       })
+      const elsewhere = { DATABASE_URL: "postgres://127.0.0.1:1/facilitator" }
+      for (const words of ofTools) {
+        const { err, sentence } = yield* run([...words, "--state", state], elsewhere)
+        expect([words, sentence]).toEqual([words, expect.stringContaining(`nothing was ever started over ${state}`)])
+        expect(err).toContain(`profile tools; files in ${state}`)
+      }
+      const open = yield* run(["channels", "open", "--profile", "self-hosted", "--state", state])
+      expect(open.sentence).toContain("profile self-hosted names no database")
       expect(yield* files.readDirectory(empty)).toEqual([])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   240_000
+)
+
+it.live("reading what a tool server stores makes nothing in a folder that was claimed", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-claimed-" })
+    yield* claimState(state)
+    expect((yield* run(["approvals", "list", "--state", state])).out).toBe("0 waiting")
+    expect((yield* run(["approvals", "log", "--state", state])).sentence).toBeUndefined()
+    expect((yield* run(["tools-budget", "list", "--state", state])).out).toBe("0 held")
+    expect(yield* files.readDirectory(state)).toEqual(["tollkeeper.json"])
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
+it.live("a secret's file that cannot be read is named, whatever the command", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const state = join(yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-unreadable-" }), "nowhere")
+    const variables = { DATABASE_URL_FILE: join(state, "database_url") }
+    for (const words of [["budget"], ["settlements", "list"], ["audit"]]) {
+      const { sentence } = yield* run([...words, "--state", state], variables)
+      expect([words, sentence]).toEqual([
+        words,
+        "the file that DATABASE_URL_FILE names cannot be read; correct its path, or give this user the right to read it"
+      ])
+    }
+    const doctor = yield* run(["doctor", "--json", "--state", state], variables)
+    expect(JSON.parse(doctor.out)).toContainEqual({
+      check: "database",
+      state: "fault",
+      detail: "the file that DATABASE_URL_FILE names cannot be read",
+      remedy: expect.stringContaining("correct DATABASE_URL")
+    })
+    expect(yield* files.exists(state)).toBe(false)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
+it.live("a filter that can match nothing is refused: a time that is none, a payer that is no address", () =>
+  Effect.gen(function* () {
+    for (const since of ["5", "12", "tomorrow", "2026", "-1h", "0d"])
+      expect([since, (yield* run(["settlements", "list", `--since=${since}`])).sentence]).toEqual([
+        since,
+        `--since ${since}: expected a span such as 90m, 24h or 7d, or a date such as 2026-01-31T10:00Z`
+      ])
+    expect((yield* run(["settlements", "list", "--payer", "GABC"])).sentence).toMatch(
+      /--payer GABC: expected an address/
+    )
+    for (const since of ["24h", "2026-01-31", "2026-01-31T10:00Z"])
+      expect((yield* run(["settlements", "list", "--since", since, "--state", "/nowhere"])).sentence).toMatch(
+        /never|nothing/
+      )
+  })
+)
+
+/** A server of these answers as JSON; its port. */
+const answering = (answer: (request: IncomingMessage, body: string) => unknown) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const server = createServer(async (request, response) => {
+          let body = ""
+          for await (const chunk of request.setEncoding("utf8")) body += String(chunk)
+          response.end(JSON.stringify(answer(request, body) ?? {}))
+        }).listen(0, "127.0.0.1")
+        await once(server, "listening")
+        return server
+      }),
+      (server) => Effect.sync(() => server.close())
+    ),
+    (server) => (server.address() as AddressInfo).port
+  )
+
+it.live("doctor asks an RPC with its key, and takes a facilitator at the port for one over another folder", () =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const state = join(yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-doctor-" }), "nowhere")
+    const facilitator = yield* answering(({ url }) => (url === "/health/live" ? { status: "ok" } : undefined))
+    const passphrase = "Test SDF Network ; September 2015"
+    const rpc = yield* answering(({ headers }) =>
+      headers["x-api-key"] === "a-key" ? { result: { passphrase, sequence: 7 } } : { error: { code: 401 } }
+    )
+    const found = Effect.fnUntraced(function* (...words: ReadonlyArray<string>) {
+      const { out } = yield* run(["doctor", "--json", "--state", state, ...words], { RPC_HEADERS: "X-Api-Key: a-key" })
+      return JSON.parse(out) as ReadonlyArray<{ check: string; state: string; detail: string; remedy?: string }>
+    })
+    const findings = yield* found(
+      ...["--set", `server.port=${facilitator}`, "--set", "networks.ledger:testnet.rpc_headers_env=RPC_HEADERS"],
+      ...["--set", `networks.ledger:testnet.rpc_urls=["http://127.0.0.1:${rpc}"]`]
+    )
+    expect(findings).toContainEqual({ check: "RPC 1", state: "ok", detail: "answers, at ledger 7" })
+    expect(findings).toContainEqual({
+      check: "port",
+      state: "warning",
+      detail: `a facilitator answers at ${facilitator}, and it is not over ${state}`,
+      remedy: "name its folder with --state DIR"
+    })
+    const away = yield* found("--set", 'networks.ledger:testnet.rpc_urls=["http://127.0.0.1:1"]')
+    expect(away.find(({ check }) => check === "RPC 1")?.remedy).toContain("npm start")
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )
 
 it.live(
@@ -126,12 +254,32 @@ it.live.skipIf(!databaseKinds.includes("postgres"))(
       const url = opened.kind === "server" ? Redacted.value(opened.url) : ""
       const files = yield* FileSystem.FileSystem
       const state = join(yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-unstarted-" }), "nowhere")
-      const { err, sentence } = yield* run(["budget", "--state", state], url)
+      const { err, sentence } = yield* run(["budget", "--state", state], { DATABASE_URL: url })
       expect(sentence).toMatch(/nothing was ever started on .*--state.*--profile.*DATABASE_URL/)
       expect(err).toContain(`database ${new URL(url).pathname.slice(1)} at ${new URL(url).hostname}`)
       expect(err).toContain("profile local, the default")
       expect(err + sentence).not.toContain(new URL(url).password || "no password")
+      const shared = ["--set", "budget.store=postgres", "--state", state]
+      for (const words of ofTools)
+        expect([words, (yield* run([...words, ...shared], { DATABASE_URL: url })).sentence]).toEqual([
+          words,
+          expect.stringMatching(/mcp-tools was never started on the database/)
+        ])
       expect(yield* files.exists(state)).toBe(false)
+      const settings = Settings.layerTest({}, (name) =>
+        name === "DATABASE_URL" ? Option.some(Redacted.make(url)) : Option.none()
+      )
+      const tables = yield* Effect.provide(
+        Effect.flatMap(
+          SqlClient.SqlClient,
+          (sql) => sql`select table_name from information_schema.tables where table_schema = 'public'`
+        ),
+        Database.layer.pipe(
+          Layer.provide(Layer.merge(settings, Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }))),
+          Layer.provide(Layer.succeed(CurrentPlugin, "database"))
+        )
+      )
+      expect(tables).toEqual([])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   240_000
 )
