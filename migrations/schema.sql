@@ -1177,6 +1177,11 @@ ALTER TABLE public.webhooks_deliveries ALTER COLUMN id ADD GENERATED ALWAYS AS I
     CACHE 1
 );
 
+CREATE TABLE public.webhooks_pauses (
+    receiver text NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
 ALTER TABLE ONLY public.analytics_attendance
     ADD CONSTRAINT analytics_attendance_pkey PRIMARY KEY (width, starts_at, role);
 
@@ -1437,6 +1442,9 @@ ALTER TABLE ONLY public.webhooks_deliveries
 
 ALTER TABLE ONLY public.webhooks_deliveries
     ADD CONSTRAINT webhooks_deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.webhooks_pauses
+    ADD CONSTRAINT webhooks_pauses_pkey PRIMARY KEY (receiver);
 
 CREATE INDEX analytics_members_pseudonym ON public.analytics_members USING btree (pseudonym) WHERE (pseudonym IS NOT NULL);
 

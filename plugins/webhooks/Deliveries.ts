@@ -42,6 +42,8 @@ export interface ReceiverStatus {
   readonly delivered: number
   readonly given_up: number
   readonly oldest_due: Date | null
+  /** The end of the pause that it has asked for. */
+  readonly resting_until: Date | null
   readonly last_answer: string | null
 }
 
@@ -52,7 +54,7 @@ export class Deliveries extends Context.Service<
   {
     /** Queues deliveries; existing ones stay unchanged. */
     readonly owe: (owed: ReadonlyArray<PendingDelivery>) => Sql<void>
-    /** Leases a receiver's due deliveries, at most one event of a settlement. */
+    /** Leases a receiver's due deliveries, at most one event of a settlement; none while it has asked for a pause. */
     readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
     /** Records the result of an attempt; no effect when its lease was lost. */
     readonly note: (delivery: Delivery, attempted: Attempted) => Sql<void>
@@ -60,6 +62,8 @@ export class Deliveries extends Context.Service<
     readonly fix: (delivery: Delivery, body: string) => Sql<void>
     /** Makes deliveries that wait for their backoff due now. */
     readonly hurry: (receiver: string) => Sql<void>
+    /** Ends the pause that a receiver has asked for. */
+    readonly resume: (receiver: string) => Sql<void>
     /** Deletes deliveries that ended that long ago; returns their number. */
     readonly forget: (keepMillis: number) => Sql<number>
     /** Makes events due again, as if they had just happened; returns their number. */
@@ -95,6 +99,8 @@ export class Deliveries extends Context.Service<
               select d.id from webhooks_deliveries d
               where d.receiver = ${receiver} and d.state = 'due' and d.due_at <= clock_timestamp()
                 and (d.leased_until is null or d.leased_until <= clock_timestamp())
+                and not exists (select 1 from webhooks_pauses p
+                  where p.receiver = d.receiver and p.until > clock_timestamp())
                 and not exists (select 1 from webhooks_deliveries e where e.receiver = d.receiver
                   and e.settlement = d.settlement and e.state = 'due' and e.position < d.position)
               order by d.due_at limit ${limit} for update skip locked)
@@ -106,6 +112,7 @@ export class Deliveries extends Context.Service<
         hurry: (receiver) =>
           Effect.asVoid(sql`update webhooks_deliveries set due_at = clock_timestamp()
             where receiver = ${receiver} and state = 'due' and due_at > clock_timestamp()`),
+        resume: (receiver) => Effect.asVoid(sql`delete from webhooks_pauses where receiver = ${receiver}`),
         forget: (keepMillis) =>
           Effect.map(
             sql`delete from webhooks_deliveries where state <> 'due'
@@ -128,6 +135,8 @@ export class Deliveries extends Context.Service<
             count(*) filter (where state = 'delivered')::int as delivered,
             count(*) filter (where state = 'given_up')::int as given_up,
             min(told_at) filter (where state = 'due') as oldest_due,
+            (select p.until from webhooks_pauses p where p.receiver = webhooks_deliveries.receiver
+              and p.until > clock_timestamp()) as resting_until,
             (array_agg(last_answer order by id desc) filter (where last_answer is not null))[1] as last_answer
           from webhooks_deliveries group by receiver order by receiver`
       })
@@ -138,20 +147,20 @@ export class Deliveries extends Context.Service<
 /** Records an attempt; one that was answered with a pause holds the receiver's other events back too. */
 const noteOf =
   (sql: SqlClient.SqlClient): Deliveries["Service"]["note"] =>
-  ({ fence, id, receiver }, attempted) => {
+  ({ fence, id }, attempted) => {
     const own = sql`id = ${id} and fence = ${fence} and state = 'due'`
-    if (attempted._tag === "Failed" && attempted.isAsked)
-      return Effect.asVoid(sql`update webhooks_deliveries set
-                leased_until = case when ${own} then null else leased_until end,
-                last_answer = case when ${own} then ${attempted.answer} else last_answer end,
-                due_at = greatest(due_at, clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond')
-              where receiver = ${receiver} and state = 'due'`)
+    if (attempted._tag !== "Failed")
+      return Effect.asVoid(sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
+        state = ${attempted._tag === "Delivered" ? "delivered" : "given_up"}, ended_at = clock_timestamp()
+        where ${own}`)
+    const next = sql`clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond'`
+    const failed = sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
+      due_at = ${next} where ${own} returning receiver`
     return Effect.asVoid(
-      attempted._tag === "Failed"
-        ? sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
-                  due_at = clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond' where ${own}`
-        : sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
-                  state = ${attempted._tag === "Delivered" ? "delivered" : "given_up"}, ended_at = clock_timestamp()
-                  where ${own}`
+      attempted.isAsked
+        ? sql`with failed as (${failed})
+            insert into webhooks_pauses (receiver, until) select receiver, ${next} from failed
+            on conflict (receiver) do update set until = greatest(webhooks_pauses.until, excluded.until)`
+        : failed
     )
   }

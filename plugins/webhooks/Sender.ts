@@ -1,10 +1,11 @@
 // Sends due deliveries, one actor a receiver: a slow or failing receiver delays no other, and no payment. A failed
 // attempt is retried with exponential backoff, also after a restart, until the receiver accepts the event or its time
 // is over; then it is given up, with a line in the log. A `Retry-After` longer than the backoff is honoured, for all
-// events of the receiver and for a day at most. A failing receiver gets one message a second at most, and once it
-// accepts one, the rest is due immediately. Redirects are failures, and the destination is checked again for each
-// attempt (`kernel/http/safeFetch.ts`).
-import { Clock, Context, Effect, Layer, Random } from "effect"
+// events of the receiver and for a day at most, until an operator replays some. A failing receiver gets one message a
+// second at most, and once it accepts one, the rest is due immediately. Redirects are failures, and the destination is
+// checked again for each attempt (`kernel/http/safeFetch.ts`).
+import { Clock, Context, Duration, Effect, Layer, Random, Result } from "effect"
+import { Headers } from "effect/http"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -14,7 +15,6 @@ import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { eventExtensions } from "../../kernel/payment/settledExtensions.ts"
 import { Settlements } from "../../kernel/settlement/store/Settlements.ts"
-import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Config, type Receiver } from "./Config.ts"
@@ -54,10 +54,6 @@ export class Sender extends Context.Service<
       const store = yield* Deliveries
       const attempt = yield* makeAttempt
       const failing = new Set<string>()
-      /** When a receiver that asked for a pause may be sent something again, by this process's elapsed milliseconds. */
-      const restingUntil = new Map<string, number>()
-      const isResting = ({ name }: Receiver) =>
-        Effect.map(monotonicMillis, (now) => now < (restingUntil.get(name) ?? -Infinity))
 
       const send = Effect.fn("Webhooks.send")(function* (receiver: Receiver, delivery: Delivery) {
         const attempted = yield* attempt(receiver, delivery)
@@ -75,16 +71,13 @@ export class Sender extends Context.Service<
             })
           )
         }
-        if (attempted._tag === "Failed" && attempted.isAsked)
-          restingUntil.set(receiver.name, (yield* monotonicMillis) + attempted.pauseMillis)
         yield* store.note(delivery, attempted)
-        // What was in flight beside a message that was answered with a pause says nothing about the pause.
-        if (isBack && !(yield* isResting(receiver))) yield* store.hurry(receiver.name)
+        if (isBack) yield* store.hurry(receiver.name)
       })
 
       const turn = (receiver: Receiver) =>
         Effect.gen(function* () {
-          while (!(yield* isResting(receiver))) {
+          while (true) {
             const limit = failing.has(receiver.name) ? 1 : concurrencyMax
             const due = yield* store.lease(receiver.name, limit, config.timeoutMillis + leaseSlackMillis)
             if (due.length === 0) return
@@ -109,13 +102,12 @@ export class Sender extends Context.Service<
   )
 }
 
-/** The pause that an answer's `Retry-After` asks for, in milliseconds: seconds, or a date; 0 without one. */
-export const readRetryAfter = (header: string | undefined, nowMillis: number): number => {
-  if (header === undefined) return 0
-  const text = header.trim()
-  const millis = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMillis
-  return Number.isNaN(millis) ? 0 : Math.min(Math.max(0, millis), askedMillisMax)
-}
+/** The pause that an answer's `Retry-After` asks for, in milliseconds: seconds, or a date of HTTP; 0 for any other. */
+export const readRetryAfter = (header: string | undefined, nowMillis: number): number =>
+  Result.match(Headers.parseRetryAfter(header ?? ""), {
+    onFailure: () => 0,
+    onSuccess: (asked) => Math.min(Duration.toMillis(Headers.retryAfterDelay(asked, nowMillis)), askedMillisMax)
+  })
 
 /** One attempt, which never fails: its result is the value. */
 const makeAttempt = Effect.gen(function* () {
@@ -155,11 +147,10 @@ const makeAttempt = Effect.gen(function* () {
     Effect.gen(function* () {
       const body = yield* bodyOf(delivery)
       if (body === undefined) return { said: "no such settlement" }
-      const nowMillis = yield* Clock.currentTimeMillis
-      const signedAtMillis = yield* rightTime(nowMillis)
+      const signedAtMillis = yield* rightTime(yield* Clock.currentTimeMillis)
       const message = encodeMessage({ ...delivery, body }, signing.of(receiver), { crypto, signedAtMillis })
       const { headers, status } = yield* safeFetch(receiver.url, { method: "POST", ...message }, policy)
-      return { said: status, askedMillis: readRetryAfter(headers["retry-after"], nowMillis) }
+      return { said: status, askedMillis: readRetryAfter(headers["retry-after"], signedAtMillis) }
     }).pipe(
       Effect.provideService(Outbound, outbound),
       Effect.catchTag("FetchRefused", ({ reason }) =>

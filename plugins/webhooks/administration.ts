@@ -20,6 +20,8 @@ export const replay = Effect.fn("Webhooks.replay")(function* (
   const receiver = yield* receiverNamed(receivers, name)
   const events = yield* SettlementEvents
   const deliveries = yield* Deliveries
+  // An operator who sends again does not wait for a pause that the receiver asked for.
+  yield* deliveries.resume(name)
   const whose = receiver.principal === undefined ? {} : { principal: receiver.principal }
   let cursor = yield* events.before(whose, what.since)
   let count = 0

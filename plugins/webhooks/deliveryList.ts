@@ -96,7 +96,8 @@ export const listDeliveries = Effect.fn("Webhooks.list")(function* (filter: Deli
   const kept = conditionOf(sql, filter)
   const behind = page.cursor === undefined ? sql`true` : sql`id < ${page.cursor}::bigint`
   const rows = yield* sql<Row>`select id, receiver, type, settlement::text as settlement, told_at as "eventAt", state,
-      attempts, last_answer as "lastAnswer", due_at as "dueAt", ended_at as "endedAt"
+      attempts, last_answer as "lastAnswer", ended_at as "endedAt", greatest(due_at,
+        (select p.until from webhooks_pauses p where p.receiver = webhooks_deliveries.receiver)) as "dueAt"
     from webhooks_deliveries where ${kept} and ${behind} order by id desc limit ${page.limit + 1}`.unprepared
   const counted =
     page.cursor === undefined

@@ -27,13 +27,16 @@ const tablesAt = (place: CommandTarget) =>
 const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const all = yield* administration.receiverStatuses
-    const lines = all.map(({ delivered, due, given_up, last_answer, oldest_due, receiver }) =>
+    const lines = all.map(({ delivered, due, given_up, last_answer, oldest_due, receiver, resting_until }) =>
       [
         receiver,
         `${due} due${oldest_due === null ? "" : ` since ${oldest_due.toISOString()}`}`,
         `${delivered} delivered`,
         `${given_up} given up`,
-        ...(last_answer === null ? [] : [`last answer ${last_answer}`])
+        ...(last_answer === null ? [] : [`last answer ${last_answer}`]),
+        ...(resting_until === null
+          ? []
+          : [`asked for no more until ${resting_until.toISOString()}; a replay ends that`])
       ].join("  ")
     )
     yield* answer(json, all, all.length === 0 ? ["no receiver has been sent anything yet"] : lines)
@@ -61,7 +64,7 @@ const replay = Command.make(
         `${count} event${count === 1 ? " is" : "s are"} due to ${receiver} again`
       ])
     }).pipe(Effect.provide(tablesAt(place)))
-).pipe(Command.withDescription("Send a receiver its events again"))
+).pipe(Command.withDescription("Send a receiver its events again, also within a pause that it asked for"))
 
 const immediateFlag = Flag.Boolean("at-once").pipe(
   Flag.withDescription("Rotate although no previous secret is left: messages are refused until the receiver has it"),

@@ -11,6 +11,7 @@ import { freePort } from "../../support/freePort.ts"
 import { skewedClock } from "../../support/skewedClock.ts"
 import { type Event, startReceiver as startExample } from "../../../examples/webhook-receiver.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
+import { Deliveries } from "../../../plugins/webhooks/Deliveries.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
 import { readRetryAfter } from "../../../plugins/webhooks/Sender.ts"
 import { startReceiver } from "./receiver.ts"
@@ -190,6 +191,43 @@ describe("webhooks", () => {
   )
 
   it.live(
+    "a pause holds for every replica and for events that come later, and an operator's replay ends it",
+    () =>
+      Effect.gen(function* () {
+        const receiver = yield* startReceiver({
+          secret,
+          retryAfter: "99999999999",
+          answer: (_, index) => (index === 0 ? 503 : 204)
+        })
+        const facilitator = yield* start([receivers({ key: "*", url: receiver.url, secret_env: "SHOP_HOOK" })])
+        const pay = yield* paying(facilitator)
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        const beside = <A>(use: Effect.Effect<A, unknown, any>) =>
+          use.pipe(
+            Effect.provide(administration.layer),
+            Effect.provide(facilitator.services as Context.Context<any>),
+            Effect.provideService(CurrentPlugin, "webhooks")
+          ) as Effect.Effect<A, unknown>
+        const statuses = beside(administration.receiverStatuses)
+        while ((yield* statuses).every(({ resting_until }) => resting_until === null)) yield* Effect.sleep("20 millis")
+        const sent = receiver.received.length
+        // Queued after the pause was asked for.
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        while ((yield* statuses)[0]!.due < 4) yield* Effect.sleep("20 millis")
+        expect(yield* beside(Effect.flatMap(Deliveries, ({ lease }) => lease("*", 4, 1_000)))).toEqual([])
+        const left = (yield* statuses)[0]!.resting_until!.getTime() - Date.now()
+        expect([left <= 24 * 3_600_000, left > 23 * 3_600_000]).toEqual([true, true])
+        yield* Effect.sleep("1500 millis")
+        expect(receiver.received).toHaveLength(sent)
+        const since = new Date(Date.now() - 3_600_000)
+        expect(yield* beside(administration.replay("*", { since, settlement: undefined }))).toBe(4)
+        yield* receiver.until(({ length }) => length >= sent + 4)
+        expect((yield* statuses)[0]).toMatchObject({ resting_until: null })
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
     "webhooks are replayed by an operator, and abandoned after their maximum age",
     () =>
       Effect.gen(function* () {
@@ -315,6 +353,10 @@ it("a Retry-After is seconds or a date, and at most a day", () => {
   expect(readRetryAfter("120", now)).toBe(120_000)
   expect(readRetryAfter("Sat, 31 Jan 2026 10:05:00 GMT", now)).toBe(300_000)
   expect(readRetryAfter("Sat, 31 Jan 2026 09:00:00 GMT", now)).toBe(0)
-  expect(readRetryAfter("999999999", now)).toBe(86_400_000)
-  for (const none of [undefined, "", "soon", "-5"]) expect(readRetryAfter(none, now)).toBe(0)
+  expect(readRetryAfter("Saturday, 31-Jan-26 10:05:00 GMT", now)).toBe(300_000)
+  for (const absurd of ["999999999", "9".repeat(20), "9".repeat(400), "Fri, 31 Dec 9999 23:59:59 GMT"])
+    expect([absurd, readRetryAfter(absurd, now)]).toEqual([absurd, 86_400_000])
+  // What a lenient reader of dates takes for one.
+  for (const none of [undefined, "", "soon", "-5", "1.5", "1e3", "2026-02-01", "1 Feb 2027", "Feb 1, 2027"])
+    expect([none, readRetryAfter(none, now)]).toEqual([none, 0])
 })
