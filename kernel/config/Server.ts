@@ -1,7 +1,7 @@
 // Where the process listens and what it is called, and which environment variables hold the keys of callers and
 // operators.
 import { Context, Effect, Layer, Schema } from "effect"
-import { integer, list, optionalText, scalar, section, text } from "./Setting.ts"
+import { integer, list, optionalText, origins, scalar, section, text } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const serverSection = section("server", "The facilitator's listener.", {
@@ -16,8 +16,7 @@ export const serverSection = section("server", "The facilitator's listener.", {
     default: [],
     doc: "Additional Host headers that a loopback listener accepts: those of a proxy in front."
   }),
-  allowed_origins: list(Schema.String, {
-    default: [],
+  allowed_origins: origins({
     doc:
       "Origins of other web pages that may call this facilitator and read its answers (CORS), such as " +
       "https://shop.example; a loopback listener refuses all others."

@@ -77,6 +77,22 @@ export const list = <A, I>(
   options: Doc & { readonly default: ReadonlyArray<I> }
 ): Setting<ReadonlyArray<A>> => withDefault(Schema.Array(item) as any, options)
 
+/** As a browser sends it: without a path or a slash at its end, a port only where it is not the usual one. */
+const isOrigin = (page: string): boolean =>
+  /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/i.test(page) &&
+  (!/^https?:/i.test(page) || (URL.canParse(page) && new URL(page).origin === page.toLowerCase()))
+
+/** Origins of web pages; none by default. */
+export const origins = (options: Doc): Setting<ReadonlyArray<string>> =>
+  list(
+    Schema.String.check(
+      Schema.makeFilter(
+        (page: string) => isOrigin(page) || "expected an origin such as https://shop.example, without a path"
+      )
+    ),
+    { ...options, default: [] }
+  )
+
 export const table = <A, I>(
   value: Schema.Codec<A, I>,
   options: Doc & { readonly default: Readonly<Record<string, I>> }

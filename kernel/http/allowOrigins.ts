@@ -1,7 +1,7 @@
-// CORS for the pages that `server.allowed_origins` names: their preflights are answered, and they may read the answers
-// of every route but those that are declared for this listener's own pages. No credentials of a browser are allowed
-// along: such a page sends a bearer key or none. Any other page's requests pass unchanged, and what they may do is
-// decided elsewhere (`hostValidation.ts`). Pure but for the wrapper.
+// CORS for the pages that the settings name (`server.allowed_origins`, of a tool server `http.allowed_origins`): their
+// preflights are answered, and they may read the answers of every route but those that are declared for this listener's
+// own pages. No credentials of a browser are allowed along: such a page sends a bearer key or none. Any other page's
+// requests pass unchanged, and what they may do is decided elsewhere (`hostValidation.ts`). Pure but for the wrapper.
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { pathOf } from "./httpMiddleware.ts"
@@ -10,12 +10,14 @@ import type { DeclaredRules } from "./RouteRules.ts"
 /** How long a browser keeps the answer to a preflight, seconds. */
 const preflightSeconds = 600
 
+const headers = "authorization, content-type, last-event-id, traceparent, if-none-match, accept"
+const mcp = "mcp-session-id, mcp-protocol-version, mcp-method, mcp-name"
 const allowed = {
-  "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
-  "access-control-allow-headers": "authorization, content-type, last-event-id, traceparent, if-none-match, accept",
+  "access-control-allow-methods": "GET, HEAD, POST, DELETE, OPTIONS",
+  "access-control-allow-headers": `${headers}, ${mcp}`,
   "access-control-max-age": String(preflightSeconds)
 }
-const exposed = { "access-control-expose-headers": "extension-responses, retry-after, etag" }
+const exposed = { "access-control-expose-headers": "extension-responses, retry-after, etag, mcp-session-id" }
 
 type Headers = Readonly<Record<string, string | undefined>>
 

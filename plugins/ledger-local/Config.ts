@@ -1,6 +1,6 @@
 // Settings of the embedded ledger: listening address, closing of ledgers, retention, and injected faults.
 import { Context, Effect, Layer } from "effect"
-import { choice, flag, integer, list, section, text } from "../../kernel/config/Setting.ts"
+import { choice, flag, integer, list, origins, section, text } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { Schema } from "effect"
 import type { Faults } from "./node/Faults.ts"
@@ -8,8 +8,7 @@ import { parseFault } from "./node/parseFault.ts"
 
 const ledger = section("local_ledger", "The embedded ledger.", {
   host: text({ default: "127.0.0.1", doc: "Address to bind; the ledger has no access control." }),
-  allowed_origins: list(Schema.String, {
-    default: [],
+  allowed_origins: origins({
     doc: "Origins of web pages that may ask, such as http://localhost:3000; a request from any other page is refused."
   }),
   port: integer({

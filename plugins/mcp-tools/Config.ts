@@ -10,6 +10,7 @@ import {
   integer,
   list,
   optionalText,
+  origins,
   scalar,
   type Section,
   section,
@@ -50,9 +51,8 @@ const httpSection = section("http", "The listener of the agent tools.", {
       "Host headers that are answered. Empty: the names of this machine, http.host, and, where another address than " +
       "loopback is bound, IP addresses."
   }),
-  allowed_origins: list(Schema.String, {
-    default: [],
-    doc: "Origins of web pages that may ask; a request from any other page is refused."
+  allowed_origins: origins({
+    doc: "Origins of web pages that may ask and read the answers (CORS); a request from any other page is refused."
   }),
   sessions_max: integer({ default: 500, min: 1, max: 10_000, doc: "Maximum number of open sessions." }),
   sessions_per_caller_max: integer({

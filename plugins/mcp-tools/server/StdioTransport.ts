@@ -14,7 +14,7 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { Batches } from "./Batches.ts"
 import { Calls } from "./Calls.ts"
 import { McpServers } from "./McpServers.ts"
-import { answeredBy, cancelledBy, readMessages, refusedLine, refusedText } from "./messages.ts"
+import { answeredBy, cancelledBy, isNotification, readMessages, refusedLine, refusedText } from "./messages.ts"
 import { errorOf, type Refused, type RequestId } from "./rpcErrors.ts"
 
 const encoder = new TextEncoder()
@@ -96,7 +96,7 @@ const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax
     refused === undefined ? Effect.void : stdio.write(JSON.stringify(errorOf(refused)))
   const take = (value: unknown) => {
     const read = readMessages(value, transport.revision)
-    if (read._tag === "Refused") return refuse(read)
+    if (read._tag === "Refused") return refuse(isNotification(value) ? undefined : read)
     const messages = read._tag === "One" ? [read.message] : read.messages
     return Effect.sync(() => transport.receive(messages, read._tag === "Batch"))
   }

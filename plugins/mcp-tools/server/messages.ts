@@ -62,6 +62,13 @@ export const readMessages = (value: unknown, revision: string | undefined): Rece
     : { _tag: "Batch", messages }
 }
 
+/** A request without an id, which nothing answers, also when it is refused. */
+export const isNotification = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null || "id" in value) return false
+  const { jsonrpc, method } = value as { readonly jsonrpc?: unknown; readonly method?: unknown }
+  return jsonrpc === "2.0" && typeof method === "string"
+}
+
 /**
  * The refusal of a text that is no JSON, or that passes a bound; undefined for a notification, which nothing answers.
  */
@@ -72,9 +79,9 @@ export const refusedText = (text: string, reason: string): Refused | undefined =
   } catch {
     return { code: rpcCode.parse, message: `Parse error: ${reason}`, id: null }
   }
-  const isNotification =
-    typeof value === "object" && value !== null && !Array.isArray(value) && "method" in value && !("id" in value)
-  return isNotification ? undefined : { code: rpcCode.invalid, message: `Invalid Request: ${reason}`, id: idIn(value) }
+  return isNotification(value)
+    ? undefined
+    : { code: rpcCode.invalid, message: `Invalid Request: ${reason}`, id: idIn(value) }
 }
 
 const scalars = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`

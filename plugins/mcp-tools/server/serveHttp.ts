@@ -22,6 +22,7 @@ export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void
   yield* addHealthRoutes
   yield* (yield* ListenAt).choose({
     at: { host, port: http.port },
+    allowedOrigins: http.allowedOrigins,
     begins: before,
     // Calls that have begun are answered, with their result or the request to repeat them; an idle stream is closed,
     // since it would never end otherwise.

@@ -10,7 +10,7 @@ import { readBody } from "../../../kernel/http/readBody.ts"
 import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { AdmissionControl, badRequest, overloaded, noSession } from "./AdmissionControl.ts"
 import { McpServers } from "./McpServers.ts"
-import { readMessages, refusedText, requestsIn } from "./messages.ts"
+import { isNotification, readMessages, refusedText, requestsIn } from "./messages.ts"
 import { rpcCode } from "./rpcErrors.ts"
 import { Sessions } from "./Sessions.ts"
 import { Stateless } from "./Stateless.ts"
@@ -65,7 +65,7 @@ export const received = (value: unknown, revision: string | undefined, caller: s
   Effect.gen(function* () {
     const { count } = yield* AdmissionControl
     const read = readMessages(value, revision)
-    if (read._tag === "Refused") return yield* Effect.fail(badRequest(400, read))
+    if (read._tag === "Refused") return yield* Effect.fail(isNotification(value) ? accepted : badRequest(400, read))
     if (read._tag === "One") return [read.message]
     yield* count(caller, read.messages.length - 1)
     return read.messages

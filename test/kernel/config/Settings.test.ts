@@ -41,6 +41,32 @@ it.effect("refuses out-of-range values, misspelled keys, float money and unknown
   })
 )
 
+it.effect("an origin is as a browser sends it, or is refused at the start", () =>
+  Effect.gen(function* () {
+    const pages = Setting.section("sample", "For this test.", { pages: Setting.origins({ doc: "Pages." }) })
+    const given = (...list: ReadonlyArray<unknown>) => read(pages, { sample: { pages: list } })
+    const right = [
+      ...["https://shop.example", "HTTPS://Shop.Example", "http://localhost:3000", "http://[::1]:8080"],
+      "chrome-extension://abcdef"
+    ]
+    expect(yield* given(...right)).toEqual({ pages: right })
+    expect(yield* read(pages, {})).toEqual({ pages: [] })
+    for (const wrong of [
+      "https://shop.example/",
+      "https://shop.example:443",
+      "shop.example",
+      "*",
+      "https://*.example",
+      "null",
+      ""
+    ])
+      expect([wrong, (yield* Effect.flip(given(wrong))).message]).toEqual([
+        wrong,
+        expect.stringMatching(/^expected an origin such as https:\/\/shop\.example, without a path/)
+      ])
+  })
+)
+
 it.effect("reports every issue of a section, with suggestions for nested network keys", () =>
   Effect.gen(function* () {
     const { message, path } = yield* Effect.flip(

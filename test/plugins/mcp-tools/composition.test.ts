@@ -98,6 +98,8 @@ it.effect("stdin is read after all plugins start, so tools/list is complete [S18
         clientInfo: { name: "agent", version: "1" }
       }),
       JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }),
+      // Refused, and not answered either.
+      JSON.stringify({ jsonrpc: "2.0", method: "notifications/x", params: 5 }),
       request(2, "tools/list")
     ])
     const readWhileBuilding: Array<boolean> = []
@@ -135,9 +137,13 @@ it.effect("stdin is read after all plugins start, so tools/list is complete [S18
     const listed = yield* Effect.gen(function* () {
       yield* Loader.start(catalogue, ["mcp-tools", "late"])
       yield* (yield* (yield* ListenAt).chosen)!.begins
+      const answered: Array<unknown> = []
       for (;;) {
         const answer = JSON.parse(yield* Queue.take(stdin.written))
-        if (answer.id === 2) return answer.result.tools as ReadonlyArray<{ readonly name: string }>
+        answered.push(answer.id)
+        if (answer.id !== 2) continue
+        expect(answered).toEqual([1, 2])
+        return answer.result.tools as ReadonlyArray<{ readonly name: string }>
       }
     }).pipe(
       Effect.provide([

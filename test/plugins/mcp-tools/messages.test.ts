@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Batches } from "../../../plugins/mcp-tools/server/Batches.ts"
-import { readMessages, refusedLine } from "../../../plugins/mcp-tools/server/messages.ts"
+import { isNotification, readMessages, refusedLine } from "../../../plugins/mcp-tools/server/messages.ts"
 import { StdioTransport } from "../../../plugins/mcp-tools/server/StdioTransport.ts"
 import { linesOf } from "../../../runtime/platform/nodeStdio.ts"
 
@@ -40,6 +40,14 @@ describe("an overlong line", () => {
       }
     })
   )
+})
+
+it("a notification has a method and no id, and nothing answers it, also when it is refused", () => {
+  const silent = [{ method: "notifications/x" }, { method: "x", params: 5 }]
+  const answered = [{ method: "x", id: null }, { method: 5 }, { id: 1 }, {}]
+  expect(silent.map((message) => isNotification({ jsonrpc: "2.0", ...message }))).toEqual([true, true])
+  expect(answered.map((message) => isNotification({ jsonrpc: "2.0", ...message }))).toEqual(answered.map(() => false))
+  for (const other of [null, "x", [], { method: "x" }]) expect(isNotification(other)).toBe(false)
 })
 
 const call = (id: number) => ({ jsonrpc: "2.0" as const, id, method: "tools/call", params: { name: "x" } })

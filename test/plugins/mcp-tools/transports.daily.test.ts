@@ -305,7 +305,10 @@ describe("a protocol error", () => {
       expect(dataOf(unknown.text)).toMatchObject({ id: 4, error: { code: -32601 } })
       // A notification gets no response, whatever its outcome.
       const refused = `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":${deep}}}`
-      expect((yield* send(url, "/mcp", { session, body: refused })).status).toBe(202)
+      for (const body of [refused, '{"jsonrpc":"2.0","method":"notifications/x","params":5}']) {
+        const { status, text } = yield* send(url, "/mcp", { session, body })
+        expect([status, text]).toEqual([202, "Accepted"])
+      }
     }).pipe(Effect.scoped)
   )
 })
@@ -499,6 +502,26 @@ describe("access control", () => {
       const named = yield* start(['http.allowed_hosts=["tools.example"]'])
       expect((yield* begin(named, { headers: { host: "tools.example" } })).status).toBe(200)
       expect((yield* begin(named)).status).toBe(403)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a page of an allowed origin has its preflight answered and reads answer and session", () =>
+    Effect.gen(function* () {
+      const origin = "https://inspector.example"
+      const url = yield* start([`http.allowed_origins=["${origin}"]`])
+      const preflight = (headers: Record<string, string>) =>
+        send(url, "/mcp", { method: "OPTIONS", headers: { "access-control-request-method": "POST", ...headers } })
+      const asked = yield* preflight({ origin })
+      expect([asked.status, asked.headers["access-control-allow-origin"]]).toEqual([204, origin])
+      for (const name of ["authorization", "content-type", "mcp-session-id", "mcp-protocol-version"])
+        expect(String(asked.headers["access-control-allow-headers"]).split(", ")).toContain(name)
+      expect(String(asked.headers["access-control-allow-methods"]).split(", ")).toContain("DELETE")
+      const begun = yield* begin(url, { headers: { origin } })
+      expect([begun.status, begun.headers["access-control-allow-origin"]]).toEqual([200, origin])
+      expect(begun.headers["access-control-expose-headers"]).toContain("mcp-session-id")
+      const foreign = yield* preflight({ origin: "https://evil.example" })
+      expect(foreign.headers["access-control-allow-origin"]).toBeUndefined()
+      expect((yield* begin(url)).headers["access-control-allow-origin"]).toBeUndefined()
     }).pipe(Effect.scoped)
   )
 
