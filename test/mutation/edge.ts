@@ -87,13 +87,76 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("runtime/answeredBy.ts", "test/runtime/commands/unstarted.daily.test.ts", [
     ["a command makes an empty database and answers from it", 'existsSync(join(folder, "PG_VERSION"))', "true"]
   ]),
-  ...guards("kernel/actor/outages.ts", "test/kernel/actor/outages.test.ts", [
+  ...guards("plugins/mcp-tools-pay/policy/approvalFiles.ts", "test/runtime/commands/unstarted.daily.test.ts", [
+    ["a command that reads makes a folder", "if (!(yield* files.exists(folder))) return []", "yield* made"]
+  ]),
+  ...guards("runtime/commands/CommandTarget.ts", "test/runtime/commands/unstarted.daily.test.ts", [
     [
-      "each actor logs an outage of what all share",
-      "if (before !== undefined) return",
-      "if (before?.began === -1) return"
+      "a tool server's files are read where nothing was started",
+      'Object(profile.tree["budget"]).store === "postgres"',
+      'Option.isSome(profile.secret("DATABASE_URL"))'
+    ]
+  ]),
+  ...guards("runtime/commands/channels.ts", "test/runtime/commands/unstarted.daily.test.ts", [
+    ["channels open leaves a folder behind", "yield* requireNamedDatabase(profile)", ""]
+  ]),
+  ...guards("runtime/commands/settlementsList.ts", "test/runtime/commands/unstarted.daily.test.ts", [
+    [
+      "a number is a day of 2001",
+      ".test(text) ? Date.parse(text) : Number.NaN",
+      ".test(text) ? Date.parse(text) : Date.parse(text)"
+    ]
+  ]),
+  ...guards("runtime/commands/doctor.ts", "test/runtime/commands/unstarted.daily.test.ts", [
+    ["doctor asks an RPC without its key", "headersFor(network.rpcHeaders ?? [], url)", "{}"],
+    ["doctor advises to stop the facilitator", "return (yield* isFacilitator(port))", "return (port < 0)"]
+  ]),
+  ...guards("runtime/sentence.ts", "test/runtime/commands/unstarted.daily.test.ts", [
+    ["a secret's file that cannot be read is a defect", ' && tag !== "SecretUnreadable"', ""]
+  ]),
+  ...guards("runtime/commands/CommandTarget.ts", "test/runtime/operators.daily.test.ts", [
+    ["a command says to stop what would answer it", "if (holder !== undefined) return", "if (holder?.pid === 0) return"]
+  ]),
+  ...guards("runtime/platform/nodeHttpCalls.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
+    [
+      "a connection that fails without its code",
+      'this.#result("unreachable", systemCode(error))',
+      'this.#result("unreachable")'
+    ]
+  ]),
+  ...guards("runtime/askRunning.ts", "test/runtime/operators.daily.test.ts", [
+    [
+      "another database in a file is not noticed",
+      'secretOf(process.env, "DATABASE_URL")',
+      'process.env["DATABASE_URL"] || undefined'
+    ]
+  ]),
+  ...guards("runtime/serve.ts", "test/plugins/mcp-tools/transports.daily.test.ts", [
+    ["an allowed page reads nothing of a tool server", "chosen?.allowedOrigins ?? []", "[]"]
+  ]),
+  ...guards("runtime/platform/nodeDisk.ts", "test/kernel/health/watchDisk.test.ts", [
+    ["the disk of the database is not watched", ".sort((a, b) => a.freeBytes - b.freeBytes)", ""]
+  ]),
+  ...guards("kernel/config/Setting.ts", "test/kernel/config/Settings.test.ts", [
+    ["an origin that no browser sends", "new URL(page).origin === page.toLowerCase()", 'page !== ""']
+  ]),
+  ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.daily.test.ts", [
+    [
+      "an endpoint that answers wrong is a silent one",
+      "Cause.isTimeoutError(error) ? { isSilent: true } : {}",
+      "{ isSilent: true }"
+    ]
+  ]),
+  ...guards("kernel/actor/outages.ts", "test/kernel/actor/outages.test.ts", [
+    ["each actor logs an outage of what all share", "if (one.isLogged || (code", "if ((code"],
+    ["an outage without its place", 'address ?? places.get(subject) ?? ""', 'address ?? ""'],
+    [
+      "an answer that is not credible is an outage",
+      'isSilent === true ? "the ledger',
+      'isSilent !== false ? "the ledger'
     ],
-    ["an actor that asks nothing ends an outage", "if (now - known.failedAt < quietMillis) return false", ""]
+    ["the line of an outage before its code is known", "now - one.began < codeWaitMillis", "now < one.began"],
+    ["an actor that asks nothing ends an outage", "if (now - one.failedAt < quietMillis) return false", ""]
   ]),
   ...guards("kernel/platform/DiskSpace.ts", "test/kernel/health/watchDisk.test.ts", [
     ["payments are accepted until the disk is full", "freeBytes >= reserveBytes", "freeBytes > 0"]
@@ -352,7 +415,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a stream outlives the process's will", "Stream.interruptWhen(closing)", "(stream) => stream"]
   ]),
   ...guards("plugins/webhooks/Deliveries.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
-    ["events of a settlement overtake each other", "e.state = 'due' and e.position < d.position", "false"]
+    ["events of a settlement overtake each other", "e.state = 'due' and e.position < d.position", "false"],
+    ["a pause is of one message alone", "p.receiver = d.receiver and p.until > clock_timestamp()", "false"],
+    ["a pause outlives an operator's replay", "delete from webhooks_pauses where receiver = ${receiver}", "select 1"]
   ]),
   ...guards("plugins/webhooks/MessageWire.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["a late recorded event says success", 'case "settlement.recorded":', 'case "recorded":']
@@ -362,6 +427,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("plugins/webhooks/Sender.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["a receiver's Retry-After is not honoured", "const isAsked = askedMillis > ownMillis", "const isAsked = false"],
+    [
+      "a receiver rests for ever",
+      "Math.min(Duration.toMillis(Headers.retryAfterDelay(asked, nowMillis)), askedMillisMax)",
+      "Duration.toMillis(Headers.retryAfterDelay(asked, nowMillis))"
+    ],
     ["a webhook follows a redirect", "redirectsMax: 0", "redirectsMax: 3"],
     ["a webhook goes to a private address", "allowLocal: config.allowLocal,", "allowLocal: true,"],
     ["any answer is a delivery", "said >= 200 && said <= 299", "said >= 200"],

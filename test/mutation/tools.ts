@@ -545,6 +545,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     "true || tools.all()"
   ),
   inFile("mcp-tools/server/StdioTransport.ts", composition)(
+    "a notification that is refused is answered over stdio",
+    "refuse(isNotification(value) ? undefined : read)",
+    "refuse(read)"
+  ),
+  inFile("mcp-tools/server/streamableRoutes.ts", transports)(
+    "a notification that is refused is answered over HTTP",
+    "isNotification(value) ? accepted : badRequest(400, read)",
+    "badRequest(400, read)"
+  ),
+  inFile("mcp-tools/server/StdioTransport.ts", composition)(
     "stdin is read before every plugin has started",
     'choose({ at: "nowhere", begins, closing: Effect.void })',
     'choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })\n  yield* Effect.orDie(begins)'

@@ -40,6 +40,25 @@ export const unstarted = ({ inFolder, tollkeeper }: Played): ReadonlyArray<Item>
     says: /profile hosted names no database: set DATABASE_URL .*embedded_folder/
   },
   {
+    name: "agents' approvals in the wrong folder",
+    play: () => tollkeeper("approvals", "list", "--state", inFolder("nowhere")),
+    says: /nothing was ever started over .*--state DIR.*--profile.*DATABASE_URL/
+  },
+  {
+    name: "channels open without a database",
+    play: () => tollkeeper("channels", "open", "--profile", "self-hosted", "--state", inFolder("nowhere")),
+    says: /profile self-hosted names no database: set DATABASE_URL .*embedded_folder/
+  },
+  {
+    name: "an origin with a slash at its end",
+    play: () =>
+      tollkeeper(
+        ...["start", "--state", inFolder("slash"), "--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"],
+        ...["--set", 'server.allowed_origins=["https://shop.example/"]']
+      ),
+    says: /server\.allowed_origins\[0\]: expected an origin such as https:\/\/shop\.example, without a path/
+  },
+  {
     name: "a list since a time that is none",
     play: () => tollkeeper("settlements", "list", "--since", "yesterday", "--state", inFolder("nowhere")),
     says: /--since yesterday: expected a span such as 90m, 24h or 7d, or a date/

@@ -1,10 +1,12 @@
-// What an operator meets when something is missing: a sponsor's XLM, space on the disk, a receiver that asks for time,
-// and the trustline of one end of a payment. Facilitators of their own are started where settings differ.
+// What an operator meets when something is missing: a sponsor's XLM, space on the disk, the ledger's RPC, a receiver
+// that asks for time, and the trustline of one end of a payment. Facilitators of their own are started where settings
+// differ.
 import { Keypair } from "@stellar/stellar-sdk"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { makePayment } from "../support/buyer.ts"
+import { startRpcProxy } from "../support/rig/rpcProxy.ts"
 import { askFriendbot } from "../support/rpcCall.ts"
 import type { Item, Outcome, Played } from "./operatorItems.ts"
 
@@ -98,15 +100,30 @@ export const short = (
 ): ReadonlyArray<Item> => {
   const sponsor = Keypair.random()
   const unfunded = inFolder("unfunded")
-  const startUnfunded = () =>
+  const startOver = (state: string, rpc: string) =>
     startServing(
       [
-        ...["--profile", "self-hosted", "--state", unfunded, "--port", "0", "--set", "plugins=[x402-exact]"],
-        ...["--set", `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`],
+        ...["--profile", "self-hosted", "--state", state, "--port", "0", "--set", "plugins=[x402-exact]"],
+        ...["--set", `networks.ledger:testnet.rpc_urls=["${rpc}"]`],
         ...["--set", "database.embedded_folder=database"]
       ],
       { SPONSOR_SECRET: sponsor.secret() }
     )
+  const startUnfunded = () => startOver(unfunded, ledgerUrl)
+  const rpcAway = /the ledger's RPC is unreachable since \S+ \(ECONNREFUSED 127\.0\.0\.1:\d+\); settling is stopped/
+  const withoutRpc = async (): Promise<Outcome> => {
+    const proxy = await startRpcProxy(ledgerUrl, async ({ answer, passOn }) => {
+      const { status, text } = await passOn()
+      answer(status, text)
+    })
+    return beside(startOver(inFolder("away"), proxy.url), async (running) => {
+      await until(running, /send XLM to G/)
+      await proxy.close()
+      const { text } = await until(running, rpcAway)
+      const count = text.split("\n").filter((line) => rpcAway.test(line)).length
+      return { status: count === 1 ? 0 : 1, text }
+    })
+  }
   const full = inFolder("full")
   const startFull = () =>
     startServing(["--state", full, ...freePorts, "--set", "database.disk_reserve_mb=1000000000"], {})
@@ -142,6 +159,7 @@ export const short = (
       play: () => beside(startFull(), () => tollkeeper("doctor", "--state", full)),
       says: new RegExp(`fault +disk +${diskFull.source}`)
     },
+    { name: "an RPC that goes away", play: withoutRpc, says: rpcAway, status: 0 },
     {
       name: "a receiver that asks for time",
       play: receiver.again,
