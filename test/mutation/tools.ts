@@ -698,6 +698,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     "channel/payByChannel.ts"
   ),
   channels(
+    "channels: a deposit is as large as what is missing",
+    "if (max - known.balance > amount) return yield* emptied",
+    "",
+    "channel/payByChannel.ts"
+  ),
+  channels(
+    "channels: a deposit is made by what was known",
+    "if (before.charged + amount > before.balance) doubt(channel, before.charged)",
+    "",
+    "channel/payByChannel.ts"
+  ),
+  channels(
     "channels: a deposit is not counted",
     "reserve(purchase.invocation, caller, purchase.made, ledger, amount)",
     "reserve(purchase.invocation, caller, purchase.made, ledger)",

@@ -46,6 +46,8 @@ export interface AgentChannel {
   readonly lock: Semaphore.Semaphore
   /** Undefined: the ledger is to be asked. */
   known: ChannelBalance | undefined
+  /** What is known to be charged at least, where the ledger shows less claimed. */
+  charged: bigint
   last: LastCall | undefined
   usedMillis: number
   refundsFailed: number
@@ -57,6 +59,12 @@ export interface AgentChannel {
 
 /** Channels of one process that are open at the same time. */
 const channelsMax = 1_000
+
+/** Has the ledger asked before the channel is used again; what was charged is not on it. */
+export const doubt = (channel: AgentChannel, charged: bigint): void =>
+  void Object.assign(channel, { known: undefined, charged })
+
+const larger = (a: bigint = 0n, b: bigint): bigint => (a > b ? a : b)
 
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 
@@ -91,6 +99,7 @@ export class AgentChannels extends Context.Service<
           terms,
           lock: Semaphore.makeUnsafe(1),
           known: undefined,
+          charged: 0n,
           last: undefined,
           usedMillis: 0,
           refundsFailed: 0,
@@ -134,7 +143,7 @@ export class AgentChannels extends Context.Service<
           const key = channelKey(channel.terms.contract, channel.channelId)
           const { values } = yield* Effect.mapError(rpc.contractData([key]), () => unavailable)
           const state = channelStateOf(values.get(key))
-          channel.known = { charged: state?.totalClaimed ?? 0n, balance: state?.balance ?? 0n }
+          channel.known = { charged: larger(state?.totalClaimed, channel.charged), balance: state?.balance ?? 0n }
           return channel.known
         }),
         all: () => [...channels.values()],

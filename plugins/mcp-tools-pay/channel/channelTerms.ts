@@ -37,30 +37,27 @@ export const readChannelTerms = (option: PaymentOption, batch: BatchPayments): C
   return { contract: batchContract, receiverAuthorizer, withdrawDelay: withdrawDelay as number, depositMin }
 }
 
-/** What is deposited where `missing` is missing: for some calls, at least as announced, within the bound. */
+/** What is deposited: for some calls, at least as announced, within the bound. The policy decides on just this. */
 export const depositFor = (
   { amount }: Pick<PaymentOption, "amount">,
   { depositMin }: Pick<ChannelTerms, "depositMin">,
-  { depositCalls, depositMax }: BatchPayments,
-  missing: bigint
+  { depositCalls, depositMax }: BatchPayments
 ): bigint => {
-  const least = missing > depositMin ? missing : depositMin
   const wished = amount * BigInt(depositCalls)
   const most = wished > depositMax ? depositMax : wished
-  return least > most ? least : most
+  return depositMin > most ? depositMin : most
 }
 
 /** The deposit that a call by this option may need; undefined for one that is not paid from a channel. */
 export const depositOf = (option: PaymentOption, batch: BatchPayments | undefined): bigint | undefined => {
   if (option.scheme !== batchScheme || batch === undefined) return undefined
   const terms = readChannelTerms(option, batch)
-  return typeof terms === "string" ? undefined : depositFor(option, terms, batch, option.amount)
+  return typeof terms === "string" ? undefined : depositFor(option, terms, batch)
 }
 
 /** A corrective answer's total, and the voucher that proves it. */
 export interface Correction {
   readonly charged: bigint
-  readonly balance: bigint
   readonly signedMax: bigint
   /** Hex. */
   readonly signature: string
@@ -72,11 +69,10 @@ export const readCorrection = (challenge: Challenge | undefined, channelId: stri
     const extra = isFields(sent["extra"]) ? sent["extra"] : {}
     const { channelState, voucherState } = extra
     if (!isFields(channelState) || !isFields(voucherState) || channelState["channelId"] !== channelId) continue
-    const [charged, balance] = [amountIn(channelState["chargedCumulativeAmount"]), amountIn(channelState["balance"])]
+    const charged = amountIn(channelState["chargedCumulativeAmount"])
     const [signedMax, { signature }] = [amountIn(voucherState["signedMaxClaimable"]), voucherState]
-    if (charged === undefined || balance === undefined || signedMax === undefined || charged > signedMax) continue
-    if (typeof signature === "string" && /^[0-9a-f]{128}$/.test(signature))
-      return { charged, balance, signedMax, signature }
+    if (charged === undefined || signedMax === undefined || charged > signedMax) continue
+    if (typeof signature === "string" && /^[0-9a-f]{128}$/.test(signature)) return { charged, signedMax, signature }
   }
   return undefined
 }

@@ -12,7 +12,7 @@ import { type Purchase, reserve, sign } from "../call/signPurchase.ts"
 import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { encodePayment } from "../seller/SellerWire.ts"
-import { type AgentChannel, AgentChannels, type ChannelBalance } from "./AgentChannels.ts"
+import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
 import { depositFor, readChannelTerms, readCorrection } from "./channelTerms.ts"
 
 /** One call of an agent at a seller. */
@@ -26,14 +26,18 @@ interface Order {
 
 const notEnabled = toolError("PAYMENT_REJECTED", "the operator allows no payment by batch-settlement")
 
-const payByDeposit = Effect.fnUntraced(function* (order: Order, { balance }: ChannelBalance, max: bigint) {
+/** What was withdrawn is missing: charged and not claimed before. */
+const emptied = toolError("PAYMENT_REJECTED", "the channel lacks more than the deposit that the policy decided on")
+
+const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBalance, max: bigint) {
   const { caller, channel, purchase, seller, waiter } = order
   const { batch } = yield* Config
   if (batch === undefined) return yield* notEnabled
   const { option } = purchase
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
-  const amount = depositFor(option, channel.terms, batch, max - balance)
+  const amount = depositFor(option, channel.terms, batch)
+  if (max - known.balance > amount) return yield* emptied
   const identifier = yield* reserve(purchase.invocation, caller, purchase.made, ledger, amount)
   const moves = { asset: option.asset, payTo: channel.terms.contract, amount, channel: channel.config }
   const payload = (transaction: string) => ({
@@ -52,9 +56,9 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, { balance }: Cha
     terms: JSON.stringify(channel.config)
   })
   // Until the ledger has shown the deposit, it is asked again.
-  channel.known = undefined
+  doubt(channel, known.charged)
   const output = yield* sendPayment(open, seller, waiter)
-  channel.known = { charged: max, balance: balance + amount }
+  channel.known = { charged: max, balance: known.balance + amount }
   return output
 })
 
@@ -99,11 +103,12 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
       return yield* deliver({ identifier, invocation, replaces }, { content, misfits, named: null }, proven, waiter)
     }
     case "Corrected": {
-      channel.known = read.correction
+      doubt(channel, read.correction.charged)
       yield* moved("released")
       return undefined
     }
     case "Refused": {
+      doubt(channel, known.charged)
       yield* moved("released")
       return yield* toolError("PAYMENT_REJECTED", "the seller refused the voucher", {
         paymentIdentifier: identifier,
@@ -123,9 +128,14 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
 /** One turn; nothing where the seller has corrected the total. */
 const turn = Effect.fnUntraced(function* (order: Order) {
   const { channel, purchase, seller } = order
-  const known = yield* (yield* AgentChannels).balance(channel)
+  const { amount } = purchase.option
+  const channels = yield* AgentChannels
+  const before = yield* channels.balance(channel)
+  // A deposit whose answer was lost is in the channel already.
+  if (before.charged + amount > before.balance) doubt(channel, before.charged)
+  const known = yield* channels.balance(channel)
   channel.last = { seller, challenge: purchase.challenge, option: purchase.option }
-  const max = known.charged + purchase.option.amount
+  const max = known.charged + amount
   return max > known.balance ? yield* payByDeposit(order, known, max) : yield* payByVoucher(order, known, max)
 })
 

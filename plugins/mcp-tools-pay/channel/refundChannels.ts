@@ -10,7 +10,7 @@ import { ToolError } from "../../mcp-tools/contract.ts"
 import { paidAnswer } from "../call/sendPayment.ts"
 import { Config } from "../Config.ts"
 import { encodePayment } from "../seller/SellerWire.ts"
-import { type AgentChannel, AgentChannels } from "./AgentChannels.ts"
+import { type AgentChannel, AgentChannels, doubt } from "./AgentChannels.ts"
 import { readCorrection } from "./channelTerms.ts"
 
 /** Refusals of one seller in a row, after which it is not asked again. */
@@ -32,7 +32,7 @@ const askOnce = Effect.fnUntraced(function* (channel: AgentChannel) {
   if (answer.settlement?.success === true) return "refunded"
   const correction = readCorrection(answer.asksAgain?.challenge, channel.channelId)
   if (correction === undefined || !channel.isOurs(correction)) return "refused"
-  channel.known = correction
+  doubt(channel, correction.charged)
   return "corrected"
 })
 

@@ -7,6 +7,7 @@ import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/Batch
 import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
 import { signPrepared } from "../../../examples/prepared.mjs"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
+import { makeBatch } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { queryDeclaration, verified } from "../catalog/support.ts"
 import { call } from "../mcp-tools/support.ts"
@@ -57,6 +58,7 @@ const startListed = Effect.gen(function* () {
   return {
     server,
     receiver,
+    contract,
     ref: encodeReference({ type: "http", url, toolName: "" }),
     set: [...set, "batch_payments.deposit_calls=5"]
   }
@@ -117,12 +119,19 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             )
           yield* settled(one)
           yield* settled(one)
+          // A seller that calls the channel empty gets no second deposit: the balance is the ledger's.
+          const honest = server.enrichPaymentRequiredResponse
+          server.enrichPaymentRequiredResponse = async (context: any) => {
+            await honest(context)
+            for (const { extra } of context.requirements) {
+              if (extra.channelState !== undefined) extra.channelState.balance = "0"
+            }
+          }
           yield* settled(other)
           yield* settled(one)
           expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(5_000n)
 
           // A total that no voucher of ours proves is not taken.
-          const honest = server.enrichPaymentRequiredResponse
           const { onBeforeVerify } = server.schemeHooks
           server.enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any) => {
             if (paymentPayload === undefined) return
@@ -170,6 +179,42 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
       }
       expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
       expect(yield* Effect.promise(() => server.channels.list())).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gets no larger deposit than the policy decided on, whatever was charged and withdrawn before", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying } = yield* PayWorld
+      const { contract, ref, server, set } = yield* startListed
+      const before = yield* facilitator.balance(agent.publicKey())
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying(set)
+          const buy = call(client, "x402_fetch_resource", { ref, query: query() })
+          for (let at = 1; at <= 5; at++) {
+            const { body } = yield* buy
+            expect(body["receipt"]?.settledAmount, JSON.stringify(body)).toBe("1000")
+          }
+          // The payer's account withdraws what the seller did not claim.
+          const [stored] = yield* Effect.promise(() => server.channels.list())
+          const keys = { payer: agent, payerAuthorizer: agent, receiverAuthorizer: agent }
+          const channel = { config: stored!.channelConfig, channelId: stored!.channelId, ...keys }
+          const batch = makeBatch(facilitator.rpc, contract)
+          for (const stage of ["Start", "End"] as const) {
+            const payload = yield* Effect.promise(() => batch.withdraw(channel, stage))
+            const { json, text } = yield* facilitator.settle(batch.body(channel, payload, 0n))
+            expect(json.success, text).toBe(true)
+            yield* facilitator.ledger.advanceSeconds(901)
+          }
+          expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
+          const { body } = yield* buy
+          expect([body["code"], body["message"]], JSON.stringify(body)).toEqual([
+            "PAYMENT_REJECTED",
+            expect.stringMatching(/lacks more/)
+          ])
+        })
+      )
+      expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
     }).pipe(Effect.scoped)
   )
 })
