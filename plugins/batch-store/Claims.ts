@@ -40,13 +40,14 @@ export interface Withdrawals {
   readonly firstEndsAt: number | null
 }
 
-/** A channel with something to claim, and its newest voucher. */
+/** A seller's channel with something to claim, and its newest voucher. */
 export interface Watched {
-  readonly channelId: string
   readonly principal: string
+  readonly channelId: string
   readonly channelConfig: ChannelRecord["channelConfig"]
   readonly maxClaimableAmount: string
   readonly signature: string
+  readonly charged: string
   readonly withdrawRequestedAt: number
 }
 
@@ -60,16 +61,21 @@ export const watchedMax = 500
 const groupsMax = 100
 /** Claims that one turn submits. */
 const submitsMax = 100
-/** How long a channel whose claim failed is left alone: times the attempts of that claim, to ten at most. */
+/** How long a channel whose claim failed is left alone, at least, and while a withdrawal of it is started. */
 const failedPauseSeconds = 60
+/** At most: without a withdrawal it is left alone for a tenth of the time that its charges have waited. */
+const failedPauseSecondsMax = 3_600
+/** How long a settle that failed is left alone. */
+const settlePauseSeconds = 600
 
 export class Claims extends Context.Service<
   Claims,
   {
+    /** In turn of the sellers; of each those with a started withdrawal first. */
     readonly due: (due: Due) => Sql<ReadonlyArray<Group>>
     /** Records a claim of at most `claimsMax` channels of a group; the number of channels, 0 when none is left. */
     readonly record: (due: Due, group: Group, claimsMax: number) => Sql<number>
-    /** The oldest first. */
+    /** What is to be submitted, in turn of the sellers: the oldest of each, then the next of each. */
     readonly open: (network: string) => Sql<ReadonlyArray<OpenClaim>>
     readonly settled: (claim: OpenClaim, transaction: string) => Sql<void>
     /** Frees its channels: to be claimed one by one where there were several, later where there was one. */
@@ -77,10 +83,14 @@ export class Claims extends Context.Service<
     /** Records it again as two claims of half its channels each: it does not fit one transaction. */
     readonly halved: (claim: OpenClaim, reason: string) => Sql<void>
     readonly attempted: (claim: OpenClaim) => Sql<void>
-    /** Channels that are watched for withdrawals: at most `watchedMax` by id, after `after`. */
-    readonly watched: (network: string, after: string) => Sql<ReadonlyArray<Watched>>
+    /** Channels that are watched for withdrawals: at most `watchedMax` by seller and id, after `after`. */
+    readonly watched: (network: string, after: Pick<Watched, "principal" | "channelId">) => Sql<ReadonlyArray<Watched>>
     /** Stores a withdrawal that the ledger shows, or its end. */
-    readonly seen: (network: string, channelId: string, withdrawRequestedAt: number) => Sql<void>
+    readonly seen: (
+      network: string,
+      of: Pick<Watched, "principal" | "channelId">,
+      withdrawRequestedAt: number
+    ) => Sql<void>
     readonly withdrawals: (network: string) => Sql<Withdrawals>
     readonly forget: (keepMillis: number) => Sql<number>
   }
@@ -94,17 +104,18 @@ export class Claims extends Context.Service<
         ...makeEnding(sql),
         open: (network) =>
           sql<OpenClaim>`select id, principal, network, kind, receiver, token, payload, attempts from batch_store_claims
-            where state = 'open' and network = ${network} order by id limit ${submitsMax}`,
+            where state = 'open' and network = ${network} and begun_at <= clock_timestamp()
+            order by row_number() over (partition by principal order by id), id limit ${submitsMax}`,
         watched: (network, after) =>
-          sql<Watched>`select distinct on (channel_id) channel_id as "channelId", principal, config as "channelConfig",
-              signed_max::text as "maxClaimableAmount", signature,
+          sql<Watched>`select principal, channel_id as "channelId", config as "channelConfig",
+              signed_max::text as "maxClaimableAmount", signature, charged::text as charged,
               withdraw_requested_at::float8 as "withdrawRequestedAt"
-            from batch_store_channels where network = ${network} and charged > total_claimed and channel_id > ${after}
-            order by channel_id, signed_max desc limit ${watchedMax}`,
-        seen: (network, channelId, withdrawRequestedAt) =>
+            from batch_store_channels where network = ${network} and charged > total_claimed
+              and (principal, channel_id) > (${after.principal}, ${after.channelId})
+            order by principal, channel_id limit ${watchedMax}`,
+        seen: (network, { channelId, principal }, withdrawRequestedAt) =>
           Effect.asVoid(sql`update batch_store_channels set withdraw_requested_at = ${withdrawRequestedAt}
-            where network = ${network} and channel_id = ${channelId}
-              and withdraw_requested_at <> ${withdrawRequestedAt}`),
+            where principal = ${principal} and network = ${network} and channel_id = ${channelId}`),
         withdrawals: (network) =>
           Effect.map(
             sql<Withdrawals>`select count(*)::int as unanswered,
@@ -136,7 +147,9 @@ const makeRecording = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "due" 
         where ${claimable(due)} and (c.withdraw_requested_at > 0 or c.charged - c.total_claimed >= p.claim_at
           or c.unclaimed_since <= clock_timestamp()
             - make_interval(secs => coalesce(p.claim_every_seconds, ${due.claimEverySeconds})::float8))
-        group by 1, 2, 3, 4 order by bool_or(c.withdraw_requested_at > 0) desc limit ${groupsMax}`,
+        group by 1, 2, 3, 4
+        order by row_number() over (partition by c.principal order by bool_or(c.withdraw_requested_at > 0) desc),
+          bool_or(c.withdraw_requested_at > 0) desc limit ${groupsMax}`,
     record: (due, { alone, principal, receiver, token }, claimsMax) =>
       Effect.map(
         sql`with chosen as (
@@ -165,6 +178,12 @@ const makeEnding = (
   const ended = (id: bigint, state: "settled" | "failed", reason: string | null, transaction: string | null) =>
     sql`update batch_store_claims set state = ${state}, reason = ${reason}::text, transaction = ${transaction}::text,
       ended_at = clock_timestamp() where id = ${id} and state = 'open' returning 1`
+  /** What was claimed stays with the contract until it is settled: recorded again, to be submitted later. */
+  const settleLater = (id: bigint) =>
+    Effect.asVoid(sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload, begun_at)
+      select principal, network, kind, receiver, token, payload,
+        clock_timestamp() + make_interval(secs => ${settlePauseSeconds}::float8)
+      from batch_store_claims where id = ${id}`)
   return {
     settled: ({ id, kind, network, payload, principal, receiver, token }, transaction) =>
       sql.withTransaction(
@@ -180,16 +199,20 @@ const makeEnding = (
             select ${principal}, ${network}, 'settle', ${receiver}, ${token},
               ${JSON.stringify({ type: "settle", receiver, token })}::jsonb
             where not exists (select 1 from batch_store_claims where state = 'open' and kind = 'settle'
-              and network = ${network} and receiver = ${receiver} and token = ${token} and attempts = 0)`
+              and principal = ${principal} and network = ${network} and receiver = ${receiver} and token = ${token}
+              and attempts = 0 and begun_at <= clock_timestamp())`
         })
       ),
-    failed: ({ attempts, id }, reason) =>
+    failed: ({ id, kind }, reason) =>
       sql.withTransaction(
         Effect.gen(function* () {
           if ((yield* ended(id, "failed", reason, null)).length === 0) return
+          if (kind === "settle") return yield* settleLater(id)
           yield* sql`update batch_store_channels c set claim = null, claim_alone = true,
-              claim_after = case when n.number > 1 then null else clock_timestamp()
-                + make_interval(secs => ${failedPauseSeconds * Math.min(10, attempts + 1)}::float8) end
+              claim_after = case when n.number > 1 then null else clock_timestamp() + make_interval(secs =>
+                case when c.withdraw_requested_at > 0 then ${failedPauseSeconds}::float8
+                else least(${failedPauseSecondsMax}::float8, greatest(${failedPauseSeconds}::float8,
+                  extract(epoch from clock_timestamp() - c.unclaimed_since)::float8 / 10)) end) end
             from (select count(*) as number from batch_store_channels where claim = ${id}) n
             where c.claim = ${id}`
         })

@@ -93,7 +93,8 @@ export class StoredChannels extends Context.Service<
             sql`with old as (select clock_timestamp() - ${keepMillis} * interval '1 millisecond' as at),
               charges as (delete from batch_store_charges using old where charged_at < old.at returning 1),
               channels as (delete from batch_store_channels using old where requested_at < old.at
-                and charged <= total_claimed and claim is null and pending_payment is null returning 1)
+                and charged <= total_claimed and claim is null
+                and (pending_until is null or pending_until < old.at) returning 1)
               select 1 from charges union all select 1 from channels`,
             ({ length }) => length
           )
@@ -188,7 +189,8 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasChar
       where not ${wasCharged(place, channelId, payment)}
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
-        pending_until = excluded.pending_until, requested_at = clock_timestamp(), ${stateOf(state)}
+        pending_until = excluded.pending_until, requested_at = clock_timestamp(),
+        delegated = c.delegated or excluded.delegated, ${stateOf(state)}
       where c.charged + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
         or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
       returning ${columns}`

@@ -1,25 +1,25 @@
 // Watches channels with something to claim for withdrawals that their payers start, also when they make no more
-// requests. What the ledger shows of a channel is read through the facilitator's verify of its newest voucher, which
-// knows a started withdrawal within a ledger and costs neither a simulation nor a statement.
-import { Clock, Effect, Option } from "effect"
+// requests. The facilitator's verify of a channel's newest voucher has the ledger's state read, which costs neither a
+// simulation nor a statement; what was read is taken from the scheme. Each seller's row is verified by itself: a
+// voucher that does not verify hides no other seller's channel.
+import { Effect, Option } from "effect"
 import { Network } from "../../kernel/config/Network.ts"
 import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import { isRefusal } from "../../kernel/payment/Refusal.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
 import { claimPayment, batchScheme } from "./claimPayment.ts"
 import { Claims, type Watched, watchedMax } from "./Claims.ts"
 
 /** Channels read at one time. */
 const readsConcurrentMax = 8
 
-/** Refusals that mean a withdrawal has been started. */
-const withdrawing = /_withdraw(al|ing)?_(requested|started|pending)$/
-
 export const watchWithdrawals = Effect.gen(function* () {
   const claims = yield* Claims
   const crypto = yield* Crypto
   const facilitator = yield* Facilitator
+  const known = yield* KnownChannels
   const network = yield* Network
   const schemes = yield* Schemes
 
@@ -30,33 +30,46 @@ export const watchWithdrawals = Effect.gen(function* () {
       return { ...announced, areFeesSponsored: true, withdrawDelay, receiverAuthorizer }
     })
 
+  /** Whether the ledger's state is read: also a refusal is by a reading of now. */
   const read = Effect.fnUntraced(function* (watched: Watched) {
-    const { channelConfig, channelId, maxClaimableAmount, principal, signature, withdrawRequestedAt } = watched
+    const { channelConfig, channelId, maxClaimableAmount, principal, signature } = watched
     const { receiver, receiverAuthorizer, token, withdrawDelay } = channelConfig
     const payload = { type: "voucher", channelConfig, voucher: { channelId, maxClaimableAmount, signature } }
     const extra = yield* extraOf(withdrawDelay, receiverAuthorizer)
     const answer = yield* facilitator.verify(
       claimPayment(crypto, { principal, network: network.id, receiver, token, payload, extra })
     )
-    if (isRefusal(answer)) {
-      // Its start is not named: it is this moment at the latest.
-      if (withdrawing.test(answer.reason) && withdrawRequestedAt === 0)
-        yield* claims.seen(network.id, channelId, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
-      return
+    return !isRefusal(answer) || schemes.statusOf(answer.reason) < 500
+  })
+
+  const note = Effect.fnUntraced(function* (watched: Watched, { state }: KnownChannel) {
+    const { channelId, charged, principal, withdrawRequestedAt } = watched
+    if (state.withdrawRequestedAt === withdrawRequestedAt) return
+    yield* claims.seen(network.id, watched, state.withdrawRequestedAt)
+    if (state.withdrawRequestedAt === 0 && BigInt(charged) > state.balance)
+      yield* Effect.logError("a payer has withdrawn what was charged and not claimed", {
+        channel: channelId,
+        seller: principal,
+        unclaimed: String(BigInt(charged) - state.balance)
+      })
+  })
+
+  const watchPage = Effect.fnUntraced(function* (page: ReadonlyArray<Watched>) {
+    const isRead = yield* Effect.forEach(page, read, { concurrency: readsConcurrentMax })
+    const byId = new Map(known.all().map((one) => [one.channelId, one]))
+    for (const [at, watched] of page.entries()) {
+      const shown = byId.get(watched.channelId)
+      if (isRead[at] === true && shown !== undefined) yield* note(watched, shown)
     }
-    // A verify that says nothing of the channel's state leaves what is stored.
-    const seen =
-      "extra" in answer ? (answer.extra as Readonly<Record<string, unknown>>)["withdrawRequestedAt"] : undefined
-    if (typeof seen === "number" && seen !== withdrawRequestedAt) yield* claims.seen(network.id, channelId, seen)
   })
 
   return Effect.gen(function* () {
-    let after = ""
+    let after: Pick<Watched, "principal" | "channelId"> = { principal: "", channelId: "" }
     while (true) {
       const page = yield* claims.watched(network.id, after)
-      yield* Effect.forEach(page, read, { concurrency: readsConcurrentMax, discard: true })
+      yield* watchPage(page)
       if (page.length < watchedMax) return
-      after = page.at(-1)!.channelId
+      after = page.at(-1)!
     }
   })
 })

@@ -2,7 +2,14 @@
 // refund, a withdrawal. Keys are passed in, so that any of them may be the wrong one; what is built can be changed
 // before it is sent. The ledger is asked for its newest number and nothing else.
 import { Keypair, Networks, xdr } from "@stellar/stellar-sdk"
-import { batchFunctions, depositArgs, depositTransferArgs, withdrawArgs } from "../../plugins/x402-batch/batchCalls.ts"
+import {
+  batchFunctions,
+  channelKey,
+  channelStateOf,
+  depositArgs,
+  depositTransferArgs,
+  withdrawArgs
+} from "../../plugins/x402-batch/batchCalls.ts"
 import {
   type BatchContract,
   type ChannelConfig,
@@ -14,7 +21,7 @@ import {
   voucherDigest
 } from "../../plugins/x402-batch/batchCodec.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
-import { callOf, invocationOf, signAuthorization } from "./authorization.ts"
+import { type AuthorizationOptions, callOf, invocationOf, signAuthorization } from "./authorization.ts"
 import { nullAccount, testnetUsdc } from "./buyer.ts"
 import type { RpcCall } from "./rpcCall.ts"
 
@@ -32,11 +39,15 @@ export interface BatchChannel {
 const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
 const randomNonce = (): bigint => new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0)
 
-const envelopeOf = (call: xdr.InvokeContractArgs, auth: ReadonlyArray<xdr.SorobanAuthorizationEntry>): string =>
+const envelopeOf = (
+  call: xdr.InvokeContractArgs,
+  auth: ReadonlyArray<xdr.SorobanAuthorizationEntry>,
+  source = nullAccount
+): string =>
   xdr.TransactionEnvelope.envelopeTypeTx(
     new xdr.TransactionV1Envelope({
       tx: new xdr.Transaction({
-        sourceAccount: xdr.MuxedAccount.keyTypeEd25519(Keypair.fromPublicKey(nullAccount).rawPublicKey()),
+        sourceAccount: xdr.MuxedAccount.keyTypeEd25519(Keypair.fromPublicKey(source).rawPublicKey()),
         fee: 100,
         seqNum: 1n,
         cond: xdr.Preconditions.precondNone(),
@@ -59,6 +70,24 @@ const envelopeOf = (call: xdr.InvokeContractArgs, auth: ReadonlyArray<xdr.Soroba
   ).toXdr("base64")
 
 const sign = (key: Keypair, digest: Uint8Array): string => hexOfBytes(key.sign(digest))
+
+/** A token's transfer below a call. */
+export interface Below {
+  readonly contract: string
+  readonly args: ReadonlyArray<Value>
+  readonly below?: ReadonlyArray<Below>
+}
+
+/** What a test has otherwise in an authorized call. */
+export interface Otherwise {
+  /** The call of the transaction, where it is not the authorized one. */
+  readonly called?: xdr.InvokeContractArgs
+  readonly entries?: (entry: xdr.SorobanAuthorizationEntry) => ReadonlyArray<xdr.SorobanAuthorizationEntry>
+  readonly source?: string
+  readonly authorization?: Partial<AuthorizationOptions>
+  /** Default the batch contract. */
+  readonly contract?: string
+}
 
 /** One claim of a channel: the voucher's maximum, and what is claimed of it. */
 export interface ClaimOf {
@@ -95,24 +124,29 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
     maxClaimableAmount: String(max),
     signature: sign(payerAuthorizer, voucherDigest(at, channelId, max))
   })
+  const subOf = ({ args, below = [], contract: token }: Below): xdr.SorobanAuthorizedInvocation =>
+    invocationOf(callOf(token, "transfer", args.map(scVal)), below.map(subOf))
+  /** A call of the contract in an unsigned envelope that `signer` authorizes. */
   const signed = async (
     signer: Keypair,
     functionName: string,
     args: ReadonlyArray<Value>,
-    below: ReadonlyArray<{ readonly contract: string; readonly args: ReadonlyArray<Value> }>,
-    lifeLedgers: number
+    below: ReadonlyArray<Below>,
+    lifeLedgers: number,
+    otherwise: Otherwise = {}
   ) => {
     const { sequence } = await rpc("getLatestLedger")
-    const call = callOf(contract, functionName, args.map(scVal))
-    const subs = below.map((one) => invocationOf(callOf(one.contract, "transfer", one.args.map(scVal))))
+    const call = callOf(otherwise.contract ?? contract, functionName, args.map(scVal))
     const entry = signAuthorization({
       payer: signer,
-      invocation: invocationOf(call, subs),
+      invocation: invocationOf(call, below.map(subOf)),
       nonce: randomNonce(),
       expirationLedger: sequence + lifeLedgers,
-      networkPassphrase: Networks.TESTNET
+      networkPassphrase: Networks.TESTNET,
+      ...otherwise.authorization
     })
-    return { transaction: envelopeOf(call, [entry]) }
+    const entries = otherwise.entries?.(entry) ?? [entry]
+    return { transaction: envelopeOf(otherwise.called ?? call, entries, otherwise.source) }
   }
   const claimsOf = (claims: ReadonlyArray<ClaimOf>) =>
     claims.map(({ channel, max, total }) => ({
@@ -136,6 +170,7 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
     at,
     channel,
     voucher,
+    signed,
     deposit: async (of: BatchChannel, amount: bigint, max: bigint, from: Keypair = of.payer, lifeLedgers = 100) => ({
       type: "deposit",
       channelConfig: of.config,
@@ -157,6 +192,12 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
       claims: claimsOf(claims),
       claimAuthorizerSignature: claimSignature(authorizer, claims)
     }),
+    /** The channel's entry on the ledger. */
+    state: async ({ channelId }: BatchChannel) => {
+      const { entries } = await rpc("getLedgerEntries", { keys: [channelKey(contract, channelId)] })
+      const entry: any = xdr.LedgerEntryData.schema.decode(Buffer.from(entries[0].xdr, "base64") as never)
+      return channelStateOf(entry.contractData.val)!
+    },
     settle: (receiver: string, token = testnetUsdc) => ({ type: "settle", receiver, token }),
     refund: (of: BatchChannel, charged: bigint, amount: bigint, nonce: bigint) => {
       const claims = [{ channel: of, max: charged, total: charged }]

@@ -10,8 +10,9 @@ import { eventually } from "../../support/eventually.ts"
 import { startBatch } from "../x402-batch/world.ts"
 
 const apiKey = "shop-secret-0123456789"
+const otherKey = "other-secret-0123456789"
 const environment = {
-  FACILITATOR_API_KEYS: `shop:${apiKey}`,
+  FACILITATOR_API_KEYS: `shop:${apiKey},other:${otherKey}`,
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
 const network = "ledger:testnet"
@@ -84,6 +85,77 @@ for (const database of databaseKinds)
           const halved = claims.filter(({ reason }) => reason?.endsWith("fee_exceeds_maximum"))
           assert.ok(halved.length > 0 && halved.every((one) => one.channels > 2), JSON.stringify(claims))
         }).pipe(Effect.scoped),
-      120_000
+      240_000
+    )
+
+    it.live(
+      "answers a withdrawal that another seller's record of the channel would hide, and notes one that ended",
+      () =>
+        Effect.gen(function* () {
+          const first = yield* startBatch({ channels: 5 })
+          const store = yield* startBatch({
+            database,
+            ledgerUrl: first.ledgerUrl,
+            set: [
+              "plugins=[x402-exact,x402-batch,batch-store]",
+              `networks.ledger:testnet.batch_contract=${first.contract}`,
+              "batch_store.poll_seconds=1",
+              "batch_store.watch_seconds=1"
+            ],
+            environment
+          })
+          const { batch } = first
+          const options = { facilitator: store.url, apiKey, network }
+          const { address } = yield* Effect.promise(() => remoteAuthorizer(options))
+          const { payTo } = yield* first.seller
+          const open = Effect.fnUntraced(function* (authorizer: string) {
+            const payer = yield* first.account(1_000n)
+            const made = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: authorizer })
+            const payload = yield* Effect.promise(() => batch.deposit(made, 1_000n, 1n))
+            const { json, text } = yield* first.settle(batch.body(made, payload, 1n))
+            assert.strictEqual(json.success, true, text)
+            return made
+          })
+          const record = (key: string, { channelId, config }: BatchChannel, voucher: any, amount: string) =>
+            Effect.promise(async () => {
+              const stored = remoteChannels({ ...options, apiKey: key })
+              const pendingId = `request-0123456789-${amount}`
+              const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+              const asked = { pendingId, channelConfig: config, voucher, price: amount, state, ttlMillis: 60_000 }
+              assert.strictEqual((await stored.reserve(asked)).status, "reserved")
+              assert.strictEqual((await stored.charge({ channelId, pendingId, amount, voucher })).status, "charged")
+            })
+          const withdraw = Effect.fnUntraced(function* (channel: BatchChannel, stage: "Start" | "End") {
+            const payload = yield* Effect.promise(() => batch.withdraw(channel, stage))
+            const { json, text } = yield* first.settle(batch.body(channel, payload, 0n))
+            assert.strictEqual(json.success, true, text)
+          })
+          const requested = (channel: BatchChannel) =>
+            Effect.map(
+              store.sql<{ readonly at: number }>`select withdraw_requested_at::float8 as at from batch_store_channels
+                where channel_id = ${channel.channelId}`,
+              (rows) => rows.map(({ at }) => at)
+            )
+
+          // The buyer's accomplice records its channel with a larger voucher that is not signed.
+          const channel = yield* open(address)
+          yield* record(apiKey, channel, batch.voucher(channel, 100n), "100")
+          const forged = { ...batch.voucher(channel, 900n), signature: "ab".repeat(64) }
+          yield* record(otherKey, channel, forged, "900")
+          yield* withdraw(channel, "Start")
+          yield* eventually(first.balance(payTo), (balance) => balance === 100n)
+
+          // A seller that claims by its own key and does not.
+          const silent = yield* open(Keypair.random().publicKey())
+          yield* record(apiKey, silent, batch.voucher(silent, 100n), "100")
+          yield* withdraw(silent, "Start")
+          const { withdrawRequestedAt } = yield* Effect.promise(() => batch.state(silent))
+          assert.ok(withdrawRequestedAt > 0)
+          yield* eventually(requested(silent), ([at]) => at === withdrawRequestedAt)
+          yield* Effect.promise(() => fetch(`${first.ledgerUrl}/advance?seconds=901`, { method: "POST" }))
+          yield* withdraw(silent, "End")
+          yield* eventually(requested(silent), ([at]) => at === 0)
+        }).pipe(Effect.scoped),
+      240_000
     )
   })

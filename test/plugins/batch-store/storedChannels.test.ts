@@ -137,7 +137,7 @@ for (const kind of databaseKinds) {
           const due = { network, claimEverySeconds: 3_600 }
           const own = Effect.map(claims.due(due), (groups) => groups.filter((one) => one.principal === place.principal))
           expect(yield* own).toEqual([])
-          yield* claims.seen(network, ids[1]!, 1_700_000_000)
+          yield* claims.seen(network, { ...place, channelId: ids[1]! }, 1_700_000_000)
           const [group] = yield* own
           expect(group).toMatchObject({ receiver: channelConfig.receiver, alone: false })
           expect(yield* claims.withdrawals(network)).toEqual({ unanswered: 1, firstEndsAt: 1_700_000_900 })
@@ -249,6 +249,140 @@ for (const kind of databaseKinds) {
           yield* claims.failed((yield* open)[0]!, "claim_simulation_failed")
           // It rests before it is tried again.
           expect(yield* own).toEqual([])
+        })
+      )
+
+      it.effect("watches each seller's row of a channel by itself", () =>
+        Effect.gen(function* () {
+          const claims = yield* Claims
+          const id = newId()
+          const [honest, other] = [
+            { ...shop, principal: `key:watched-${kind}` },
+            { ...shop, principal: `key:forger-${kind}` }
+          ]
+          yield* pay(honest, id, "watched", 100n)
+          // A row with a larger voucher hides no other's.
+          yield* pay(other, id, "forged", 1_000n, 50n)
+          const first = yield* claims.watched(network, { principal: "", channelId: "" })
+          const rows = first.filter(({ channelId }) => channelId === id)
+          expect(rows.map(({ charged, principal }) => [principal, charged])).toEqual([
+            [other.principal, "950"],
+            [honest.principal, "100"]
+          ])
+          const [forged] = rows
+          const rest = yield* claims.watched(network, forged!)
+          expect(rest.filter(({ channelId }) => channelId === id)).toEqual([rows[1]])
+        })
+      )
+
+      it.effect("submits for one seller after another, however much one has", () =>
+        Effect.gen(function* () {
+          const claims = yield* Claims
+          const sql = yield* SqlClient.SqlClient
+          const [busy, small] = [`key:busy-${kind}`, `key:small-${kind}`]
+          for (const principal of [busy, busy, busy, small])
+            yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
+              values (${principal}, ${network}, 'settle', 'R', 'T', '{}'::jsonb)`
+          const open = (yield* claims.open(network)).map(({ principal }) => principal)
+          const own = open.filter((principal) => principal === busy || principal === small)
+          expect(own).toEqual([busy, small, busy, busy])
+          yield* sql`delete from batch_store_claims where principal in (${busy}, ${small})`
+
+          // One has more groups than a turn records, all with withdrawals by its own word; the other has one charge.
+          const channel = newId()
+          yield* pay({ ...shop, principal: small }, channel, "small", 100n)
+          yield* sql`insert into batch_store_channels (principal, network, channel_id, config, receiver, token,
+              withdraw_delay, delegated, charged, signed_max, signature, withdraw_requested_at)
+            select ${busy}, network, 'busy' || n, config, 'R' || n, token, withdraw_delay, delegated, charged,
+              signed_max, signature, 1
+            from batch_store_channels, generate_series(1, 101) n where channel_id = ${channel}`
+          const groups = yield* claims.due({ network, claimEverySeconds: 0 })
+          expect(groups).toHaveLength(100)
+          expect(groups.filter(({ principal }) => principal === small)).toHaveLength(1)
+          yield* sql`delete from batch_store_channels where principal in (${busy}, ${small})`
+        })
+      )
+
+      it.effect("settles later what was not settled, and rests longer the longer charges wait", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const claims = yield* Claims
+          const sql = yield* SqlClient.SqlClient
+          const place = { ...shop, principal: `key:resting-${kind}` }
+          const id = newId()
+          yield* pay(place, id, "resting", 100n)
+          const due = { network, claimEverySeconds: 1 }
+          const group = { principal: place.principal, ...channelConfig, alone: false }
+          const open = Effect.map(claims.open(network), (all) => all.filter((one) => one.principal === place.principal))
+          const rest = Effect.map(
+            sql<{ readonly seconds: number }>`select round(extract(epoch from claim_after - clock_timestamp()))::float8
+              as seconds from batch_store_channels where principal = ${place.principal}`,
+            ([row]) => row!.seconds
+          )
+          const failAfter = Effect.fnUntraced(function* (hours: number, alone: boolean) {
+            yield* sql`update batch_store_channels set claim_after = null,
+                unclaimed_since = clock_timestamp() - make_interval(hours => ${hours})
+              where principal = ${place.principal}`
+            expect(yield* claims.record(due, { ...group, alone }, 40)).toBe(1)
+            yield* claims.failed((yield* open)[0]!, "cumulative_exceeds_balance")
+            return yield* rest
+          })
+          expect(yield* failAfter(0, false)).toBeCloseTo(60, -1)
+          expect(yield* failAfter(2, true)).toBeCloseTo(720, -1)
+          expect(yield* failAfter(48, true)).toBeCloseTo(3_600, -1)
+          // What a payer is about to withdraw is claimed again soon.
+          yield* claims.seen(network, { ...place, channelId: id }, 1_700_000_000)
+          expect(yield* failAfter(48, true)).toBeCloseTo(60, -1)
+          yield* claims.seen(network, { ...place, channelId: id }, 0)
+
+          yield* channels.sync(place, id, { ...state, totalClaimed: "100" }, undefined)
+          const [settle] = yield* open
+          expect(settle?.kind).toBe("settle")
+          yield* claims.failed(settle!, "settle_ledger_transaction_failed")
+          yield* claims.failed(settle!, "settle_ledger_transaction_failed")
+          expect(yield* open).toEqual([])
+          const later = yield* sql<{ readonly n: number }>`select count(*)::int4 as n from batch_store_claims
+            where principal = ${place.principal} and kind = 'settle' and state = 'open'
+              and begun_at - clock_timestamp() between interval '5 minutes' and interval '10 minutes'`
+          expect(later).toEqual([{ n: 1 }])
+          // The next claim is paid out without it, and another seller's settle for this receiver is none of its.
+          yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
+            select ${`key:rival-${kind}`}, network, kind, receiver, token, payload from batch_store_claims
+            where id = ${settle!.id}`
+          yield* pay(place, id, "resting-again", 200n)
+          yield* sql`update batch_store_channels set claim_after = null where principal = ${place.principal}`
+          expect(yield* claims.record(due, { ...group, alone: true }, 40)).toBe(1)
+          yield* claims.settled((yield* open)[0]!, "ff".repeat(32))
+          expect((yield* open).map((one) => one.kind)).toEqual(["settle"])
+        })
+      )
+
+      it.effect("claims for the seller whose key it has, also where the key came after the channel", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const sql = yield* SqlClient.SqlClient
+          const place = { ...shop, principal: `key:late-${kind}` }
+          const id = newId()
+          const isDelegated = Effect.map(
+            sql<{ readonly delegated: boolean }>`select delegated from batch_store_channels
+              where principal = ${place.principal}`,
+            ([row]) => row!.delegated
+          )
+          for (const [name, delegated, expected] of [
+            ["without", false, false],
+            ["with", true, true],
+            ["without-again", false, true]
+          ] as const) {
+            yield* channels.reserve(place, asked(id, name, 100n), { ttlSeconds: 60, delegated })
+            expect(yield* isDelegated).toBe(expected)
+            yield* channels.release(place, id, payment(name))
+          }
+          // A request that never ended keeps no channel for ever.
+          yield* channels.reserve(place, asked(id, "abandoned", 100n), options)
+          yield* sql`update batch_store_channels set requested_at = now() - interval '2 days',
+              pending_until = now() - interval '2 days' where principal = ${place.principal}`
+          yield* channels.forget(86_400_000)
+          expect(yield* channels.list(place, "")).toEqual([])
         })
       )
     }))

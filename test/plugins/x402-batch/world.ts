@@ -18,7 +18,7 @@ export interface BatchFacilitator extends Facilitator {
 
 export const startBatch = Effect.fnUntraced(function* (options: FacilitatorOptions = {}) {
   const facilitator = yield* startFacilitator(options)
-  const [, key] = options.environment?.["FACILITATOR_API_KEYS"]?.split(":") ?? []
+  const [, key] = options.environment?.["FACILITATOR_API_KEYS"]?.split(/[:,]/) ?? []
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
   const { json } = yield* facilitator.ask("/supported", { headers })
   const kind = json.kinds.find(({ scheme }: { scheme: string }) => scheme === "batch-settlement")
