@@ -1,7 +1,7 @@
 // Claims of a seller that keeps its own channels: what was charged and not claimed is claimed, many channels in one
 // transaction, and what was claimed is settled to the receiver. `start` does both on an interval, short enough that any
 // withdrawal of a payer is answered before its delay ends. A claim that lands twice changes nothing, so a failure is
-// only repeated.
+// only repeated; a channel that cannot be claimed keeps no other.
 import { facilitatorClient } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"
 import { stateIn } from "./BatchStellarServer.ts"
@@ -26,8 +26,10 @@ const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxC
   totalClaimed: chargedCumulativeAmount
 })
 
-/** That number of channels does not fit one transaction, or one transaction's fee. */
-const tooLarge = /_(too_many_claims|fee_exceeds_maximum)$/
+/** All of it was claimed before, by a request whose answer was lost or by another's. */
+const done = /_(nothing_to_claim|already_settled)$/
+/** What the ledger's state or the fees say against a claim: another claim may hold. */
+const refusedByScheme = /^invalid_batch_settlement_/
 
 export class BatchClaims {
   readonly #options: BatchClaimsOptions
@@ -51,30 +53,49 @@ export class BatchClaims {
     )
     const size = this.#options.claimsPerTransaction ?? 40
     const transactions: Array<string> = []
+    const refused: Array<string> = []
     const parts = Array.from({ length: Math.ceil(due.length / size) }, (_, at) => due.slice(at * size, (at + 1) * size))
     for (let batch = parts.shift(); batch !== undefined; batch = parts.shift()) {
       const claims = batch.map(claimOf)
       const payload = { type: "claim", claims, claimAuthorizerSignature: sign(network, contract, claims) }
-      const receipt = await this.#settle(payload, (reason) => claims.length > 1 && tooLarge.test(reason))
-      if (receipt.success !== true) {
+      const receipt = await this.#settle(payload, (reason) => done.test(reason) || refusedByScheme.test(reason))
+      const isDone = receipt.success === true || done.test(String(receipt.errorReason))
+      if (!isDone && batch.length > 1) {
+        // It is too large, or one of it cannot be claimed, which must not keep the others.
         const half = Math.ceil(batch.length / 2)
         parts.unshift(batch.slice(0, half), batch.slice(half))
         continue
       }
-      transactions.push(receipt.transaction)
-      for (const one of batch) {
-        const { channelId, chargedCumulativeAmount } = one
-        const now = (await server.channels.get(channelId)) ?? one
-        await server.channels.sync(channelId, { ...stateIn(now)!, totalClaimed: chargedCumulativeAmount })
-      }
+      if (receipt.success === true) transactions.push(receipt.transaction)
+      if (isDone) await this.#noteClaimed(batch)
+      else refused.push(`${batch[0]!.channelId}: ${receipt.errorReason} ${receipt.errorMessage ?? ""}`)
     }
+    if (refused.length > 0)
+      throw new Error(`${refused.length} of ${due.length} channels are not claimed: ${refused.join("; ")}`)
     return transactions
+  }
+
+  async #noteClaimed(batch: ReadonlyArray<Channel>): Promise<void> {
+    const { channels } = this.#options.server
+    for (const one of batch) {
+      const now = (await channels.get(one.channelId)) ?? one
+      const state = { ...stateIn(now)!, totalClaimed: one.chargedCumulativeAmount }
+      // The ledger was not read: a withdrawal may have been started since it was.
+      await channels.sync(one.channelId, { ...state, onchainSyncedAt: now.onchainSyncedAt ?? 0 })
+    }
   }
 
   /** Pays out what was claimed; the transaction. */
   async settle(): Promise<string> {
     const { server, token } = this.#options
     return (await this.#settle({ type: "settle", receiver: server.receiver, token })).transaction
+  }
+
+  /** Also what an earlier claim raised whose settlement failed, or that another made. */
+  async #settleDue(): Promise<void> {
+    const { server, token } = this.#options
+    const nothing = (reason: string) => /_(nothing_to_settle|already_settled)$/.test(reason)
+    await this.#settle({ type: "settle", receiver: server.receiver, token }, nothing)
   }
 
   /**
@@ -85,7 +106,8 @@ export class BatchClaims {
     const most = this.#options.server.withdrawDelay / 2
     if (seconds > most) throw new Error(`an interval above ${most} s may miss a withdrawal`)
     const turn = async () => {
-      if ((await this.claim()).length > 0) await this.settle()
+      await this.claim().catch(report)
+      await this.#settleDue()
     }
     this.#timer = setInterval(() => void turn().catch(report), seconds * 1_000)
   }

@@ -129,8 +129,12 @@ export class BatchStellarClient {
     const channelConfig = this.configOf(requirements)
     const channelId = this.channelIdOf(requirements)
     const place = placeOf(requirements.network, contractOf(requirements))
-    const channel = (await this.#storage.get(channelId)) ?? (await this.#recover(requirements, channelId))
-    const max = BigInt(channel.charged) + BigInt(requirements.amount)
+    const price = BigInt(requirements.amount)
+    const known = await this.#storage.get(channelId)
+    const isEnough = known !== undefined && BigInt(known.charged) + price <= BigInt(known.balance)
+    // A deposit whose answer was lost, or another's, is in the channel already.
+    const channel = isEnough ? known : await this.#recover(requirements, channelId, known?.charged)
+    const max = BigInt(channel.charged) + price
     const voucher = signVoucher(this.#signer, place, channelId, max)
     const missing = max - BigInt(channel.balance)
     if (missing <= 0n) return { x402Version, payload: { type: "voucher", channelConfig, voucher } }
@@ -202,14 +206,16 @@ export class BatchStellarClient {
     return depositMax
   }
 
-  /** The channel as the ledger has it: what was claimed is the base until the seller shows another. */
-  async #recover(requirements: any, channelId: string): Promise<ClientChannel> {
+  /** The channel as the ledger has it: what was claimed is the base, or what is known to be charged. */
+  async #recover(requirements: any, channelId: string, known = "0"): Promise<ClientChannel> {
     const key = xdr.LedgerKey.fromXdr(channelKey(contractOf(requirements), channelId), "base64")
     const { entries } = await this.#server.getLedgerEntries(key)
     const value = entries[0]?.val.value as any
     const state =
       value === undefined ? undefined : channelStateOf(xdr.ScVal.schema.decode(value.val.toXdr()) as unknown as Value)
-    const channel = { charged: String(state?.totalClaimed ?? 0n), balance: String(state?.balance ?? 0n) }
+    const claimed = state?.totalClaimed ?? 0n
+    const charged = claimed > BigInt(known) ? String(claimed) : known
+    const channel = { charged, balance: String(state?.balance ?? 0n) }
     await this.#storage.set(channelId, channel)
     return channel
   }
@@ -220,9 +226,21 @@ export class BatchStellarClient {
       return undefined
     }
     for (const accept of paymentRequired?.accepts ?? []) {
-      if (accept.scheme === this.scheme && (await this.#corrected(accept))) return { recovered: true }
+      if (accept.scheme !== this.scheme) continue
+      if ((await this.#corrected(accept)) || (await this.#emptied(accept, paymentRequired.error)))
+        return { recovered: true }
     }
     return undefined
+  }
+
+  /** Whether the ledger has less in the channel than was known: the next payment then deposits. */
+  async #emptied(accept: any, reason: unknown): Promise<boolean> {
+    if (!/_(channel_not_found|cumulative_exceeds_balance)$/.test(String(reason))) return false
+    const channelId = this.channelIdOf(accept)
+    const known = await this.#storage.get(channelId)
+    if (known === undefined) return false
+    const { balance } = await this.#recover(accept, channelId, known.charged)
+    return BigInt(balance) < BigInt(known.balance)
   }
 
   async #settled(payload: any, requirements: any, { extra }: any): Promise<void> {
@@ -241,7 +259,7 @@ export class BatchStellarClient {
     })
   }
 
-  /** Takes the seller's total with a voucher of our own key for at least as much; else what the ledger shows. */
+  /** Takes the seller's total with a voucher of our own key for at least as much, and the ledger's balance. */
   async #corrected(accept: any): Promise<boolean> {
     const { channelState, voucherState } = accept.extra ?? {}
     const channelId = this.channelIdOf(accept)
@@ -255,8 +273,8 @@ export class BatchStellarClient {
     const place = placeOf(accept.network, contractOf(accept))
     if (!isVoucherOf(this.#signer.address, place, voucher)) return false
     if (BigInt(charged) > BigInt(voucher.maxClaimableAmount)) return false
-    const recovered = await this.#recover(accept, channelId)
-    await this.#storage.set(channelId, { ...recovered, charged })
+    const { balance } = await this.#recover(accept, channelId)
+    await this.#storage.set(channelId, { balance, charged })
     return true
   }
 

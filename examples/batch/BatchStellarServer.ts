@@ -4,7 +4,7 @@
 // voucher is answered without it and without the ledger. The seller's channels and its authorizer's key are its own, or
 // the facilitator's store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims what was charged.
 import { randomUUID } from "node:crypto"
-import type { Channel, ChannelConfig, LedgerState, SellerChannels, Voucher } from "./channels.ts"
+import type { Channel, ChannelConfig, Charged, LedgerState, SellerChannels, Voucher } from "./channels.ts"
 import { channelsOver, impliedBase, memoryStorage } from "./channels.ts"
 import {
   channelIdIn,
@@ -107,6 +107,8 @@ interface Request {
 }
 
 const reservationMillisMin = 5_000
+/** Of a deposit or refund, which the ledger settles while the channel is reserved. */
+const settledMillisMin = 60_000
 const reservationMillisMax = 600_000
 
 /** The state in a verify's or settle's `extra`; undefined when it is not whole. */
@@ -157,7 +159,7 @@ export class BatchStellarServer {
       onBeforeSettle: (context: any) => this.#beforeSettle(context),
       onAfterSettle: (context: any) => this.#afterSettle(context),
       onVerifyFailure: (context: any) => this.#release(context),
-      onSettleFailure: (context: any) => this.#release(context),
+      onSettleFailure: (context: any) => this.#settleFailed(context),
       onVerifiedPaymentCanceled: (context: any) => this.#release(context)
     }
   }
@@ -234,11 +236,10 @@ export class BatchStellarServer {
   async #afterVerify({ paymentPayload, requirements, result }: any): Promise<any> {
     if (!result.isValid || !isOfScheme(paymentPayload.payload)) return
     const { channelConfig, type, voucher } = paymentPayload.payload
-    const pendingId = paymentPayload.extensions?.["payment-identifier"]?.info?.id ?? randomUUID()
-    const ttlMillis = Math.min(
-      reservationMillisMax,
-      Math.max(reservationMillisMin, requirements.maxTimeoutSeconds * 1_000)
-    )
+    // Not the buyer's payment identifier: sent to two instances together, one voucher would be answered by both.
+    const pendingId = randomUUID()
+    const least = type === "voucher" ? reservationMillisMin : settledMillisMin
+    const ttlMillis = Math.min(reservationMillisMax, Math.max(least, requirements.maxTimeoutSeconds * 1_000))
     const price = type === "refund" ? "0" : requirements.amount
     const state = result.extra?.isLocal === true ? undefined : stateIn(result.extra)
     let reserved
@@ -267,9 +268,12 @@ export class BatchStellarServer {
     if (request === undefined) return this.#abort(requirements, "missing_channel", "the request has no reservation")
     const { pendingId } = request
     const { amount } = requirements
-    const charged = await this.channels.charge({ channelId: voucher.channelId, pendingId, amount, voucher })
+    // A hook that throws is passed over, and the voucher would be settled without a charge.
+    const charged = await this.channels
+      .charge({ channelId: voucher.channelId, pendingId, amount, voucher })
+      .catch((): Charged => ({ status: "missing" }))
     if (charged.status !== "charged") {
-      if (charged.status === "exceeded") await this.channels.release(voucher.channelId, pendingId)
+      if (charged.status === "exceeded") await this.#release({ paymentPayload }).catch(() => undefined)
       const word = { missing: "missing_channel", busy: "channel_busy", exceeded: "charge_exceeds_signed_cumulative" }
       return this.#abort(requirements, word[charged.status], "the voucher cannot be charged")
     }
@@ -311,14 +315,16 @@ export class BatchStellarServer {
     if (!result.success || request === undefined || type === "voucher") return
     const state = stateIn(result.extra?.channelState)
     const { pendingId } = request
-    if (type === "refund") {
-      if (state !== undefined) await this.channels.sync(voucher.channelId, state, pendingId)
-      else await this.channels.release(voucher.channelId, pendingId)
-      return
-    }
+    if (type === "refund") return this.#refunded(request, state)
     const { amount } = requirements
-    const charged = await this.channels.charge({ channelId: voucher.channelId, pendingId, amount, voucher, state })
-    if (charged.status !== "charged") throw new Error(this.#word(requirements, "channel_busy"))
+    const charged = await this.channels
+      .charge({ channelId: voucher.channelId, pendingId, amount, voucher, state })
+      .catch((): Charged => ({ status: "missing" }))
+    if (charged.status !== "charged") {
+      // What was deposited pays the next request; this one was not charged, and is not answered.
+      const reason = this.#word(requirements, charged.status === "busy" ? "channel_busy" : "missing_channel")
+      return void Object.assign(result, { success: false, errorReason: reason })
+    }
     this.#requests.set(paymentPayload, { pendingId, channel: charged.channel! })
   }
 
@@ -345,6 +351,20 @@ export class BatchStellarServer {
       channelState: stateExtra(channel),
       voucherState: { signedMaxClaimable: channel.signedMaxClaimable, signature: channel.signature }
     }
+  }
+
+  /** Without a reading nothing is left to spend, so that the next voucher is the facilitator's to verify. */
+  async #refunded({ channel, pendingId }: Request, state: LedgerState | undefined): Promise<void> {
+    const spent = { ...stateIn(channel)!, balance: channel.chargedCumulativeAmount }
+    await this.channels.sync(channel.channelId, state ?? spent, pendingId)
+  }
+
+  /** A refund that was signed may still be paid out. */
+  async #settleFailed(context: any): Promise<void> {
+    const request = this.#requests.get(context.paymentPayload)
+    if (context.paymentPayload.payload.type === "refund" && request !== undefined)
+      await this.#refunded(request, undefined)
+    await this.#release(context)
   }
 
   async #release({ paymentPayload }: any): Promise<void> {

@@ -30,6 +30,8 @@ export interface LedgerState {
   /** Unix seconds; 0 when no withdrawal has started. */
   readonly withdrawRequestedAt: number
   readonly refundNonce: number
+  /** When it was read, Unix milliseconds; absent of a reading: now. */
+  readonly onchainSyncedAt?: number | undefined
 }
 
 /** A channel's record, as the official packages store it. */
@@ -41,8 +43,6 @@ export interface Channel extends LedgerState {
   /** The newest voucher that was accepted. */
   readonly signedMaxClaimable: string
   readonly signature: string
-  /** When `LedgerState` was read, Unix milliseconds. */
-  readonly onchainSyncedAt?: number | undefined
   readonly lastRequestTimestamp: number
   readonly pendingRequest?:
     | { readonly pendingId: string; readonly signedMaxClaimable: string; readonly expiresAt: number }
@@ -61,7 +61,7 @@ export interface ChannelStorage {
 }
 
 export interface Reservation {
-  /** Identity of the request: its payment identifier, or a random one. */
+  /** Identity of the request, random: a buyer could send its own to two instances together. */
   readonly pendingId: string
   readonly channelConfig: ChannelConfig
   readonly voucher: Voucher
@@ -137,7 +137,7 @@ const withState = (channel: Channel, state: LedgerState | undefined, now: number
         totalClaimed: state.totalClaimed,
         withdrawRequestedAt: state.withdrawRequestedAt,
         refundNonce: state.refundNonce,
-        onchainSyncedAt: now
+        onchainSyncedAt: state.onchainSyncedAt ?? now
       }
 
 const reserve = async (storage: ChannelStorage, reservation: Reservation): Promise<Reserved> => {

@@ -18,15 +18,29 @@ export interface ClaimPolicy {
   readonly claimAt?: string
 }
 
-const ask = async ({ apiKey, facilitator, network }: RemoteOptions, path: string, body: object): Promise<any> => {
-  const response = await fetch(`${facilitator}/batch/v1/${path}`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` })
-    },
-    body: JSON.stringify({ network, ...body })
-  })
+/** Requests of one decision, at most: each repeats the same, which the store decides once. */
+const triesMax = 3
+const pauseMillis = 200
+const answerMillis = 10_000
+
+const post = async ({ apiKey, facilitator, network }: RemoteOptions, path: string, body: object): Promise<Response> => {
+  const headers = {
+    "content-type": "application/json",
+    ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` })
+  }
+  const request = { method: "POST", headers, body: JSON.stringify({ network, ...body }) }
+  for (let attempt = 1; ; attempt++) {
+    const signal = AbortSignal.timeout(answerMillis)
+    const sent = fetch(`${facilitator}/batch/v1/${path}`, { ...request, signal })
+    const response = attempt < triesMax ? await sent.catch(() => undefined) : await sent
+    if (response !== undefined && (response.status !== 503 || attempt === triesMax)) return response
+    await response?.body?.cancel()
+    await new Promise((resolve) => setTimeout(resolve, pauseMillis * attempt))
+  }
+}
+
+const ask = async (options: RemoteOptions, path: string, body: object): Promise<any> => {
+  const response = await post(options, path, body)
   const answer: any = await response.json()
   if (!response.ok) throw new Error(`${path}: ${answer.error} ${(answer.details ?? []).join("; ")}`)
   return answer

@@ -2067,10 +2067,7 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /**
-       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
-       * nothing.
-       */
+      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
@@ -2385,10 +2382,7 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /**
-       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
-       * nothing.
-       */
+      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
@@ -2414,10 +2408,7 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /**
-       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
-       * nothing.
-       */
+      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
       readonly payment: string
       readonly channelConfig: BatchChannelConfig
       readonly voucher: BatchVoucher
@@ -2676,10 +2667,7 @@ export interface Client {
     readonly body: {
       /** In either spelling. */
       readonly network: string
-      /**
-       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
-       * nothing.
-       */
+      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
       readonly payment: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
@@ -2710,10 +2698,7 @@ export interface Client {
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
       readonly state: BatchLedgerState
-      /**
-       * Identity of the request: its payment identifier, or a random one. Repeated, it changes
-       * nothing.
-       */
+      /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
       readonly payment?: string
     }
   }, signal?: AbortSignal) => Promise<BatchDecision>

@@ -12,7 +12,7 @@ export const network = text("In either spelling.").check(Schema.isMaxLength(64))
 export const channelId = matching("The channel's id: 32 bytes, hex.", /^[0-9a-f]{64}$/u)
 const signature = matching("An ed25519 signature: 64 bytes, hex.", /^[0-9a-f]{128}$/u)
 export const payment = matching(
-  "Identity of the request: its payment identifier, or a random one. Repeated, it changes nothing.",
+  "Identity of the request, a random text of the seller's. Repeated, it changes nothing.",
   /^[A-Za-z0-9_-]{16,128}$/u
 )
 export const token = matching("The token's contract.", /^C[A-Z2-7]{55}$/u)

@@ -28,7 +28,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a charge above the voucher", "and c.charged + ${amount}::numeric <= c.pending_max and", "and"],
     ["another request's reservation is released", "and pending_payment = ${payment} returning 1", "returning 1"],
     ["a channel with charges not claimed is forgotten", "and charged <= total_claimed and claim is null", ""],
-    ["another seller's channel", "sql`c.principal = ${principal} and", "sql`"]
+    ["another seller's channel", "sql`c.principal = ${principal} and", "sql`"],
+    ["a key that came later claims nothing", "delegated = c.delegated or excluded.delegated,", ""],
+    [
+      "a request that never ended keeps its channel",
+      "(pending_until is null or pending_until < old.at)",
+      "pending_payment is null"
+    ]
   ]),
   ...guards("plugins/batch-store/Claims.ts", [
     ["a channel in two claims", "and c.claim is null and c.delegated", "and c.delegated"],
@@ -41,6 +47,42 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a claim ends twice", "where id = ${id} and state = 'open' returning 1", "where id = ${id} returning 1"],
     ["what failed together is claimed together", "set claim = null, claim_alone = true,", "set claim = null,"],
     [
+      "a seller's record of a channel hides another's",
+      "(principal, channel_id) > (${after.principal}, ${after.channelId})",
+      "channel_id > ${after.channelId}"
+    ],
+    [
+      "one seller's claims are submitted before all others'",
+      "order by row_number() over (partition by principal order by id), id limit ${submitsMax}",
+      "order by id limit ${submitsMax}"
+    ],
+    [
+      "one seller's channels are recorded before all others'",
+      "order by row_number() over (partition by c.principal order by bool_or(c.withdraw_requested_at > 0) desc), bool_or",
+      "order by bool_or"
+    ],
+    [
+      "another seller's settle is this one's",
+      "and principal = ${principal} and network = ${network} and receiver = ${receiver} and token = ${token} and att",
+      "and network = ${network} and receiver = ${receiver} and token = ${token} and att"
+    ],
+    ["a settle that rests keeps the next", "and attempts = 0 and begun_at <= clock_timestamp())", "and attempts = 0)"],
+    [
+      "what failed to be settled stays",
+      `if (kind === "settle") return yield* settleLater(id)`,
+      `if (kind === "settle") return`
+    ],
+    [
+      "a channel that cannot be claimed is tried each minute",
+      "extract(epoch from clock_timestamp() - c.unclaimed_since)::float8 / 10",
+      "0::float8"
+    ],
+    [
+      "a started withdrawal waits for a rest",
+      "case when c.withdraw_requested_at > 0 then ${failedPauseSeconds}",
+      "case when false then ${failedPauseSeconds}"
+    ],
+    [
       "a claim is halved twice",
       'if ((yield* ended(id, "failed", reason, null)).length === 0) return\n          const claims',
       'yield* ended(id, "failed", reason, null)\n          const claims'
@@ -51,6 +93,56 @@ export const mutations: ReadonlyArray<Mutation> = [
       "where c.claim = ${id}"
     ]
   ]),
+  {
+    name: "a buyer's own identifier is a request's",
+    changes: [
+      {
+        file: "examples/batch/BatchStellarServer.ts",
+        from: "const pendingId = randomUUID()",
+        to: 'const pendingId = paymentPayload.extensions?.["payment-identifier"]?.info?.id ?? randomUUID()'
+      }
+    ],
+    catcher: [...catcher.slice(0, -1), "test/plugins/batch-store/routes.daily.test.ts"],
+    environment: { TOLLKEEPER_TEST_DATABASES: "pglite" }
+  },
+  ...[
+    [
+      "a charge that fails is passed over",
+      '.catch((): Charged => ({ status: "missing" })) if (charged.status !== "charged") { if',
+      'if (charged.status !== "charged") { if'
+    ],
+    [
+      "a deposit is answered without its charge",
+      "return void Object.assign(result, { success: false,",
+      "return void ({"
+    ],
+    [
+      "a refund of unknown outcome is none",
+      'if (context.paymentPayload.payload.type === "refund" && request',
+      "if (false && request"
+    ],
+    [
+      "a deposit's reservation is a voucher's",
+      'type === "voucher" ? reservationMillisMin : settledMillisMin',
+      "reservationMillisMin"
+    ]
+  ].map(([name = "", from = "", to = ""]): Mutation => ({
+    name,
+    changes: [{ file: "examples/batch/BatchStellarServer.ts", from, to }],
+    catcher: [...catcher.slice(0, -1), "test/examples/batchServer.test.ts"]
+  })),
+  {
+    name: "the end of a withdrawal is not noted",
+    changes: [
+      {
+        file: "plugins/batch-store/watchWithdrawals.ts",
+        from: "if (state.withdrawRequestedAt === withdrawRequestedAt) return",
+        to: "if (state.withdrawRequestedAt <= withdrawRequestedAt) return"
+      }
+    ],
+    catcher: [...catcher.slice(0, -1), "test/plugins/batch-store/claimer.daily.test.ts"],
+    environment: { TOLLKEEPER_TEST_DATABASES: "pglite" }
+  },
   {
     name: "a claim that is too large is made one by one",
     changes: [

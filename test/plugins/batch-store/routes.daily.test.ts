@@ -3,6 +3,7 @@
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
+import { BatchStellarServer } from "../../../examples/batch/BatchStellarServer.ts"
 import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../../examples/batch/remoteChannels.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
@@ -72,6 +73,27 @@ it.live.each(databaseKinds)(
         await expect(authorizer.refund({ ...asked, pendingId: "not-the-one-that-has-it" })).rejects.toThrow(/conflict/)
         await shop.release(channelId, refund.pendingId)
         await setClaimPolicy(store, { token: first.channelConfig.token, claimEverySeconds: 60 })
+
+        // A buyer chooses its payment identifier: it makes no second answer to one voucher.
+        const { receiver } = first.channelConfig
+        const instances = [1, 2].map(() => new BatchStellarServer({ receiver, channels: shop, authorizer }))
+        const raced = { channelId: "cd".repeat(32), maxClaimableAmount: "100", signature: "ef".repeat(64) }
+        const requirements = { network, amount: "100", maxTimeoutSeconds: 60 }
+        const contexts = instances.map(() => {
+          const payload = { type: "voucher", channelConfig: first.channelConfig, voucher: raced }
+          const extensions = { "payment-identifier": { info: { id: "pay_0123456789abcdef" } } }
+          return { paymentPayload: { payload, extensions }, requirements }
+        })
+        const [result, each] = [{ isValid: true, extra: state }, [...instances.entries()]]
+        const verified = await Promise.all(
+          each.map(([at, { schemeHooks }]) => schemeHooks.onAfterVerify({ ...contexts[at], result }))
+        )
+        const settled = each
+          .filter(([at]) => verified[at]?.abort !== true)
+          .map(([at, { schemeHooks }]) => schemeHooks.onBeforeSettle(contexts[at]))
+        const answers = await Promise.all(settled)
+        expect(answers.map((one) => one.result?.success)).toEqual([true])
+        expect((await shop.get(raced.channelId))?.chargedCumulativeAmount).toBe("100")
       })
     }).pipe(Effect.scoped),
   120_000

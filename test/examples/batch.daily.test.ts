@@ -1,0 +1,113 @@
+// The scheme's classes after a loss: a deposit whose answer was lost is not made again, a channel that holds less than
+// the buyer knows is filled again, and one channel that cannot be claimed keeps no other from its seller.
+import { assert, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Effect } from "effect"
+import { BatchClaims } from "../../examples/batch/BatchClaims.ts"
+import { BatchStellarClient, memoryClientStorage } from "../../examples/batch/BatchStellarClient.ts"
+import { BatchStellarServer, keyAuthorizer } from "../../examples/batch/BatchStellarServer.ts"
+import { startBatchSeller } from "../../examples/batch/startBatchSeller.ts"
+import { decode as decodeHeader, encode } from "../../examples/seller-http.ts"
+import { testnetUsdc } from "../support/buyer.ts"
+import { startBatch } from "../plugins/x402-batch/world.ts"
+
+const network = "ledger:testnet"
+const price = 100n
+const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
+
+const world = Effect.gen(function* () {
+  const facilitator = yield* startBatch({ channels: 5 })
+  const receiver = (yield* facilitator.account(0n)).publicKey()
+  const server = new BatchStellarServer({
+    receiver,
+    authorizer: keyAuthorizer(Keypair.random().secret()),
+    minDepositTimes: 1
+  })
+  const shop = yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      startBatchSeller({ server, facilitator: facilitator.url, network, asset: testnetUsdc, price })
+    ),
+    (one) => Effect.promise(() => one.close())
+  )
+  const url = `${shop.url}/page`
+  const terms = decode((yield* Effect.promise(() => fetch(url))).headers.get("payment-required")).accepts[0]
+  const buyer = yield* facilitator.account(10_000n)
+  const clientOf = (keypair: Keypair) =>
+    new BatchStellarClient({
+      secret: keypair.secret(),
+      rpcUrl: facilitator.ledgerUrl,
+      depositTimes: 5,
+      storage: memoryClientStorage()
+    })
+  /** What an official client does: pays, and pays once more where the answer let it recover. */
+  const buy = async (client: BatchStellarClient, isLost = false): Promise<string> => {
+    for (let attempt = 1; ; attempt++) {
+      const { payload } = await client.createPaymentPayload(2, terms)
+      const paymentPayload = { x402Version: 2, accepted: terms, payload }
+      const response = await fetch(url, { headers: { "payment-signature": encode(paymentPayload) } })
+      if (isLost) return payload.type
+      const settleResponse = decode(response.headers.get("payment-response"))
+      const paymentRequired = decode(response.headers.get("payment-required"))
+      const context = { paymentPayload, requirements: terms, settleResponse, paymentRequired }
+      const recovered = await client.schemeHooks.onPaymentResponse(context)
+      if (response.status === 200) return payload.type
+      if (recovered?.recovered !== true || attempt === 2) throw new Error(paymentRequired?.error)
+    }
+  }
+  return { facilitator, server, receiver, url, buyer, clientOf, buy }
+})
+
+it.live("a deposit whose answer was lost is not made again, and an emptied channel is filled again", () =>
+  Effect.gen(function* () {
+    const { buy, buyer, clientOf, facilitator, url } = yield* world
+    const client = clientOf(buyer)
+    yield* Effect.promise(async () => {
+      assert.strictEqual(await buy(client, true), "deposit")
+      // The seller's total is proven by the voucher of the lost deposit.
+      assert.strictEqual(await buy(client), "voucher")
+    })
+    assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 9_500n)
+    yield* Effect.promise(async () => {
+      assert.strictEqual(await buy(client), "voucher")
+      // Another process of the same buyer has everything refunded.
+      const other = clientOf(buyer)
+      await other.refund(url)
+    })
+    assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 9_700n)
+    yield* Effect.promise(async () => assert.strictEqual(await buy(client), "deposit"))
+    assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 9_200n)
+  }).pipe(Effect.scoped)
+)
+
+it.live("one channel that cannot be claimed keeps no other from its seller, and is named", () =>
+  Effect.gen(function* () {
+    const { buy, clientOf, facilitator, receiver, server } = yield* world
+    const buyers = yield* Effect.forEach([1, 2, 3], () => facilitator.account(1_000n))
+    yield* Effect.promise(async () => {
+      for (const keypair of buyers) await buy(clientOf(keypair))
+    })
+    const before = yield* Effect.promise(() => server.channels.list())
+    const [dead] = before
+    // What a withdrawal without an answer leaves: more was charged than is there.
+    const more = { chargedCumulativeAmount: "501", signedMaxClaimable: "501" }
+    const { list } = server.channels
+    const withDead = async () => (await list()).map((one) => (one === dead ? { ...one, ...more } : one))
+    Object.assign(server.channels, { list: withDead })
+    const claims = new BatchClaims({ server, facilitator: facilitator.url, network, token: testnetUsdc })
+    const error = yield* Effect.promise(() => claims.claim().then(() => "", String))
+    assert.match(error, new RegExp(`1 of 3 channels are not claimed: ${dead!.channelId}: invalid_batch_settlement_`))
+    yield* Effect.promise(() => claims.settle())
+    assert.strictEqual(yield* facilitator.balance(receiver), 200n)
+    // What was claimed is noted; what another has claimed is no failure.
+    const others = (yield* Effect.promise(() => list())).filter((one) => one !== dead)
+    assert.deepStrictEqual(new Set(others.map(({ totalClaimed }) => totalClaimed)), new Set(["100"]))
+    // A claim is no reading: a withdrawal may have been started since the ledger was read.
+    const readAt = (channels: typeof before) => channels.map(({ onchainSyncedAt }) => onchainSyncedAt)
+    assert.deepStrictEqual(readAt(others), readAt(before.slice(1)))
+    yield* Effect.promise(async () => {
+      for (const one of others) await server.channels.sync(one.channelId, { ...one, totalClaimed: "0" })
+      Object.assign(server.channels, { list: async () => (await list()).filter((one) => one !== dead) })
+      assert.deepStrictEqual(await claims.claim(), [])
+    })
+  }).pipe(Effect.scoped)
+)

@@ -1,0 +1,70 @@
+// The seller's class where its record of channels fails: the official server passes over a hook that throws, so that
+// each failure is an answer.
+import { describe, expect, it } from "vitest"
+import { BatchStellarServer } from "../../examples/batch/BatchStellarServer.ts"
+import { type Channel, channelsOver, memoryStorage, type SellerChannels } from "../../examples/batch/channels.ts"
+
+const channelConfig = {
+  payer: "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ",
+  payerAuthorizer: "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ",
+  receiver: "GBRPYHIL2CI3FNQ4BXLFMNDLFJUNPU2HY3ZMFSHONUCEOASW7QC7OX2H",
+  receiverAuthorizer: "GBRPYHIL2CI3FNQ4BXLFMNDLFJUNPU2HY3ZMFSHONUCEOASW7QC7OX2H",
+  token: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+  withdrawDelay: 900,
+  salt: "00".repeat(32)
+}
+const voucher = { channelId: "ab".repeat(32), maxClaimableAmount: "100", signature: "cd".repeat(64) }
+const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: "0" }
+const requirements = { network: "ledger:testnet", amount: "100", maxTimeoutSeconds: 5 }
+const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
+
+const serverOf = (changes: Partial<SellerChannels> = {}) => {
+  const channels = { ...channelsOver(memoryStorage()), ...changes }
+  const authorizer = { address: channelConfig.receiverAuthorizer, refund: () => Promise.reject(new Error("no")) }
+  const server = new BatchStellarServer({ receiver: channelConfig.receiver, channels, authorizer })
+  const request = async (type: string, of = voucher) => {
+    const context = { paymentPayload: { payload: { type, channelConfig, voucher: of } }, requirements }
+    const result = { isValid: true, extra: state }
+    const verified = await server.schemeHooks.onAfterVerify({ ...context, result })
+    return { context, verified }
+  }
+  return { channels, hooks: server.schemeHooks, request }
+}
+const unreachable = () => Promise.reject(new Error("the store does not answer"))
+const get = (channels: SellerChannels) => channels.get(voucher.channelId) as Promise<Channel>
+
+describe("a seller of batch-settlement", () => {
+  it("answers no voucher that its record does not charge", async () => {
+    const { hooks, request } = serverOf({ charge: unreachable })
+    const { context } = await request("voucher")
+    expect(await hooks.onBeforeSettle(context)).toMatchObject({ abort: true, reason: word("missing_channel") })
+    const failing = serverOf({ reserve: unreachable })
+    expect((await failing.request("voucher")).verified).toMatchObject({
+      abort: true,
+      reason: word("verification_state_unavailable")
+    })
+  })
+
+  it("answers no deposit that its record does not charge, and keeps the channel for as long as it takes", async () => {
+    const { channels, hooks, request } = serverOf()
+    const { context } = await request("deposit")
+    expect((await get(channels)).pendingRequest!.expiresAt).toBeGreaterThan(Date.now() + 50_000)
+    await channels.release(voucher.channelId, (await get(channels)).pendingRequest!.pendingId)
+    const result: Record<string, unknown> = { success: true, transaction: "ff", extra: { channelState: state } }
+    await hooks.onAfterSettle({ ...context, result })
+    expect(result).toMatchObject({ success: false, errorReason: word("channel_busy") })
+  })
+
+  it("has the facilitator verify what comes after a refund, whether it is known to be paid out or not", async () => {
+    for (const isSettled of [true, false]) {
+      const { channels, hooks, request } = serverOf()
+      const paid = await request("voucher")
+      await hooks.onBeforeSettle(paid.context)
+      const { context } = await request("refund")
+      if (isSettled) await hooks.onAfterSettle({ ...context, result: { success: true, extra: {} } })
+      else await hooks.onSettleFailure({ ...context, error: new Error("its outcome is not known") })
+      expect(await get(channels)).toMatchObject({ balance: "100", chargedCumulativeAmount: "100" })
+      expect((await get(channels)).pendingRequest).toBeUndefined()
+    }
+  })
+})
