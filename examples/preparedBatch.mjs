@@ -163,6 +163,8 @@ export const noteCorrected = (required, terms, options) => {
   const der = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), strkey(config.payerAuthorizer).key])
   const key = createPublicKey({ key: der, format: "der", type: "spki" })
   if (!verify(null, voucherHash(BigInt(max)), key, Buffer.from(signature, "hex"))) return false
-  channels.set(channelId, { charged: BigInt(charged), balance: BigInt(balance) })
+  // A seller that calls a channel empty gets no deposit for it.
+  const known = channels.get(channelId)?.balance ?? 0n
+  channels.set(channelId, { charged: BigInt(charged), balance: known > BigInt(balance) ? known : BigInt(balance) })
   return true
 }

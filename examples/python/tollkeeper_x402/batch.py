@@ -141,7 +141,9 @@ class Batch:
             except (InvalidSignature, ValueError):
                 continue
             if int(charged) <= int(most):
-                self.channels[channel.id.hex()] = Known(int(charged), int(balance))
+                # A seller that calls a channel empty gets no deposit for it.
+                known = self.channels.get(channel.id.hex(), Known()).balance
+                self.channels[channel.id.hex()] = Known(int(charged), max(known, int(balance)))
                 return True
         return False
 

@@ -148,13 +148,13 @@ it("takes a seller's total by a voucher of its own key alone, and never more tha
     return refundPayload(offered, own).voucher
   }
   const { channelId, signature } = voucherFor(40n)
-  const shown = (charged: string, signedMaxClaimable: string, by = signature) => ({
+  const shown = (charged: string, signedMaxClaimable: string, by = signature, balance = "100") => ({
     accepts: [
       {
         ...offered,
         extra: {
           ...extra,
-          channelState: { channelId, balance: "100", chargedCumulativeAmount: charged },
+          channelState: { channelId, balance, chargedCumulativeAmount: charged },
           voucherState: { signedMaxClaimable, signature: by }
         }
       }
@@ -169,6 +169,8 @@ it("takes a seller's total by a voucher of its own key alone, and never more tha
   assert.strictEqual(channels.size, 0)
   assert.isTrue(takes(shown("30", "40")))
   assert.deepStrictEqual(channels.get(channelId), { charged: 30n, balance: 100n })
+  assert.isTrue(takes(shown("40", "40", signature, "0")))
+  assert.deepStrictEqual(channels.get(channelId), { charged: 40n, balance: 100n }, "no second deposit")
 })
 
 it.live(
