@@ -15,11 +15,12 @@ const textOnly = "Deno" in globalThis ? ["test/architecture/**"] : []
 
 /**
  * Tests of processes that meet the platform itself: sockets, threads, signals, bodies as they come in, the database's
- * wire, signatures.
+ * wire, signatures, the decisions of the channel store.
  */
 const ofPlatform = [
   "test/kernel/{database,http,signer}/*.daily.test.ts",
   "test/kernel/payment/{ended,hostile,input,surroundings,twins}.daily.test.ts",
+  "test/plugins/batch-store/routes.daily.test.ts",
   "test/plugins/mcp-tools/transports.daily.test.ts",
   "test/plugins/ledger-local/engine/**/*.daily.test.ts",
   "test/plugins/ledger-local/node/journal.daily.test.ts",
