@@ -25,7 +25,7 @@ import { authorizationOf, nonceOf, useIn } from "./ledgerCalls.ts"
 import { KnownChannels } from "./KnownChannels.ts"
 import { refusals, refuse } from "./refusals.ts"
 import { readExecuted } from "./simulationChecks.ts"
-import { channelsOf } from "./stateChecks.ts"
+import { channelsOf, isStateAfter } from "./stateChecks.ts"
 import { layOutDeposit } from "./unsignedDeposit.ts"
 import { scheme, type State, verifyCall } from "./verifyCall.ts"
 import { channelStateExtra, makeVerifyVoucher } from "./verifyVoucher.ts"
@@ -71,10 +71,13 @@ const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: Ledg
   const channels = channelsOf(at, payload)
   const read = yield* Effect.catch(states.fresh(channels), () => Effect.succeed([]))
   const [first] = read
-  const isOne = payload._tag !== "Claim" && first?.state !== undefined
+  const state = payload._tag === "Claim" ? undefined : first?.state
   return {
     payer: "config" in payload ? payload.config.payer : undefined,
-    extra: isOne ? { channelState: channelStateExtra(first.channelId, first.state!) } : undefined
+    extra:
+      state !== undefined && isStateAfter(payload, state)
+        ? { channelState: channelStateExtra(first!.channelId, state) }
+        : undefined
   }
 })
 

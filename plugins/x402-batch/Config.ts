@@ -4,7 +4,7 @@ import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
 import { optionalText } from "../../kernel/config/Setting.ts"
 
 /**
- * A deposit that opens a channel costs some 240,000 stroops, each further channel of a claim 5,900, and 199 of them
+ * The first deposit of a token costs some 210,000 stroops, a claim of 40 channels 248,000, and one of 199 channels
  * 1,174,000 (README.md): none of it fits the usual ceilings.
  */
 const feeCeilings = { resourceStroopsMax: 2_000_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 2_010_000n }

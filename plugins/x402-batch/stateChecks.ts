@@ -75,3 +75,17 @@ export const depositStateError = (
   balance: bigint
 ): CheckError =>
   stateError({ _tag: "Voucher", type: "voucher", config, voucher }, { ...(before ?? unknownChannel), balance })
+
+/** Whether a channel's state is of after a settlement of it: a node behind shows the channel as it was before. */
+export const isStateAfter = (payload: LedgerPayload, state: ChannelState): boolean => {
+  switch (payload._tag) {
+    case "Deposit":
+      return state.balance >= payload.voucher.maxClaimableAmount
+    case "Refund":
+      return state.refundNonce > payload.nonce
+    case "Withdraw":
+      return (state.withdrawRequestedAt !== 0) === (payload.functionName === "withdraw_start")
+    default:
+      return true
+  }
+}

@@ -31,6 +31,10 @@ const events = inFile("kernel/ledger/readContractEvents.ts", "test/kernel/ledger
 const claims = inFile(`${plugin}/payloadChecks.ts`, `${folder}/claims.daily.test.ts`)
 const identity = inFile(`${plugin}/ledgerCalls.ts`, `${folder}/claims.daily.test.ts`)
 const wire = inFile(`${plugin}/BatchWire.ts`, `${folder}/BatchWire.test.ts`)
+const deposit = inFile(`${plugin}/checks.ts`, `${folder}/deposits.daily.test.ts`)
+const depositPayload = inFile(`${plugin}/payloadChecks.ts`, `${folder}/deposits.daily.test.ts`)
+const depositCall = inFile(`${plugin}/verifyCall.ts`, `${folder}/deposits.daily.test.ts`)
+const after = inFile(`${plugin}/stateChecks.ts`, `${folder}/stateChecks.test.ts`)
 const decided = inFile("kernel/settlement/state/decide.ts", "test/kernel/settlement/state/decide.test.ts")
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -60,6 +64,41 @@ export const mutations: ReadonlyArray<Mutation> = [
     "!isLessAllowed && asked !== most"
   ),
   terms("a cheaper verify than accepted", "isLessAllowed ? asked > most : asked !== most", "asked > most"),
+  terms(
+    "other terms than accepted",
+    "if (binding.some((name) => accepted.extra[name] !== requirements.extra[name]))",
+    "if (false)"
+  ),
+  deposit(
+    "a call with other terms",
+    "if (!isCall(call.invoked, at.address, expected.functionName, expected.args))",
+    "if (false)"
+  ),
+  deposit("another call is authorized", "|| !sameBytes(encodeInvoked(authorized), encodeInvoked(call.invoked)))", ")"),
+  deposit("two authorizations", "if (entry === undefined || others.length > 0)", "if (entry === undefined)"),
+  deposit("another's authorization", "|| addressText(credentials.address) !== signer)", ")"),
+  deposit("anything below a deposit", "if (!hasBelow(entry, expected))", "if (false)"),
+  deposit("a second transfer below a deposit", "others.length === 0 && first.sub", "first.sub"),
+  deposit("a call below the transfer", "first.subInvocations.length === 0 &&", ""),
+  deposit("our account is a source", "if (isOurs(source) ||", "if ("),
+  deposit("no depositor's signature", "return signatureHolds(subject, entry) ?", "return true ?"),
+  deposit(
+    "an authorization outlives the timeout",
+    "return checkExpiry(expiresLedger, time.sequence) ?? late",
+    "return checkExpiry(expiresLedger, time.sequence)"
+  ),
+  deposit("an authorization has ended", "return checkExpiry(expiresLedger, time.sequence) ?? late", "return late"),
+  depositPayload(
+    "a deposit of nothing",
+    `if (payload.amount === 0n) return ["deposit_amount"`,
+    `if (false) return ["deposit_amount"`
+  ),
+  depositCall("a deposit of any size", "if (payload.amount > most)", "if (false)"),
+  depositCall(
+    "a deposit's voucher above the balance",
+    "const error = depositStateError(payload, state, deposited?.balance ?? 0n)",
+    "const error = undefined as CheckError"
+  ),
   voucher("above the balance", "if (max > state.balance)", "if (false)"),
   voucher(
     "what was claimed counts again",
@@ -129,6 +168,21 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const { at }"
   ),
   claims(
+    "a refund claims another channel",
+    `if (others) return ["refund_payload"`,
+    `if (false) return ["refund_payload"`
+  ),
+  claims(
+    "any signature of a claim",
+    "return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims)), signature)",
+    "return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims)), signature) || true"
+  ),
+  claims(
+    "any signature of a refund",
+    "return isAuthorized(crypto, config.receiverAuthorizer, digest, signature)",
+    "return isAuthorized(crypto, config.receiverAuthorizer, digest, signature) || true"
+  ),
+  claims(
     "any sweep",
     `if (payload.receiver !== payTo) return ["receiver_mismatch"`,
     `if (false) return ["receiver_mismatch"`
@@ -139,6 +193,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     "return `claim:${Math.random()}:${stretch}`"
   ),
   identity("a sweep is known by its receiver alone", ":${totalClaimed}:${Math.floor", ":${Math.floor"),
+  after("a refund is not awaited in the state", "return state.refundNonce > payload.nonce", "return true"),
+  after(
+    "a deposit is not awaited in the state",
+    "return state.balance >= payload.voucher.maxClaimableAmount",
+    "return true"
+  ),
   wire("any number of claims", "if (value.length > claimsMax)", "if (false)"),
   wire("ids in any spelling", "if (!isHex(channelId, 32))", "if (typeof channelId !== 'string')"),
   decided(

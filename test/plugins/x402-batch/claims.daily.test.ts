@@ -99,6 +99,11 @@ describe("claims", () => {
       yield* refused({ type: "claims" }, "payload_type", /payload.type/)
       yield* refused(batch.refund(first, 100n, 900n, 1n), "refund_payload", /refundNonce/)
       yield* refused(batch.refund(first, 100n, 0n, 0n), "refund_amount_invalid", /zero/)
+      const refund = batch.refund(first, 100n, 900n, 0n)
+      const { claims, claimAuthorizerSignature } = batch.refund(second, 100n, 900n, 0n)
+      yield* refused({ ...refund, claims, claimAuthorizerSignature }, "refund_payload", /another channel/)
+      const { refundAuthorizerSignature } = batch.refund(first, 100n, 901n, 0n)
+      yield* refused({ ...refund, refundAuthorizerSignature }, "authorizer_address_mismatch", /over this refund/)
       const rows = yield* facilitator.sql<{ n: number }>`select count(*)::int4 as n from kernel_settlements`
       assert.deepStrictEqual(rows, [{ n: 2 }])
     }).pipe(Effect.scoped)

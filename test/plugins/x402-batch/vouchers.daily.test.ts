@@ -76,6 +76,11 @@ describe("a voucher", () => {
       const dearer = { ...differing, paymentRequirements: { ...differing.paymentRequirements, amount: "150" } }
       assert.strictEqual((yield* facilitator.verify(dearer)).json.invalidReason, "requirements_mismatch")
       assert.strictEqual((yield* facilitator.settle(dearer)).json.errorReason, "requirements_mismatch")
+      for (const of of [{ withdrawDelay: 901 }, { receiverAuthorizer: stranger.publicKey() }, { batchContract: "" }]) {
+        const accepted = { ...terms, amount: "100", ...extra(of) }
+        const other = { ...differing, paymentPayload: { ...differing.paymentPayload, accepted } }
+        assert.strictEqual((yield* facilitator.verify(other)).json.invalidReason, "requirements_mismatch")
+      }
       const lessCharged = { ...differing, paymentRequirements: { ...differing.paymentRequirements, amount: "40" } }
       assert.strictEqual((yield* facilitator.verify(lessCharged)).json.invalidReason, "requirements_mismatch")
       assert.strictEqual((yield* facilitator.settle(lessCharged)).json.extra.chargedAmount, "40")
