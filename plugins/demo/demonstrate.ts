@@ -8,6 +8,7 @@ import type { HttpServerRequest } from "effect/http"
 import { Network } from "../../kernel/config/Network.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { LocalLedger } from "../ledger-local/contract.ts"
 import { type DemoPayment, demoRoutes, type DemoRequired, paymentRoute, weatherRoute } from "./DemoWire.ts"
@@ -58,6 +59,7 @@ const addDemoRoutes = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const network = yield* Network
   const crypto = yield* Crypto
+  const clock = yield* LedgerClock
   const oneAtATime = yield* Semaphore.make(1)
   let present = 0
   const usdc = [...network.assets.values()].find(({ symbol }) => symbol === "USDC")
@@ -77,7 +79,8 @@ const addDemoRoutes = Effect.gen(function* () {
   const payment = Effect.fnUntraced(function* (request: Request) {
     const buyer = Keypair.fromRawEd25519Seed(crypto.randomBytes(32))
     yield* Effect.orDie(ledger.fund(buyer.publicKey(), { usdcUnits: purse }))
-    const transaction = yield* signPayment(ledger, buyer, terms)
+    const { time } = yield* clock.status
+    const transaction = yield* signPayment(ledger, buyer, terms, time?.secondsPerLedger ?? 1)
     const { extensions, resource } = paymentRequired(hostOf(request), terms)
     return json({
       x402Version: 2 as const,

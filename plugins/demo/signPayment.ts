@@ -29,8 +29,16 @@ export interface Terms {
 
 /** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
-/** Assumed seconds per ledger. */
-const ledgerSeconds = 5
+
+/**
+ * Ledgers that a time is, as an honest client counts them: by five seconds each or the measured interval in whole
+ * seconds. The embedded ledger closes more often, and a payment must live as long as its terms say.
+ */
+export const ledgersOf = (seconds: number, secondsPerLedger: number): number =>
+  Math.ceil(seconds / Math.min(5, Math.max(1, Math.ceil(secondsPerLedger * paceTolerance))))
+
+/** A measured interval is this much off. */
+const paceTolerance = 0.95
 
 const ask = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], method: string, params: unknown) {
   const unanswered = () => new LedgerRefuses({ message: "the embedded ledger does not answer" })
@@ -49,7 +57,8 @@ const simulate = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], tr
 export const signPayment = Effect.fn("demo.signPayment")(function* (
   ledger: LocalLedger["Service"],
   buyer: Keypair,
-  { amount, asset, maxTimeoutSeconds, payTo }: Terms
+  { amount, asset, maxTimeoutSeconds, payTo }: Terms,
+  secondsPerLedger: number
 ) {
   const networkPassphrase = ledger.passphrase
   const transfer = new Contract(asset).call(
@@ -62,7 +71,7 @@ export const signPayment = Effect.fn("demo.signPayment")(function* (
     new TransactionBuilder(new Account(nullAccount, "0"), { fee: "100", networkPassphrase }).addOperation(operation)
   const recorded = yield* simulate(ledger, around(transfer).setTimeout(300).build().toXDR())
   const entries = (recorded.results?.[0]?.auth ?? []) as ReadonlyArray<string>
-  const until = Number(recorded.latestLedger) + Math.ceil(maxTimeoutSeconds / ledgerSeconds)
+  const until = Number(recorded.latestLedger) + ledgersOf(maxTimeoutSeconds, secondsPerLedger)
   const auth = yield* Effect.promise(() =>
     Promise.all(
       entries.map((entry) =>
