@@ -240,7 +240,9 @@ export const pulse = get(
   {
     from: Schema.optionalKey(filter("time", "Start, UTC; 30 days before `to` without it.")),
     to: Schema.optionalKey(filter("time", "End, UTC; now without it.")),
-    ...asset
+    asset: Schema.optionalKey(
+      filter("asset", "Its settlements alone; without it all, and the amounts of the most frequent asset.")
+    )
   }
 )
 

@@ -46,6 +46,8 @@ export interface AmountsReport extends AssetNames {
 interface AmountsValues {
   /** The asset and its configuration. */
   readonly name: (asset: string | undefined) => AssetNames
+  /** Configured assets with this symbol, in any case. */
+  readonly called: (symbol: string) => ReadonlyArray<string>
   /** `total_amount` is that of the asset `main`; `amounts` has them all. */
   readonly report: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
 }
@@ -69,7 +71,9 @@ export const amountsOf = (assets: ReadonlyMap<string, Asset>): AmountsValues => 
       }))
     }
   }
-  return { name, report: notify }
+  const called = (symbol: string) =>
+    [...assets].flatMap(([asset, one]) => (one.symbol.toLowerCase() === symbol.toLowerCase() ? [asset] : []))
+  return { name, called, report: notify }
 }
 
 export class Amounts extends Context.Service<Amounts, AmountsValues>()("tollkeeper/analytics/Amounts") {

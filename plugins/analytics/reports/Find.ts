@@ -1,5 +1,6 @@
-// What one word leads to: a settlement by its hash, id or payment identifier, an account or contract, a resource by a
-// part of its URL or by its seller's name, an origin, a key. Each kind is a bounded read of an index, in the order of
+// What one word leads to: a settlement by its hash, id or payment identifier, an account or contract (each also by its
+// beginning or its ends), an asset by its symbol, a resource by a part of its URL or by its seller's name, an origin, a
+// key. Each kind is a bounded read of an index, in the order of
 // how exact it is. What a payer or recipient is called follows the redaction of every other report.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -19,6 +20,8 @@ const isAddress = /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/
 /** The beginning of a hash or address: enough letters to be no word. */
 const isHashStart = /^[0-9a-f]{6,63}$/
 const isAddressStart = /^[GCM][A-Z2-7]{4,68}$/
+/** The beginning of an id: a group of it at least. */
+const isIdStart = /^[0-9a-f]{8}[0-9a-f-]{0,27}$/
 
 /** Labels that are tried, from the first that may match on. */
 const labelsMax = 200
@@ -28,6 +31,15 @@ const addressMax = 69
 /** The last text that begins so: in hex digits and in base32 every collation puts a digit before a letter. */
 const lastHash = (start: string): string => start.padEnd(64, "f")
 const lastAddress = (start: string): string => start.padEnd(addressMax, "Z")
+
+const idOf = (start: string, digit: "0" | "f"): string =>
+  start + "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".slice(start.length).replaceAll("x", digit)
+
+/** A hash or an address as pages shorten it, by its ends: `3f2a91…c0ffee`, or with dots. */
+const endsOf = (words: string): readonly [start: string, end: string] => {
+  const [, start, end] = /^([0-9A-Za-z]{4,64})(?:…|[.]{2,3})([0-9A-Za-z]{4,64})$/.exec(words) ?? []
+  return start === undefined || end === undefined ? [words, ""] : [start, end]
+}
 
 interface SettlementFound {
   readonly transaction_hash: string
@@ -48,18 +60,28 @@ const minuteOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace(
 
 const findSettlements = Effect.fnUntraced(function* (words: string) {
   const sql = yield* SqlClient.SqlClient
-  const asked = words.toLowerCase()
-  const condition = isId.test(asked)
-    ? sql`id = ${asked}::uuid`
-    : isHash.test(asked)
-      ? sql`transaction_hash = ${asked}`
-      : isHashStart.test(asked)
-        ? sql`transaction_hash >= ${asked} and transaction_hash <= ${lastHash(asked)}`
-        : undefined
-  if (condition === undefined) return []
-  const rows = yield* sql<SettlementFound>`select transaction_hash, status, occurred_at from analytics_settlements
-    where ${condition} limit ${kindMax}`.unprepared
-  return rows.map((row): Item => ({
+  const [asked, end] = endsOf(words.toLowerCase())
+  const ids = [idOf(asked, "0"), idOf(asked, "f")] as const
+  const conditions = [
+    ...(isIdStart.test(asked) && ids.every((id) => isId.test(id))
+      ? [sql`id >= ${ids[0]}::uuid and id <= ${ids[1]}::uuid`]
+      : []),
+    ...(isId.test(asked) ? [sql`id = ${asked}::uuid`] : []),
+    ...(isHash.test(asked) || isHashStart.test(asked)
+      ? [
+          sql`transaction_hash >= ${asked} and transaction_hash <= ${lastHash(asked)}
+          and right(transaction_hash, ${end.length}) = ${end}`
+        ]
+      : [])
+  ]
+  // Each from its own index.
+  const rows = yield* Effect.forEach(
+    conditions,
+    (condition) =>
+      sql<SettlementFound>`select transaction_hash, status, occurred_at from analytics_settlements
+      where ${condition} limit ${kindMax}`.unprepared
+  )
+  return rows.flat().map((row): Item => ({
     kind: "settlement",
     id: row.transaction_hash,
     title: row.transaction_hash,
@@ -83,16 +105,19 @@ const roleWords: Readonly<Record<string, string>> = { buyer: "payer", seller: "r
 const findAccounts = Effect.fnUntraced(function* (words: string) {
   const sql = yield* SqlClient.SqlClient
   const { amounts, redaction } = yield* Spelling
-  const asked = words.startsWith("p_") ? words : words.toUpperCase()
+  const [start, end] = endsOf(words)
+  const asked = words.startsWith("p_") ? words : start.toUpperCase()
   // Where addresses are redacted, the beginning of one must not lead to the pseudonyms of all that begin so.
   const isRedacted = redaction.show(asked) !== asked
   if (!isAddress.test(asked) && (isRedacted || !isAddressStart.test(asked))) return []
   const resolved = Option.getOrElse(yield* redaction.resolve(asked), () => asked)
   const rows = yield* sql<{ name: string; roles: ReadonlyArray<string> }>`select name, array_agg(kind) as roles
     from analytics_members where kind in ('buyer', 'seller') and name >= ${resolved}
-      and name <= ${lastAddress(resolved)} group by name limit ${kindMax}`.unprepared
+      and name <= ${lastAddress(resolved)} and right(name, ${end.length}) = ${end.toUpperCase()}
+    group by name limit ${kindMax}`.unprepared
   const assets = yield* sql<{ asset: string }>`select distinct asset from analytics_totals
-    where width = 'day' and asset >= ${resolved} and asset <= ${lastAddress(resolved)} limit ${kindMax}`.unprepared
+    where width = 'day' and asset >= ${resolved} and asset <= ${lastAddress(resolved)}
+      and right(asset, ${end.length}) = ${end.toUpperCase()} limit ${kindMax}`.unprepared
   return [
     ...assets.map(({ asset }): Item => ({
       kind: "asset",
@@ -109,6 +134,17 @@ const findAccounts = Effect.fnUntraced(function* (words: string) {
   ]
 })
 
+/** A configured asset by its symbol. */
+const findSymbols = Effect.fnUntraced(function* (words: string) {
+  const { amounts } = yield* Spelling
+  return amounts.called(words).map((asset): Item => ({
+    kind: "asset",
+    id: asset,
+    title: amounts.name(asset).asset_symbol ?? asset,
+    note: "asset"
+  }))
+})
+
 const findResources = Effect.fnUntraced(function* (words: string) {
   const found = yield* (yield* CatalogRecords).find({ words, limit: kindMax })
   const title = ({ resource, serviceName, toolName }: (typeof found)[number]) =>
@@ -120,24 +156,26 @@ const findResources = Effect.fnUntraced(function* (words: string) {
   ]
 })
 
-/** Labels are few: each is one step along the index. */
+/** Labels are few: each is one step along the index. Those that begin so, then any that hold the words. */
 const findKeys = Effect.fnUntraced(function* (words: string) {
   const sql = yield* SqlClient.SqlClient
   if (!/^[\w.:/-]{1,128}$/.test(words)) return []
-  const rows = yield* sql<{ principal: string }>`with recursive label as (
-      (select principal, 1 as step from analytics_settlements where principal >= ${words} and status <> 'open'
+  const asked = words.toLowerCase()
+  const labelsFrom = (first: string) =>
+    sql<{ principal: string }>`with recursive label as (
+      (select principal, 1 as step from analytics_settlements where principal >= ${first} and status <> 'open'
         order by principal limit 1)
       union all
       select (select s.principal from analytics_settlements s where s.principal > label.principal
         and s.status <> 'open' order by s.principal limit 1), step + 1
       from label where label.principal is not null and step < ${labelsMax}
-    ) select principal from label where starts_with(principal, ${words}) limit ${kindMax}`.unprepared
-  return rows.map(({ principal }): Item => ({
-    kind: "key",
-    id: principal,
-    title: principal,
-    note: "usage and settlements"
-  }))
+    ) select principal from label where position(${asked} in lower(principal)) > 0`.unprepared
+  const rows = (yield* Effect.forEach([words, `key:${words}`, ""], labelsFrom)).flat()
+  const begins = (label: string): boolean => label.toLowerCase().replace(/^key:/, "").startsWith(asked)
+  return [...new Set(rows.map(({ principal }) => principal))]
+    .sort((a, b) => Number(begins(b)) - Number(begins(a)))
+    .slice(0, kindMax)
+    .map((principal): Item => ({ kind: "key", id: principal, title: principal, note: "usage and settlements" }))
 })
 
 const find = Effect.fn("Find.find")(function* (words: string) {
@@ -145,6 +183,7 @@ const find = Effect.fn("Find.find")(function* (words: string) {
     findSettlements(words),
     findIdentified(words),
     findAccounts(words),
+    findSymbols(words),
     findResources(words),
     findKeys(words)
   ])

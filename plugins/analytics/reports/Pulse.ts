@@ -1,8 +1,9 @@
 // How money moves in a range, beside the range of equal length before it: sums, a figure for each hour or day, shares
-// by scheme, asset and network, and the reasons of failures. Read from rollups alone, so that its cost is that of its
-// buckets, whatever the history is. A bucket before the first settlement has no figure, which is not zero.
+// by scheme, asset and network, and the reasons of failures; all of one asset alone where it is chosen. Read from
+// rollups, so that its cost is that of its buckets, whatever the history is. A bucket before the first settlement has
+// no figure, which is not zero.
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Pulse as PulseWire } from "./ListWire.ts"
 import { mainAsset } from "./Amounts.ts"
 import { Spelling } from "./Spelling.ts"
@@ -84,7 +85,11 @@ const sharesOf = (spelling: Spelling["Service"], rows: ReadonlyArray<Row>, main:
       .sort((a, b) => b.settlements - a.settlements)
   )
 
-const readReasons = Effect.fnUntraced(function* ({ from, to }: Range) {
+/** In one asset where it is chosen. */
+const ofAsset = (sql: SqlClient.SqlClient, chosen: string | undefined): Statement.Fragment =>
+  chosen === undefined ? sql`true` : sql`asset = ${chosen}`
+
+const readReasons = Effect.fnUntraced(function* ({ from, to }: Range, chosen: string | undefined) {
   const sql = yield* SqlClient.SqlClient
   const { word } = yield* Spelling
   const day = (millis: number) => new Date(millis).toISOString().slice(0, 10)
@@ -92,6 +97,7 @@ const readReasons = Effect.fnUntraced(function* ({ from, to }: Range) {
       coalesce(sum(transactions) filter (where status = 'failed'), 0)::bigint as failed,
       coalesce(sum(transactions) filter (where status = 'unknown'), 0)::bigint as pending
     from analytics_reasons where day >= ${day(from)}::date and day <= ${day(to - 1)}::date
+      and ${ofAsset(sql, chosen)}
     group by reason having sum(transactions) > 0 order by sum(transactions) desc, reason limit ${reasonsMax}`
   return rows.map(({ failed, pending, reason }) => ({
     reason: word(reason),
@@ -108,7 +114,8 @@ const pulse = Effect.fn("Pulse.of")(function* (range: Range, chosen: string | un
   const earlier = from - (to - from)
   const rows = yield* sql<Row>`select starts_at, network, scheme, asset, status, transactions, amount::text as amount
     from analytics_totals where width = ${bucket} and transactions > 0
-      and starts_at >= ${iso(earlier)}::timestamptz and starts_at < ${iso(to)}::timestamptz`.unprepared
+      and starts_at >= ${iso(earlier)}::timestamptz and starts_at < ${iso(to)}::timestamptz
+      and ${ofAsset(sql, chosen)}`.unprepared
   const [begun] = yield* sql<{ first: Date | null }>`select min(starts_at) as first from analytics_totals
     where width = ${bucket}`
   const first = begun?.first?.getTime() ?? Number.POSITIVE_INFINITY
@@ -137,7 +144,7 @@ const pulse = Effect.fn("Pulse.of")(function* (range: Range, chosen: string | un
       return { at: iso(at), recorded: at >= first, ...sumOf(byStart.get(at) ?? [], main) }
     }),
     shares: sharesOf(spelling, present, main),
-    reasons: yield* readReasons(range)
+    reasons: yield* readReasons(range, chosen)
   } satisfies typeof PulseWire.Type
 })
 

@@ -122,8 +122,19 @@ const countOf = (sql: Sql, filter: ListFilter): Statement.Statement<{ total: big
   return sql<{ total: bigint }>`select count(*) as total from ${source} s`
 }
 
-const list = Effect.fn("SettlementList.list")(function* (filter: ListFilter, page: ListPage) {
+/** A key by its label is the principal `key:LABEL`, where the label alone is none. */
+const spelledKey = Effect.fnUntraced(function* (filter: ListFilter) {
+  const { principal } = filter
+  if (principal === undefined) return filter
   const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ known: boolean }>`select exists (select 1 from analytics_settlements
+    where principal = ${principal} and status <> 'open') as known`.unprepared
+  return row?.known === true ? filter : { ...filter, principal: `key:${principal.replace(/^key:/, "")}` }
+})
+
+const list = Effect.fn("SettlementList.list")(function* (asked: ListFilter, page: ListPage) {
+  const sql = yield* SqlClient.SqlClient
+  const filter = yield* spelledKey(asked)
   const { record } = yield* Spelling
   // Planned for its own values: a plan for all filters would fit none.
   const rows = yield* readPage(sql, filter, page).unprepared

@@ -36,7 +36,7 @@ const journal = (url: string): ReadonlyArray<JournalFact> =>
           amount,
           transaction: hashOf(n),
           resourceUrl: n % 2 === 0 ? url : null,
-          principal: n % 3 === 0 ? "shop-one" : "ip:192.0.2.1"
+          principal: n % 3 === 0 ? "key:shop-one" : "anonymous"
         }
       },
       {
@@ -106,6 +106,8 @@ describeDatabases(
               [{ reason: "settle_stellar_transaction_failed" }, (n) => n % 4 === 3],
               [{ scheme: "upto" }, (n) => n % 5 === 0],
               [{ principal: "shop-one" }, (n) => n % 3 === 0],
+              [{ principal: "key:shop-one" }, (n) => n % 3 === 0],
+              [{ principal: "anonymous" }, (n) => n % 3 !== 0],
               [{ party: payerOf(1) }, (n) => n % 3 === 1],
               [{ party: shopOf(1), status: "success" }, (n) => n % 2 === 1 && n % 4 !== 3],
               [{ origin: "https://shop.example.com" }, (n) => n % 2 === 0],
@@ -177,7 +179,21 @@ describeDatabases(
             expect(yield* kinds("CUSDC")).toEqual(["asset CUSDC"])
             expect((yield* kinds("example.com/wea")).map((one) => one.split(" ")[0])).toEqual(["resource", "origin"])
             expect((yield* kinds(url)).map((one) => one.split(" ")[0])).toEqual(["resource", "origin"])
-            expect(yield* kinds("shop-o")).toEqual(["key shop-one"])
+            expect(yield* kinds("shop-o")).toEqual(["key key:shop-one"])
+            expect(yield* kinds("SHOP-ONE")).toEqual(["key key:shop-one"])
+            expect(yield* kinds("p-one")).toEqual(["key key:shop-one"])
+            // An id by its beginning, and hashes and addresses as pages shorten them.
+            expect(yield* kinds(idOf(4).slice(0, -1))).toEqual(
+              Array.from({ length: 6 }, () => expect.stringMatching(/^settlement /))
+            )
+            expect((yield* kinds("00000000-0000-4000-a000")).length).toBe(6)
+            expect(yield* kinds("00000000-0000-4000-b000")).toEqual([])
+            const [start, end] = [hashOf(4).slice(0, 6), hashOf(4).slice(-6)]
+            for (const gap of ["…", "...", ".."])
+              expect(yield* kinds(`${start}${gap}${end}`)).toEqual([`settlement ${hashOf(4)}`])
+            expect(yield* kinds(`${start}…${"9".repeat(6)}`)).toEqual([])
+            expect(yield* kinds(`${payerOf(1).slice(0, 6)}…${payerOf(1).slice(-6)}`)).toEqual([`account ${payerOf(1)}`])
+            expect(yield* kinds("usdc")).toEqual(["asset CUSDC"])
             expect(yield* kinds("nothing like it")).toEqual([])
 
             yield* world.identify("order_2026-0001-a", hashOf(4))
@@ -202,6 +218,14 @@ describeDatabases(
             // Half a day: the range before it is recorded whole.
             expect((yield* pulse.of(rangeOf(now - day / 2, now), undefined)).before).toMatchObject({ pending: 0 })
             const long = yield* pulse.of(rangeOf(now - 30 * day, now), undefined)
+            expect((yield* pulse.of(rangeOf(now - 30 * day, now), "CUSDC")).now).toEqual(long.now)
+            // Counts are those of the chosen asset, as amounts are.
+            expect((yield* pulse.of(rangeOf(now - 30 * day, now), "CXLM")).now).toEqual({
+              settled: 0,
+              failed: 0,
+              pending: 0,
+              amount: "0"
+            })
             expect(long.before).toBeNull()
             expect(long.series.filter(({ recorded }) => recorded).length).toBeLessThanOrEqual(4)
             expect(long.series.some(({ recorded }) => !recorded)).toBe(true)
