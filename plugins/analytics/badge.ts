@@ -66,7 +66,11 @@ export const badgeOf = (kind: BadgeKind, listing: Listing | undefined): Badge =>
         ? { label, value: "verified", tone: "good" }
         : { label, value: listing.verification === "payment_observed" ? "paid" : "listed", tone: "plain" }
     case "calls":
-      return { label, value: `${listing.settlements ?? 0} settled in 30 days`, tone: "good" }
+      return {
+        label,
+        value: `${(listing.settlements ?? 0).toLocaleString("en-GB")} settled in 30 days`,
+        tone: (listing.settlements ?? 0) > 0 ? "good" : "plain"
+      }
     case "uptime":
       return listing.uptime === undefined
         ? { label, value: "not probed", tone: "plain" }

@@ -23,7 +23,9 @@ describe("a badge", () => {
     expect(badgeOf("uptime", { ...listing, uptime: 1 }).value).toBe("100 %")
     expect(badgeOf("uptime", { ...listing, uptime: 0.89 }).tone).toBe("bad")
     expect(badgeOf("uptime", listing).value).toBe("not probed")
-    expect(badgeOf("calls", listing).value).toBe("12 settled in 30 days")
+    expect(badgeOf("calls", listing)).toMatchObject({ value: "12 settled in 30 days", tone: "good" })
+    expect(badgeOf("calls", { ...listing, settlements: 0 }).tone).toBe("plain")
+    expect(badgeOf("calls", { ...listing, settlements: 12_345 }).value).toBe("12,345 settled in 30 days")
   })
 
   it("holds text as text", () => {
