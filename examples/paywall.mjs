@@ -43,8 +43,11 @@ const sha256 = (/** @type {string} */ text) => `'sha256-${createHash("sha256").u
 const escaped = (/** @type {unknown} */ text) =>
   String(text).replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`)
 
-/** Symbols and decimals of assets by contract; the test network's USDC is known. */
-const usdc = { CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA: { symbol: "USDC", decimals: 7 } }
+/** Symbols and decimals of assets by contract: USDC of the test network and of pubnet. */
+const usdc = {
+  CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA: { symbol: "USDC", decimals: 7 },
+  CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75: { symbol: "USDC", decimals: 7 }
+}
 
 /** An amount in words. @param {string} amount @param {{ symbol: string, decimals: number } | undefined} asset */
 const priceOf = (amount, asset) => {
@@ -52,7 +55,7 @@ const priceOf = (amount, asset) => {
   const digits = amount.padStart(asset.decimals + 1, "0")
   const whole = digits.slice(0, digits.length - asset.decimals)
   const part = digits.slice(digits.length - asset.decimals).replace(/0+$/, "")
-  return `${whole}${part === "" ? "" : `.${part}`} ${asset.symbol}`
+  return `${BigInt(whole).toLocaleString("en-GB")}.${part.padEnd(2, "0")} ${asset.symbol}`
 }
 
 const short = (/** @type {string} */ address) => `${address.slice(0, 6)}…${address.slice(-6)}`
@@ -68,6 +71,7 @@ export const paywallHtml = (required, { assets = {}, prepareUrl, title }) => {
   if (accepted === undefined) throw new Error("a paywall takes exact payments alone")
   const known = /** @type {Record<string, { symbol: string, decimals: number }>} */ ({ ...usdc, ...assets })
   const name = title ?? (required.resource?.description || required.resource?.url || "This page")
+  const price = priceOf(accepted.amount, known[accepted.asset])
   const data = JSON.stringify({ required, accepted, prepareUrl }).replace(/</g, "\\u003c")
   const policy = [
     "default-src 'none'",
@@ -90,12 +94,13 @@ export const paywallHtml = (required, { assets = {}, prepareUrl, title }) => {
 <main>
 <h1>${escaped(name)}</h1>
 <p>Pay once to read it.</p>
-<p class="price">${escaped(priceOf(accepted.amount, known[accepted.asset]))}</p>
+<p class="price">${escaped(price)}</p>
 <dl>
 <dt>Paid to</dt><dd title="${escaped(accepted.payTo)}">${escaped(short(accepted.payTo))}</dd>
 <dt>Network</dt><dd>Stellar ${escaped(accepted.network.split(":")[1])}; the network fee is paid for you</dd>
 </dl>
-<button id="pay" type="button">Pay with a Stellar wallet</button>
+<button id="pay" type="button">Pay ${escaped(price)} with a wallet</button>
+<noscript><p>Paying needs this page's script: allow it, then load the page again.</p></noscript>
 <p id="say" role="status"></p>
 <div id="content"></div>
 </main>

@@ -21,7 +21,7 @@ const networkPassphrase = passphrases[accepted.network.split(":")[1]]
 const askFreighter = (type, more = {}, patience = 600_000) =>
   new Promise((resolve, reject) => {
     const messageId = Date.now() + Math.random()
-    const late = setTimeout(() => reject(new Error("the wallet does not answer")), patience)
+    const late = setTimeout(() => reject(new Error("The wallet does not answer. Open it, then pay again.")), patience)
     const read = ({ data, source }) => {
       if (source !== window || data?.source !== "FREIGHTER_EXTERNAL_MSG_RESPONSE" || data.messagedId !== messageId)
         return
@@ -41,9 +41,19 @@ const findWallet = async () => {
   await askFreighter("REQUEST_CONNECTION_STATUS", {}, 2_000)
   return {
     getAddress: async () => ({ address: (await askFreighter("REQUEST_ACCESS")).publicKey }),
+    getNetwork: async () => (await askFreighter("REQUEST_NETWORK_DETAILS", {}, 2_000)).networkDetails,
     signAuthEntry: (entryXdr, { address }) =>
       askFreighter("SUBMIT_AUTH_ENTRY", { entryXdr, accountToSign: address, networkPassphrase })
   }
+}
+
+/** A wallet of another network signs what this ledger refuses. One that does not name its own is asked to sign. */
+const checkNetwork = async (wallet) => {
+  const said = await Promise.resolve(wallet.getNetwork?.()).catch(() => undefined)
+  if (said?.networkPassphrase !== undefined && said.networkPassphrase !== networkPassphrase)
+    throw new Error(
+      `Your wallet is on another network: switch it to ${accepted.network.split(":")[1]}, then pay again.`
+    )
 }
 
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
@@ -113,7 +123,7 @@ const sign = async (wallet, payer) => {
   const { latestLedger, ledger } = prepared.expires
   const preimage = textOf(await preimageOf(payer, prepared.nonce, ledger))
   if (preimage !== prepared.toSign.preimage || ledger > latestLedger + Math.ceil(accepted.maxTimeoutSeconds / 5))
-    throw new Error("nothing was signed: another payment was to be signed than this page shows")
+    throw new Error("Nothing was signed: another payment was to be signed than this page shows.")
   say("Confirm the payment in your wallet.")
   const signature = signatureIn(await wallet.signAuthEntry(preimage, { networkPassphrase, address: payer }))
   return withSignature(prepared, payer, signature)
@@ -158,7 +168,10 @@ button.addEventListener("click", async () => {
       throw new Error("No Stellar wallet was found. Install Freighter, then load this page again.")
     })
     const { address: payer, error } = await wallet.getAddress()
-    if (!payer) throw new Error(error?.message ?? "the wallet shared no account")
+    if (!payer) throw new Error(error?.message ?? "The wallet shared no account.")
+    if (!payer.startsWith("G"))
+      throw new Error("This wallet pays from a contract; choose an account that begins with G.")
+    await checkNetwork(wallet)
     say("Preparing the payment.")
     const transaction = await sign(wallet, payer)
     const { extensions, resource } = required

@@ -1,7 +1,7 @@
 // The paywall page in a real browser: a person with a wallet pays and reads; a wallet stub signs by Freighter's public
 // messages, as the extension does. Widths and themes, axe, the page's policy, a proxy that lies, and no wallet at all.
 import { NodeServices } from "@effect/platform-node"
-import { hash, Keypair } from "@stellar/stellar-sdk"
+import { hash, type Keypair, Networks } from "@stellar/stellar-sdk"
 import { Effect, Exit, Scope } from "effect"
 import { createServer } from "node:http"
 import type { Browser } from "playwright-core"
@@ -25,12 +25,12 @@ const hasChromium = chromiumPath() !== undefined
 if (!hasChromium) console.log(howToGetOne)
 
 /** Answers the page's messages as the extension does, by the account of `payer`; refuses where `refuses`. */
-const installWallet = async (visit: Visit, payer: Keypair, refuses = false) => {
+const installWallet = async (visit: Visit, payer: Keypair, refuses = false, passphrase = Networks.TESTNET) => {
   await visit.page.exposeFunction("signForTest", (entryXdr: string) =>
     Buffer.from(payer.sign(hash(Buffer.from(entryXdr, "base64")))).toString("base64")
   )
   await visit.page.addInitScript(
-    ({ account, refuses }) => {
+    ({ account, passphrase, refuses }) => {
       const { window } = globalThis as any
       window.freighter = true
       window.addEventListener("message", async ({ data, source }: any) => {
@@ -38,6 +38,7 @@ const installWallet = async (visit: Visit, payer: Keypair, refuses = false) => {
         const answers: Record<string, () => unknown> = {
           REQUEST_CONNECTION_STATUS: () => ({ isConnected: true }),
           REQUEST_ACCESS: () => ({ publicKey: account }),
+          REQUEST_NETWORK_DETAILS: () => ({ networkDetails: { networkPassphrase: passphrase } }),
           SUBMIT_AUTH_ENTRY: async () =>
             refuses
               ? { apiError: { code: -4, message: "The user rejected this request." } }
@@ -48,7 +49,7 @@ const installWallet = async (visit: Visit, payer: Keypair, refuses = false) => {
         window.postMessage({ ...head, ...(answer as object) }, window.location.origin)
       })
     },
-    { account: payer.publicKey(), refuses }
+    { account: payer.publicKey(), passphrase, refuses }
   )
 }
 
@@ -151,6 +152,12 @@ describe.runIf(hasChromium)("the paywall page", () => {
         await visit.close()
       }
       lie = (terms) => terms
+      const elsewhere = await Visit.open(browser, url)
+      await installWallet(elsewhere, payer, false, Networks.PUBLIC)
+      await elsewhere.go("/weather")
+      await elsewhere.page.locator("#pay").click()
+      await elsewhere.page.getByText("switch it to testnet").waitFor()
+      await elsewhere.close()
       expect(await run(facilitator.balance(payTo))).toBe(before)
     }
   )
