@@ -7,6 +7,7 @@ import { mkdirSync } from "node:fs"
 import { join, resolve } from "node:path"
 import process from "node:process"
 import { fillRollups, fillSettlements } from "../bench/viewsFill.ts"
+import { declaration } from "../support/declaration.ts"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
 import { launch, Visit } from "./Visit.ts"
 
@@ -14,16 +15,6 @@ const [folder = "", ...names] = process.argv.slice(2)
 const widths = [1_280, 768, 390]
 const themes = ["light", "dark"] as const
 const size = { settlements: 4_000, buyers: 240, sellers: 40, resources: 0, historyDays: 30 }
-
-const catalog = {
-  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
-  schema: {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    type: "object",
-    properties: { input: { type: "object" }, output: { type: "object" } },
-    required: ["input"]
-  }
-}
 
 /** What real payments here are for; the last one is refused. */
 const sold = [
@@ -44,7 +35,7 @@ const payments = (facilitator: Facilitator) =>
       const tamper = {
         payload: (honest: any) => ({ ...honest, resource: { ...honest.resource, description } })
       }
-      const asked = { payTo, amount, resourceUrl, extensions: { catalog }, tamper }
+      const asked = { payTo, amount, resourceUrl, extensions: { catalog: declaration }, tamper }
       const { body } = yield* facilitator.payment({ payer, ...asked })
       yield* facilitator.settle(body)
       const refused = yield* facilitator.payment({ payer: poor, ...asked })

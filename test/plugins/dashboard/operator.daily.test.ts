@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { openEvents } from "../../support/eventStream.ts"
+import { declaration } from "../../support/declaration.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { describedErrors } from "../analytics/support.ts"
 import { eventually } from "../../support/eventually.ts"
@@ -26,22 +27,18 @@ const signIn = Effect.fnUntraced(function* (facilitator: Facilitator, key: strin
   return { answer, cookie: (answer.headers.get("set-cookie") ?? "").split(";", 1)[0]! }
 })
 
-const catalog = {
-  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
-  schema: {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    type: "object",
-    properties: { input: { type: "object" }, output: { type: "object" } },
-    required: ["input"]
-  }
-}
-
 const pay = Effect.fnUntraced(function* (facilitator: Facilitator, count: number) {
   const payer = yield* facilitator.account()
   const payTo = (yield* facilitator.account()).publicKey()
   for (let done = 0; done < count; done++) {
     const resourceUrl = `http://127.0.0.1:9/page-${done}`
-    const { body } = yield* facilitator.payment({ payer, payTo, amount: 10_000n, resourceUrl, extensions: { catalog } })
+    const { body } = yield* facilitator.payment({
+      payer,
+      payTo,
+      amount: 10_000n,
+      resourceUrl,
+      extensions: { catalog: declaration }
+    })
     expect((yield* facilitator.settle(body, bearer(shop))).json.success).toBe(true)
   }
 })
