@@ -13,7 +13,8 @@ const none = `<span class="quiet">none yet</span>`
 const percent = (value: number | null) => (value === null ? none : `${(Math.floor(value * 10_000) / 100).toFixed(2)} %`)
 const seconds = (millis: number | null) =>
   millis === null ? none : millis < 1_000 ? `${Math.round(millis)} ms` : `${(millis / 1_000).toFixed(2)} s`
-const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, " ")
+/** As on every page. */
+const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, ",")
 const shortTime = (iso: string) =>
   `<time datetime="${iso}" data-more="UTC">${iso.slice(0, 10)} ${iso.slice(11, 16)}</time>`
 
@@ -37,8 +38,8 @@ const figuresOf = (status: Status): string =>
   [
     ["Availability", percent(status.availability), "of minutes, by the service's own beats"],
     ["Settlements", grouped(status.settlements), "recorded"],
-    ["Verifying", seconds(status.verify_p95_ms), "95 of 100 within"],
-    ["Settling", seconds(status.settle_p95_ms), "95 of 100 within, from request to settled"],
+    ["Verify time, p95", seconds(status.verify_p95_ms), "95 of 100 within it"],
+    ["Settle time, p95", seconds(status.settle_p95_ms), "from request to settled"],
     ["Ended in two ledgers", percent(status.ended_in_two_ledgers), "of those with an end on the ledger"]
   ]
     .map(([name, value, note]) => `<div><dt>${name}</dt><dd>${value}<span class="note">${note}</span></dd></div>`)
@@ -70,6 +71,7 @@ export const pageOf = (status: Status): string => `<!doctype html>
 <body>
 <header class="bar"><a class="skip" href="#main">Skip to the content</a><a class="brand" href="/">Tollkeeper</a>
 <nav aria-label="Pages"><a href="/">Catalog</a><a href="/seller">Selling</a>
+<a href="/dashboard">Dashboard</a><a href="/docs">API</a>
 <a href="/status" aria-current="page">Status</a></nav></header>
 <main id="main" class="stack"><div><h1>Status</h1>
 <p class="lead">The last ${status.days} days of this facilitator, from its own records.</p>

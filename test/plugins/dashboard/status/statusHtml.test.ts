@@ -23,7 +23,7 @@ const status = {
 
 it("the figures are in a person's units, and no share is rounded up", () => {
   const page = pageOf(status)
-  for (const part of ["1 234 567", "41 ms", "5.43 s", "99.99 %", "100.00 %", "2 h 7 min", "it lasts"])
+  for (const part of ["1,234,567", "41 ms", "5.43 s", "99.99 %", "100.00 %", "2 h 7 min", "it lasts"])
     expect(page).toContain(part)
   expect(page).not.toContain("<script")
 })
