@@ -5,7 +5,8 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { checkKept, issuerOf, openDelivery, outcomeOf, readKept } from "../../../examples/receipts/check.mjs"
 import { ask } from "./ask.ts"
-import { Bar, draw, Foot, Notice, Panel, written } from "./parts.ts"
+import { count, stroops } from "./format.ts"
+import { Bar, type Child, draw, Foot, Moment, Notice, Panel, written } from "./parts.ts"
 
 /** Characters of a pasted text; a receipt with its proof has a few thousand. */
 const textMax = 100_000
@@ -64,6 +65,35 @@ const check = async ({ did, receipt, sellerDid }: Pasted): Promise<Verdict> => {
   return { outcome: await outcomeOf(claims, delivery), checks: [`${key.id} signed it.`, proof, ...delivered], claims }
 }
 
+/** Claims by what they are; their names are those of the receipt. */
+const claimLabels: Readonly<Record<string, string>> = {
+  v: "Version",
+  iss: "Signed by",
+  network: "Network",
+  transaction: "Transaction",
+  ledger: "Ledger",
+  closedAt: "Ledger closed",
+  payer: "Payer",
+  payTo: "Recipient",
+  asset: "Asset",
+  amount: "Amount, in atomic units",
+  scheme: "Scheme",
+  settlement: "Settlement id",
+  attempts: "Attempts",
+  fee: "Network fee",
+  resource: "Resource",
+  resourceHash: "Hash of the resource",
+  identifierHash: "Hash of the payment identifier"
+}
+
+const shownClaim = (name: string, value: string | number): Child => {
+  if (name === "closedAt" && /^[0-9]{1,10}$/.test(String(value)))
+    return h(Moment, { at: new Date(Number(value) * 1_000).toISOString() })
+  if (name === "fee" && /^[0-9]{1,18}$/.test(String(value))) return stroops(String(value))
+  if (name === "amount" && /^[0-9]{1,39}$/.test(String(value))) return count(String(value))
+  return h("code", { class: "whole" }, String(value))
+}
+
 const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Verdict }): VNode<any> =>
   h(
     Panel,
@@ -71,7 +101,7 @@ const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Ve
     h(
       "p",
       { role: "status" },
-      h("span", { class: `state ${outcome === "MISMATCH" ? "bad" : "good"}` }, outcome.replace("_", " ")),
+      h("span", { class: `state ${outcome === "MISMATCH" ? "bad" : "good"}` }, outcome.replace("_", " ").toLowerCase()),
       ` ${explained[outcome] ?? ""}`
     ),
     h(
@@ -83,7 +113,7 @@ const Claims = ({ verdict: { checks, claims, outcome } }: { readonly verdict: Ve
       "dl",
       { class: "figures" },
       Object.entries(claims).map(([name, value]) =>
-        h("div", { key: name }, h("dt", null, name), h("dd", null, h("code", { class: "whole" }, String(value))))
+        h("div", { key: name }, h("dt", null, claimLabels[name] ?? name), h("dd", null, shownClaim(name, value)))
       )
     )
   )
