@@ -6,7 +6,7 @@ import { useFacts } from "./about.ts"
 import { CursorList } from "./CursorList.ts"
 import { FilterBar } from "./FilterBar.ts"
 import { assetChoices } from "./filters.ts"
-import { type Child, Moment } from "./parts.ts"
+import { Moment } from "./parts.ts"
 import { hrefOf, picked, usePlace } from "./place.ts"
 import type { ChannelReported } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
@@ -37,48 +37,31 @@ const columns: ReadonlyArray<Column<ChannelReported>> = [
 
 const keyOf = ({ channel_id, principal }: ChannelReported): string => `${channel_id} ${principal ?? ""}`
 
-const ChannelList = (props: {
-  readonly query: URLSearchParams
-  readonly limit?: number
-  readonly isPage?: boolean
-  readonly filters?: Child
-  readonly actions?: Child
-  readonly absent: Child
-}): VNode<any> =>
-  h(CursorList<ChannelReported>, {
-    title: "Payment channels",
-    isPage: props.isPage === true,
-    name: "payment channels",
-    path: `${path}?${props.query}`,
-    keyOf,
-    columns,
-    empty:
-      [...props.query.keys()].length === 0
-        ? "No payment channels yet. The first deposit of a buyer opens one."
-        : "No payment channel matches these filters. Take one away.",
-    ...(props.limit === undefined ? {} : { limit: props.limit }),
-    filters: props.filters,
-    actions: props.actions,
-    absent: props.absent
-  })
+const list = { title: "Payment channels", name: "payment channels", keyOf, columns }
 
 /** The most urgent ones, as a panel of the operation. */
 export const BatchView = (): VNode<any> =>
-  h(ChannelList, {
-    query: new URLSearchParams(),
+  h(CursorList<ChannelReported>, {
+    ...list,
+    path: `${path}?`,
     limit: panelRows,
+    empty: none,
     actions: h("a", { href: hrefOf("channels") }, "All payment channels"),
     absent: null
   })
+
+const none = "No payment channels yet. The first deposit of a buyer opens one."
 
 /** All of them, filtered. */
 export const ChannelsView = (): VNode<any> => {
   const { query } = usePlace()
   const facts = useFacts()
   const asked = picked(query, ["state", "asset", "payer", "payTo", "key"])
-  return h(ChannelList, {
-    query: asked,
+  return h(CursorList<ChannelReported>, {
+    ...list,
+    path: `${path}?${asked}`,
     isPage: true,
+    empty: asked.size === 0 ? none : "No payment channel matches these filters. Take one away.",
     filters: h(FilterBar, {
       query,
       choices: [

@@ -4,7 +4,7 @@ import { h, type VNode } from "preact"
 import { CursorList } from "./CursorList.ts"
 import { FilterBar } from "./FilterBar.ts"
 import { count } from "./format.ts"
-import { type Child, Moment, State, written } from "./parts.ts"
+import { Moment, State, written } from "./parts.ts"
 import { hrefOf, pageOf, picked, usePlace } from "./place.ts"
 import type { Delivery } from "./reports.ts"
 import type { Column } from "./Table.ts"
@@ -36,35 +36,14 @@ const columns: ReadonlyArray<Column<Delivery>> = [
   }
 ]
 
-const DeliveryList = (props: {
-  readonly title: string
-  readonly query: URLSearchParams
-  readonly empty: string
-  readonly limit?: number
-  readonly isPage?: boolean
-  readonly filters?: Child
-  readonly actions?: Child
-  readonly absent: Child
-}): VNode<any> =>
-  h(CursorList<Delivery>, {
-    title: props.title,
-    isPage: props.isPage === true,
-    name: "deliveries",
-    path: `${path}?${props.query}`,
-    keyOf: ({ id }) => id,
-    columns,
-    empty: props.empty,
-    ...(props.limit === undefined ? {} : { limit: props.limit }),
-    filters: props.filters,
-    actions: props.actions,
-    absent: props.absent
-  })
+const list = { name: "deliveries", keyOf: ({ id }: Delivery) => id, columns }
 
 /** What waits to be taken, as a panel of the operation. */
 export const WaitingDeliveries = (): VNode<any> =>
-  h(DeliveryList, {
+  h(CursorList<Delivery>, {
+    ...list,
     title: "Webhook deliveries that wait",
-    query: new URLSearchParams({ state: "due" }),
+    path: `${path}?state=due`,
     limit: panelRows,
     empty: "Nothing waits: every receiver took what it was sent.",
     actions: h("a", { href: hrefOf("deliveries") }, "All deliveries"),
@@ -74,12 +53,13 @@ export const WaitingDeliveries = (): VNode<any> =>
 export const DeliveriesView = (): VNode<any> => {
   const { query } = usePlace()
   const asked = picked(query, ["state", "type", "receiver", "settlement", "from", "to"])
-  return h(DeliveryList, {
+  return h(CursorList<Delivery>, {
+    ...list,
     title: "Webhook deliveries",
+    path: `${path}?${asked}`,
     isPage: true,
-    query: asked,
     empty:
-      [...asked.keys()].length === 0
+      asked.size === 0
         ? "No deliveries yet. Name a receiver under webhooks.receivers in the profile."
         : "No delivery matches these filters. Take one away.",
     filters: h(FilterBar, {
