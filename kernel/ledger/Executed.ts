@@ -19,4 +19,6 @@ export interface ExecutedTransaction {
    * Every contract event in order, for a scheme that has events of its own; absent when the meta could not be decoded.
    */
   readonly contractEvents?: ReadonlyArray<xdr.ContractEventWire>
+  /** What its operations did to the ledger's entries, in order; absent like the events. */
+  readonly entryChanges?: ReadonlyArray<xdr.LedgerEntryChangeWire>
 }

@@ -17,7 +17,7 @@ import * as Wire from "./LedgerWire.ts"
 import { readContractEvents } from "./readContractEvents.ts"
 import { readHoldings } from "./readHoldings.ts"
 import { readRefusal } from "./readRefusal.ts"
-import { type ContractEvent, contractEventsIn, readEvent } from "../stellar/TransferEvents.ts"
+import { type ContractEvent, contractEventsIn, entryChangesIn, readEvent } from "../stellar/TransferEvents.ts"
 import {
   accountKey,
   instanceKey,
@@ -204,7 +204,9 @@ const readIncluded = (
   if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
     return "status and result contradict each other"
   }
-  const events = contractEventsIn(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
+  const meta = decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr)
+  const events = contractEventsIn(meta)
+  const entryChanges = entryChangesIn(meta)
   const executed: ExecutedTransaction = {
     ledger: answer.ledger,
     closedAtSeconds: Number(answer.createdAt ?? 0),
@@ -212,7 +214,8 @@ const readIncluded = (
     feeChargedStroops: result.feeCharged,
     succeeded,
     transfers: transfersOf(events),
-    ...(events === undefined ? {} : { contractEvents: events })
+    ...(events === undefined ? {} : { contractEvents: events }),
+    ...(entryChanges === undefined ? {} : { entryChanges })
   }
   return { executed, envelope }
 }

@@ -60,9 +60,12 @@ export interface Prepared {
   readonly sorobanDataXdr: Uint8Array
 }
 
-/** What the executed transaction shows. `moved` is what really went from payer to payTo, atomic units. */
+/**
+ * What the executed transaction shows: what really went from payer to payTo, and what it sold where its `books` are
+ * kept apart and the transaction shows it. Atomic units.
+ */
 export type Executed =
-  | { readonly _tag: "Moved"; readonly amount: bigint }
+  | { readonly _tag: "Moved"; readonly amount: bigint; readonly sold?: bigint | undefined }
   | { readonly _tag: "NotMoved"; readonly message: string }
 
 /** What a payment promised: what its settlement records, and what its transaction must have moved. */

@@ -33,5 +33,7 @@ export class Authorizations extends Context.Service<
     readonly useIn: (promised: Promised, operationXdr: Uint8Array) => NonceUse
     /** What a successful transaction moved, when it is the movement that was promised. */
     readonly amountTransferred: (promised: Promised, executed: ExecutedTransaction) => bigint | undefined
+    /** What it sold for a seller's books, where that is not what was meant when it was recorded. */
+    readonly amountSold?: (promised: Promised, executed: ExecutedTransaction) => bigint | undefined
   }
 >()("tollkeeper/settlement/Authorizations") {}

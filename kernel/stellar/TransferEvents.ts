@@ -66,6 +66,20 @@ export const contractEventsIn = (
   }
 }
 
+/** What a transaction's operations did to entries, in order; undefined when its meta is of a kind we cannot read. */
+export const entryChangesIn = (
+  meta: xdr.TransactionMetaWire | undefined
+): ReadonlyArray<xdr.LedgerEntryChangeWire> | undefined => {
+  switch (meta?.v) {
+    case metaKind.v4:
+      return meta.v4.operations.flatMap(({ changes }) => changes)
+    case metaKind.v3:
+      return meta.v3.operations.flatMap(({ changes }) => changes)
+    default:
+      return undefined
+  }
+}
+
 /** Reads one event. `issuer` of a mint or burn is left empty: the event does not name it. */
 export const readEvent = (event: ContractEvent): ReadEvent => {
   const contract = event.contractId === null ? undefined : contractTextOf(event.contractId as Uint8Array)

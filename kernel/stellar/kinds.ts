@@ -44,6 +44,8 @@ export const preimageKind = { sorobanAuthorization: 9, sorobanAuthorizationWithA
 /** Of a transaction: with resource data or without. */
 export const extensionKind = { none: 0, soroban: 1 } as const
 /** Versions of a transaction's meta that hold contract events. */
+/** Of entries that a transaction found, as they were, or restored. */
+export const changeKind = { state: 3, restored: 4 } as const
 export const metaKind = { v3: 3, v4: 4 } as const
 /** Results of a transaction that succeeded, alone or inside a fee bump. */
 export const resultKind = { success: 0, bumpSuccess: 1 } as const

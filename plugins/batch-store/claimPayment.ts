@@ -26,6 +26,12 @@ export interface Submission {
   readonly extra?: Readonly<Record<string, unknown>>
 }
 
+export const claimPrincipal = (owner: string): Payment["principal"] => ({
+  owner,
+  source: owner,
+  keyed: owner.startsWith("key:")
+})
+
 export const claimPayment = (crypto: Crypto["Service"], submission: Submission): Payment => {
   const { amount = 0n, extra = {}, identifier, network, payload, principal, receiver, token } = submission
   const terms: Terms = {
@@ -46,7 +52,7 @@ export const claimPayment = (crypto: Crypto["Service"], submission: Submission):
     )
   return {
     dialect: "ledger",
-    principal: { owner: principal, source: principal, keyed: principal.startsWith("key:") },
+    principal: claimPrincipal(principal),
     requirements: terms,
     accepted: terms,
     payload,

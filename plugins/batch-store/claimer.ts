@@ -14,7 +14,7 @@ import { Leases } from "../../kernel/settlement/Leases.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Authorizer } from "./Authorizer.ts"
-import { claimPayment } from "./claimPayment.ts"
+import { claimPayment, claimPrincipal } from "./claimPayment.ts"
 import { Claims, claimsOf, type Due, type OpenClaim, type Withdrawals } from "./Claims.ts"
 import { Config } from "./Config.ts"
 import { metrics } from "./metrics.ts"
@@ -39,6 +39,11 @@ const makeSubmit = Effect.gen(function* () {
   const schemes = yield* Schemes
   const authorizer = yield* Authorizer
 
+  /** Whether its settlement waits for an operator: its answer is pending for ever. */
+  const isUnresolved = (principal: string, identifier: string) =>
+    Effect.map(facilitator.lookup(claimPrincipal(principal), { identifier }), (found) =>
+      Option.exists(found, (records) => records.some(({ state }) => state === "unresolved"))
+    )
   const count = (claim: OpenClaim, outcome: string) => measure(metrics.claims, 1, { kind: claim.kind, outcome })
 
   return Effect.fn("BatchClaimer.submit")(function* (claim: OpenClaim) {
@@ -51,7 +56,10 @@ const makeSubmit = Effect.gen(function* () {
     )
     switch (answer._tag) {
       case "Pending":
-        return yield* claims.attempted(claim)
+        if (!(yield* isUnresolved(claim.principal, identifier))) return yield* claims.attempted(claim)
+        // Its channels are claimed anew: what of it landed is claimed once, by the contract.
+        yield* claims.failed(claim, "unresolved")
+        return yield* count(claim, "failed")
       case "Settled":
         yield* claims.settled(claim, answer.transaction)
         return yield* count(claim, "settled")

@@ -12,6 +12,8 @@ import {
   restoreOverCeilings
 } from "../../kernel/payment/readSimulation.ts"
 import type { Executed, PromisedMovement } from "../../kernel/payment/Scheme.ts"
+import { changeKind } from "../../kernel/stellar/kinds.ts"
+import { readContractData } from "../../kernel/stellar/LedgerEntry.ts"
 import {
   type ContractEvent,
   eventsOfCalls,
@@ -19,7 +21,7 @@ import {
   readEvent,
   type TransferEvent
 } from "../../kernel/stellar/TransferEvents.ts"
-import { type BatchEvent, batchEventOf } from "./batchCalls.ts"
+import { type BatchEvent, batchEventOf, channelKey, channelStateOf } from "./batchCalls.ts"
 import { batchErrorOf } from "./batchErrors.ts"
 import type { LedgerPayload } from "./BatchWire.ts"
 import { simulationWords } from "./ledgerCalls.ts"
@@ -121,20 +123,51 @@ export const readSimulation = (
   }
 }
 
-/** What an executed transaction of ours moved, of what its record promised. */
-export const readExecuted = (
-  contract: string,
-  promise: PromisedMovement,
-  { contractEvents, transfers }: ExecutedTransaction
-): Executed => {
+/** What a claim raised its channels by: to the totals of its event, from those that its transaction found. */
+const soldIn = (contract: string, { own }: Shown, { entryChanges = [] }: ExecutedTransaction): bigint | undefined => {
+  const totals = new Map<string, bigint | undefined>()
+  for (const change of entryChanges) {
+    const found =
+      change.type === changeKind.state
+        ? change.state
+        : change.type === changeKind.restored
+          ? change.restored
+          : undefined
+    const read = found === undefined ? undefined : readContractData(found.data)
+    if (read !== undefined && !totals.has(read.key)) totals.set(read.key, channelStateOf(read.value)?.totalClaimed)
+  }
+  let sold = 0n
+  for (const { channelId, totalClaimed } of own.flatMap((event) => (event._tag === "Claimed" ? event.channels : []))) {
+    const key = channelKey(contract, channelId)
+    const before = totals.get(key)
+    if (before === undefined) return undefined
+    sold += totalClaimed - before
+    totals.set(key, totalClaimed)
+  }
+  return sold
+}
+
+/**
+ * What an executed transaction of ours moved, of what its record promised. A claim whose channels were all claimed
+ * meanwhile, by another transaction of their seller, succeeds without an event and sells nothing.
+ */
+export const readExecuted = (contract: string, promise: PromisedMovement, executed: ExecutedTransaction): Executed => {
+  const { contractEvents, transfers } = executed
   // Meta that cannot be read: it succeeded, and was simulated.
   if (contractEvents === undefined || Option.isNone(transfers)) return { _tag: "Moved", amount: promise.amount }
   const shown = shownBy(contract, contractEvents)
   const moved = shown === undefined ? undefined : movedBetween(shown, promise)
-  const isOwn = shown?.own.some((event) => isOf(event, contract, promise)) === true
-  return moved !== undefined && isOwn
-    ? { _tag: "Moved", amount: moved }
-    : { _tag: "NotMoved", message: "the executed transaction does not show the promised movement" }
+  if (shown === undefined || moved === undefined) return notPromised
+  if (moved === 0n && promise.payer === contract && shown.own.length === 0)
+    return { _tag: "Moved", amount: 0n, sold: 0n }
+  if (!shown.own.some((event) => isOf(event, contract, promise))) return notPromised
+  const isClaim = shown.own.every(({ _tag }) => _tag === "Claimed")
+  return { _tag: "Moved", amount: moved, ...(isClaim ? { sold: soldIn(contract, shown, executed) } : {}) }
+}
+
+const notPromised: Executed = {
+  _tag: "NotMoved",
+  message: "the executed transaction does not show the promised movement"
 }
 
 /** Whether an event of the contract is of a call between these parties. */

@@ -35,9 +35,22 @@ const deposit = inFile(`${plugin}/checks.ts`, `${folder}/deposits.daily.test.ts`
 const depositPayload = inFile(`${plugin}/payloadChecks.ts`, `${folder}/deposits.daily.test.ts`)
 const depositCall = inFile(`${plugin}/verifyCall.ts`, `${folder}/deposits.daily.test.ts`)
 const after = inFile(`${plugin}/stateChecks.ts`, `${folder}/stateChecks.test.ts`)
+const executed = inFile(`${plugin}/simulationChecks.ts`, `${folder}/claims.daily.test.ts`)
+const claimer = inFile("plugins/batch-store/claimer.ts", "test/plugins/batch-store/claimer.daily.test.ts")
 const decided = inFile("kernel/settlement/state/decide.ts", "test/kernel/settlement/state/decide.test.ts")
 
 export const mutations: ReadonlyArray<Mutation> = [
+  executed(
+    "a claim whose channels were claimed meanwhile is unresolved",
+    "if (moved === 0n && promise.payer === contract && shown.own.length === 0)",
+    "if (false)"
+  ),
+  executed("a claim sold what was meant", "sold: soldIn(contract, shown, executed)", "sold: undefined"),
+  claimer(
+    "a claim without an outcome keeps its channels",
+    "if (!(yield* isUnresolved(claim.principal, identifier)))",
+    "if (true)"
+  ),
   known(
     "a known channel has any configuration",
     "members.every((name) => fields[name] === config[name])",

@@ -21,6 +21,10 @@ export const layer = Layer.effect(
         if (Option.isNone(scheme)) return promised.amount
         const checked = scheme.value.checkExecuted(promised, executed)
         return checked._tag === "Moved" ? checked.amount : undefined
+      },
+      amountSold: (promised, executed) => {
+        const checked = Option.getOrUndefined(schemes.find(promised.scheme))?.checkExecuted(promised, executed)
+        return checked?._tag === "Moved" ? checked.sold : undefined
       }
     })
   })

@@ -29,7 +29,8 @@ export const makeLandedOf = Effect.map(
       return {
         kind,
         executed,
-        amountTransferred: isPaid ? authorizations.amountTransferred(record, executed) : undefined
+        amountTransferred: isPaid ? authorizations.amountTransferred(record, executed) : undefined,
+        amountSold: isPaid ? authorizations.amountSold?.(record, executed) : undefined
       }
     }
 )

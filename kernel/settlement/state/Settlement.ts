@@ -44,6 +44,8 @@ export interface Landed {
   readonly executed: ExecutedTransaction
   /** What moved, when the scheme found the promised movement in the executed transaction. */
   readonly amountTransferred: bigint | undefined
+  /** What it sold, where its books are kept apart from what moved and the transaction shows it. */
+  readonly amountSold?: bigint | undefined
 }
 
 /** One node's answer about the settlement's transactions. */
@@ -98,6 +100,8 @@ export interface Outcome {
   readonly ledger: number | undefined
   readonly closedAtSeconds: number | undefined
   readonly amountTransferred: bigint | undefined
+  /** As `Landed.amountSold`; absent: what was meant when it was recorded. */
+  readonly amountSold?: bigint | undefined
   /** The fee that the ledger is known to have charged the sponsor. */
   readonly feeChargedStroops: bigint
   /** The envelope may have landed and failed unseen: the reservation stays charged beside what is known. */

@@ -37,6 +37,7 @@ export const succeeded = (landed: Landed): Outcome => ({
   ...whatLanded(landed, landed.executed.ledger),
   state: landed.amountTransferred === undefined ? "unresolved" : "settled",
   amountTransferred: landed.amountTransferred,
+  amountSold: landed.amountSold,
   reason: undefined,
   message:
     landed.amountTransferred === undefined ? "the transaction succeeded without the promised movement" : undefined

@@ -52,6 +52,8 @@ export const Ended = Schema.Struct({
   transaction: TransactionHash,
   /** Null when nothing moved, or beyond the ledger's history. */
   moved: Schema.NullOr(Units),
+  /** What it sold, where that is not the `books` of its record: a claim finds channels claimed meanwhile. */
+  sold: Schema.optionalKey(Units),
   feeChargedStroops: Units,
   ledger: Schema.NullOr(Schema.Int),
   reason: Schema.NullOr(Schema.String),
@@ -102,7 +104,7 @@ export const recordedFact = (
 /** The payload of an outcome. */
 export const endedFact = (
   settlement: { readonly id: string; readonly principal: string; readonly innerHash: string },
-  outcome: Pick<Outcome, "state" | "amountTransferred" | "feeChargedStroops" | "ledger" | "reason">,
+  outcome: Pick<Outcome, "state" | "amountTransferred" | "amountSold" | "feeChargedStroops" | "ledger" | "reason">,
   by?: "operator"
 ): NewFact => ({
   type: endedType(outcome.state),
@@ -112,6 +114,7 @@ export const endedFact = (
   data: {
     transaction: settlement.innerHash,
     moved: outcome.amountTransferred?.toString() ?? null,
+    ...(outcome.amountSold === undefined ? {} : { sold: outcome.amountSold.toString() }),
     feeChargedStroops: outcome.feeChargedStroops.toString(),
     ledger: outcome.ledger ?? null,
     reason: outcome.reason ?? null,

@@ -81,7 +81,7 @@ export const end = (
       return {
         ...reported,
         status: "success",
-        amount: known.scheme.includes(kindMark) ? known.amountMeant : (data.moved ?? known.amountMeant)
+        amount: (known.scheme.includes(kindMark) ? data.sold : data.moved) ?? known.amountMeant
       }
     case "failed":
     case "expired":

@@ -158,4 +158,61 @@ for (const database of databaseKinds)
         }).pipe(Effect.scoped),
       240_000
     )
+
+    it.live(
+      "claims the channels anew of a claim whose outcome is not known",
+      () =>
+        Effect.gen(function* () {
+          const first = yield* startBatch({ channels: 5, set: ["limits.settle_timeout_ms=20000"] })
+          const store = yield* startBatch({
+            database,
+            ledgerUrl: first.ledgerUrl,
+            set: [
+              "plugins=[x402-exact,x402-batch,batch-store]",
+              `networks.ledger:testnet.batch_contract=${first.contract}`,
+              "limits.settle_timeout_ms=2000",
+              "batch_store.poll_seconds=1"
+            ],
+            environment
+          })
+          const { batch } = first
+          const options = { facilitator: store.url, apiKey, network }
+          const { address } = yield* Effect.promise(() => remoteAuthorizer(options))
+          const { payTo } = yield* first.seller
+          const stored = remoteChannels(options)
+          const charge = Effect.fnUntraced(function* (at: number) {
+            const payer = yield* first.account(1_000n)
+            const channel = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: address })
+            const payload = yield* Effect.promise(() => batch.deposit(channel, 1_000n, 1n))
+            assert.strictEqual((yield* first.settle(batch.body(channel, payload, 1n))).json.success, true)
+            const pendingId = `request-0123456789-${at}`
+            const voucher = batch.voucher({ ...channel, payerAuthorizer: payer }, 100n)
+            const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+            yield* Effect.promise(async () => {
+              const { channelId, config } = channel
+              const asked = { pendingId, channelConfig: config, voucher, price: "100", state, ttlMillis: 60_000 }
+              assert.strictEqual((await stored.reserve(asked)).status, "reserved")
+              assert.strictEqual(
+                (await stored.charge({ channelId, pendingId, amount: "100", voucher })).status,
+                "charged"
+              )
+            })
+          })
+          yield* charge(0)
+          yield* charge(1)
+          yield* first.ledger.setFaults([{ drops: () => true }])
+          yield* Effect.promise(() => setClaimPolicy(options, { token: testnetUsdc, claimEverySeconds: 1 }))
+          // Given up by its operator while the network has not taken it.
+          const given = store.sql`update kernel_settlements set state = 'unresolved', resolved_at = clock_timestamp()
+          where starts_with(authorization_key, 'claim:') and state in ('prepared', 'submitted') returning 1`
+          yield* eventually(given, ({ length }) => length === 1)
+          yield* store.sql`update kernel_channels set settlement = null, sequence = null where settlement is not null`
+          yield* first.ledger.setFaults([])
+          yield* eventually(first.balance(payTo), (balance) => balance === 200n)
+          const [ended] = yield* store.sql<{ state: string; reason: string }>`
+          select state, reason from batch_store_claims where kind = 'claim' order by id limit 1`
+          assert.deepStrictEqual(ended, { state: "failed", reason: "unresolved" })
+        }).pipe(Effect.scoped),
+      240_000
+    )
   })

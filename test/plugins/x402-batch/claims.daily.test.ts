@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Latch } from "effect"
+import { Effect, Fiber, Latch } from "effect"
 import { Keypair } from "@stellar/stellar-sdk"
 import { databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
@@ -130,6 +130,61 @@ describe("claims", () => {
       yield* latch.open
       const swept = yield* facilitator.settle(batch.body(channel, batch.settle(seller.payTo), 0n))
       assert.strictEqual(swept.json.amount, "100", swept.text)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each(databaseKinds)("that land second are settled, and sold what they raised alone, on %s", (database) =>
+    Effect.gen(function* () {
+      const latch = Latch.makeUnsafe(true)
+      let waiting = 0
+      const other = yield* startBatch({ channels: 4 })
+      const facilitator = yield* startBatch({
+        database,
+        ledgerUrl: other.ledgerUrl,
+        set: ["plugins=[x402-exact,x402-batch,catalog,analytics]", `networks.ledger:testnet.batch_contract=${other.contract}`],
+        atStep: (step) => (step === "beforeRecord" ? Effect.andThen(counted, latch.await) : Effect.void)
+      })
+      const counted = Effect.sync(() => void (waiting += 1))
+      const { batch } = other
+      const seller = yield* other.seller
+      const [first, second] = [yield* other.open(seller, 1_000n), yield* other.open(seller, 1_000n)]
+      type Claims = Parameters<typeof batch.claim>[0]
+      const bodyOf = (claims: Claims) => batch.body(first, batch.claim(claims), 0n)
+      /** Ours was simulated when theirs lands. */
+      const overtaken = Effect.fnUntraced(function* (ours: Claims, theirs: Claims) {
+        const before = waiting
+        yield* latch.close
+        const settling = yield* Effect.forkChild(facilitator.settle(bodyOf(ours)))
+        yield* eventually(
+          Effect.sync(() => waiting),
+          (now) => now > before
+        )
+        assert.strictEqual((yield* other.settle(bodyOf(theirs))).json.success, true)
+        yield* latch.open
+        return yield* Fiber.join(settling)
+      })
+      const one = { channel: first, max: 500n, total: 100n }
+      const whole = yield* overtaken([one], [one])
+      assert.deepStrictEqual([whole.json.success, whole.json.amount], [true, "0"], whole.text)
+      const raised = { channel: first, max: 500n, total: 300n }
+      const rest = { channel: second, max: 500n, total: 150n }
+      const part = yield* overtaken([raised, rest], [{ ...raised, total: 250n }])
+      assert.strictEqual(part.json.success, true, part.text)
+      const facts = yield* facilitator.sql<{ meant: string; sold: string | null }>`
+        select b.data->'books'->>'sold' as meant, e.data->>'sold' as sold
+        from kernel_facts b join kernel_facts e on e.subject = b.subject and e.type = 'settlement.settled'
+        where b.type = 'settlement.recorded' order by b.position`
+      assert.deepStrictEqual(facts, [
+        { meant: "100", sold: "0" },
+        { meant: "350", sold: "200" }
+      ])
+      const counts = facilitator.sql<{ amount: string }>`select amount::text as amount from analytics_settlements
+        where scheme = 'batch-settlement:claim' and status = 'success' order by occurred_at`
+      const booked = yield* eventually(counts, ({ length }) => length === 2)
+      assert.deepStrictEqual(
+        booked.map(({ amount }) => amount),
+        ["0", "200"]
+      )
     }).pipe(Effect.scoped)
   )
 })
