@@ -12,7 +12,13 @@ export interface Event {
   readonly type: string
   readonly timestamp: string
   /** The settlement as `GET /settlements` gives it; `status` and `transaction` show its state. */
-  readonly data: { readonly status: string; readonly transaction: string; readonly [field: string]: unknown }
+  readonly data: {
+    readonly status: string
+    readonly transaction: string
+    /** Of a payment that failed: why, in a sentence. */
+    readonly errorMessage?: string
+    readonly [field: string]: unknown
+  }
 }
 
 /** Seconds by which a message may be older or newer than this clock: an old one may be a replay. */
@@ -66,8 +72,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (secret === undefined) throw new Error("WEBHOOK_SECRET is required")
   const { url } = await startReceiver(
     secret,
-    // Deliver at `settlement.settled` alone; after `.recorded` and `.unresolved` wait, and nothing moved otherwise.
-    ({ data, type }) => console.log(`${type}: ${data.transaction} is ${data.status}`),
+    // Deliver at `settlement.settled` alone; after `.recorded` and `.unresolved` wait. At `.failed` and `.expired` the
+    // message says what the ledger shows: nothing moved, or which other transaction used the buyer's signature.
+    ({ data, type }) => console.log(`${type}: ${data.transaction} is ${data.status}`, data.errorMessage ?? ""),
     Number(process.env["PORT"] ?? 3001)
   )
   console.log(`listening at ${url}`)

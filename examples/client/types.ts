@@ -1692,6 +1692,10 @@ export type Settlement = {
   readonly feeStroops?: string
   /** Why it failed. */
   readonly errorReason?: string
+  /** The same in a sentence, with what the ledger shows of the authorization. */
+  readonly errorMessage?: string
+  /** Hash of the other transaction that used the authorization: the payer may have paid by it. */
+  readonly spentBy?: string
 }
 
 /** As /openapi.json has it. */

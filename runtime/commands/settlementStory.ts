@@ -63,6 +63,9 @@ const attemptSays = ({ inclusionStroops, kind, number, outerHash, recordedLedger
 const ledgerOf = (record: SettlementRecord): string =>
   Option.match(record.ledger, { onNone: () => "", onSome: (ledger) => ` in ledger ${ledger}` })
 
+/** Another transaction used the authorization, and may have moved the money. */
+const isSpent = ({ reason }: SettlementRecord): boolean => Option.contains(reason, "settle_ledger_authorization_spent")
+
 const outcomeSays = ({ closedAt, record }: SettlementHistory, { assets }: Surroundings): string => {
   const closed = closedAt === null ? "" : `, closed ${closedAt.toISOString()}`
   const charged = Option.match(record.feeChargedStroops, {
@@ -81,7 +84,7 @@ const outcomeSays = ({ closedAt, record }: SettlementHistory, { assets }: Surrou
       return `settled${ledgerOf(record)}${closed}; ${moved} moved${charged}${why}`
     }
     case "failed":
-      return `failed${ledgerOf(record)}${word}${why}; no money moved${charged}`
+      return `failed${ledgerOf(record)}${word}${why}${isSpent(record) ? "" : "; no money moved"}${charged}`
     case "expired":
       return `expired${word}${why}: the authorization has expired and no money moved${charged}`
     case "unresolved":
@@ -144,6 +147,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
   }
   const isAlive =
     record.state === "failed" &&
+    !isSpent(record) &&
     (around.newestLedger === undefined || around.newestLedger <= record.authorizationExpiresLedger)
   return [
     { step: "open", says: isAlive ? `nothing here; ${lives(record, around)}` : "nothing" },

@@ -2,6 +2,7 @@
 // deadline is `unknown`; `settled` is `success`; `failed` and `expired` are `failed` (rules 3).
 import { Option } from "effect"
 import { type Dialect, encodeNetwork, encodeReason } from "../../Dialect.ts"
+import { spentIn } from "../../settlement/state/outcomes.ts"
 import { isOpen } from "../../settlement/state/Settlement.ts"
 import type { SettlementRecord } from "../../settlement/store/Settlements.ts"
 import type { SettlementBody } from "../wire/BodyWire.ts"
@@ -14,6 +15,11 @@ export const statusOf = (
   if (record.state === "settled") return "success"
   if (record.state === "failed" || record.state === "expired") return "failed"
   return isOpen(record.state) && record.deadlineAt.getTime() > nowMillis ? "pending" : "unknown"
+}
+
+const whyFailed = (errorMessage: string) => {
+  const spentBy = spentIn(errorMessage)
+  return { errorMessage, ...(spentBy === undefined ? {} : { spentBy }) }
 }
 
 export const encodeSettlementState = (
@@ -37,6 +43,9 @@ export const encodeSettlementState = (
   ...Option.match(record.feeChargedStroops, { onNone: () => ({}), onSome: (fee) => ({ feeStroops: fee.toString() }) }),
   ...Option.match(record.reason, {
     onNone: () => ({}),
-    onSome: (reason) => ({ errorReason: encodeReason(reason, dialect) })
+    onSome: (reason) => ({
+      errorReason: encodeReason(reason, dialect),
+      ...Option.match(record.reasonMessage, { onNone: () => ({}), onSome: whyFailed })
+    })
   })
 })

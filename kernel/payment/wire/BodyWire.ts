@@ -85,7 +85,11 @@ export const SettlementBody = Schema.Struct({
   resolvedAt: Schema.optionalKey(time("When it ended.")),
   ledger: Schema.optionalKey(Schema.Int.annotate({ description: "The ledger that included the transaction." })),
   feeStroops: Schema.optionalKey(units("What the sponsor was charged.")),
-  errorReason: Schema.optionalKey(text("Why it failed."))
+  errorReason: Schema.optionalKey(text("Why it failed.")),
+  errorMessage: Schema.optionalKey(text("The same in a sentence, with what the ledger shows of the authorization.")),
+  spentBy: Schema.optionalKey(
+    text("Hash of the other transaction that used the authorization: the payer may have paid by it.")
+  )
 }).annotate({ identifier: "Settlement" })
 
 export const SettlementsBody = Schema.Struct({ items: Schema.Array(SettlementBody) })

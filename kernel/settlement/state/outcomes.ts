@@ -107,6 +107,10 @@ export const spentText = ({ isOurs, transaction }: SpentBy): string =>
     ? `the authorization was used in transaction ${transaction} of this facilitator, under other terms`
     : `the authorization was used in transaction ${transaction}, which this facilitator did not send`
 
+/** The transaction that such a sentence names. */
+export const spentIn = (message: string): string | undefined =>
+  /^the authorization was used in transaction ([0-9a-f]{64})/.exec(message)?.[1]
+
 /** The transaction that used the authorization was seen, and it is not this payment. */
 export const spentElsewhere = (landed: Landed | undefined, ledger: number, by: SpentBy): Outcome => ({
   ...whatLanded(landed, ledger),

@@ -24,7 +24,7 @@ const TotalsShown = ({ of }: { readonly of: Totals }): VNode<any> =>
         value: amount(one.amount, one)
       })),
       { label: "Settled", value: count(of.successful_transactions), note: "payments" },
-      { label: "Failed", value: count(of.failed_transactions), note: "no money moved" },
+      { label: "Failed", value: count(of.failed_transactions), note: "not settled" },
       { label: "Buyers", value: count(of.unique_counterparties) }
     ]
   })

@@ -87,7 +87,8 @@ describe("a payment whose transaction failed on the ledger", () => {
         const release = yield* hold(facilitator)
         const asked = yield* Effect.forkChild(facilitator.settle(body))
         yield* recorded(facilitator, 1)
-        expect((yield* other.settle(body)).json).toMatchObject({ success: true })
+        const theirs = (yield* other.settle(body)).json
+        expect(theirs).toMatchObject({ success: true })
         yield* release
         const answer = yield* Fiber.join(asked)
         expect(answer.json, answer.text).toMatchObject({
@@ -97,6 +98,10 @@ describe("a payment whose transaction failed on the ledger", () => {
         const [row] = yield* settlementsOf(facilitator)
         expect(row).toMatchObject({ state: "failed", reason: "settle_ledger_authorization_spent" })
         expect(row!.message).not.toContain("lives until")
+        const shown = yield* facilitator.ask(`/settlements?hash=${row!.inner_hash}`)
+        expect(shown.json.items, shown.text).toMatchObject([
+          { status: "failed", errorMessage: row!.message, spentBy: theirs.transaction }
+        ])
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
     240_000

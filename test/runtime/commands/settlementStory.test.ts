@@ -136,6 +136,16 @@ it("shows how long a failed payment's authorization lives, and an expired one", 
   expect(expired).toContain("the payer may safely sign a new payment")
 })
 
+it("claims of an authorization that another transaction used neither that nothing moved nor that it lives", () => {
+  const spent = reported({
+    state: "failed",
+    reason: Option.some("settle_ledger_authorization_spent"),
+    reasonMessage: Option.some("the authorization was used in transaction ab")
+  })
+  expect(spent).toContain("failed (settle_ledger_authorization_spent): the authorization was used in transaction ab")
+  expect(spent).not.toMatch(/no money moved|lives until/)
+})
+
 it("refers an unresolved payment to the operator, with the ending command", () => {
   const text = reported({ state: "unresolved" })
   expect(text).toContain("whether it landed")
