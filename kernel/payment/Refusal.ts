@@ -24,6 +24,8 @@ export interface Refusal {
   readonly authorizationSpent?: true
   /** Set when the authorization is refused for its age: the last ledger in which it can be used. */
   readonly authorizationExpiresLedger?: number
+  /** With it, where its window is in seconds too and has ended: a ledger that closed after the last of them. */
+  readonly authorizationEndedLedger?: number
   /** Verify: the hash of the payment's transaction, when there is one. */
   readonly transaction?: string
   /** Set when the same payment may succeed later: an estimate of when. */

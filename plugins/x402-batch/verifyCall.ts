@@ -125,13 +125,10 @@ const sentRefusal = Effect.fnUntraced(function* (context: CallContext, payment: 
   // The buyer may know newer ledgers than our last poll.
   if (error?.[0] === "payload_authorization_valid_after") error = callError({ ...subject, time: yield* clock.fresh })
   if (error === undefined) return undefined
-  const expiresLedger = expiryOf(payload) ?? 0
   return {
     ...refuse(error[0], error[1], subject.signer),
-    // Until its last ledger has closed, the ledger's record of its use is not final.
-    ...(error[0] === "payload_authorization_valid_before" && expiresLedger <= subject.time.sequence
-      ? { authorizationExpiresLedger: expiresLedger }
-      : {})
+    // It may have been used, by a settlement whose record was lost.
+    ...(error[0] === "payload_authorization_valid_before" ? { authorizationExpiresLedger: expiryOf(payload) ?? 0 } : {})
   }
 })
 

@@ -139,10 +139,8 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     if (error !== undefined)
       return {
         ...refusal(error[0], error[1], payer),
-        // Until its last ledger has closed, the ledger's record of its use is not final.
-        ...(error[0] === "invalid_ledger_auth_expired" && expiresLedger <= subject.time.sequence
-          ? { authorizationExpiresLedger: expiresLedger }
-          : {})
+        // It may have been used, by a settlement whose record was lost.
+        ...(error[0] === "invalid_ledger_auth_expired" ? { authorizationExpiresLedger: expiresLedger } : {})
       }
     const operationXdr = encodeOperation(withoutSource(call!.operation))
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }

@@ -18,7 +18,7 @@ import { authorizationOf, useIn } from "./authorizations.ts"
 import { askedFor, checkExpiry, firstFailure, unsignedChecks } from "./checks.ts"
 import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
-import { subjectOf, verifyPayment, scheme, type State } from "./verifyPayment.ts"
+import { endOfLife, subjectOf, verifyPayment, scheme, type State } from "./verifyPayment.ts"
 import { refusals } from "./refusals.ts"
 import { drafts, type Offered, positionIn, profileIn, tollkeeper } from "./profiles.ts"
 import { unsignedSettlement } from "./unsignedSettlement.ts"
@@ -81,8 +81,14 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { authorizationExpiresLedger, payer } = verified
       const state = verified.state as State
-      const error = checkExpiry(authorizationExpiresLedger, state.lastSecond, yield* clock.now)
-      return error === undefined ? state : refusal(error[0], error[1], Option.some(payer))
+      const time = yield* clock.now
+      const error = checkExpiry(authorizationExpiresLedger, state.lastSecond, time)
+      return error === undefined
+        ? state
+        : {
+            ...refusal(error[0], error[1], Option.some(payer)),
+            ...endOfLife(authorizationExpiresLedger, state.lastSecond, time)
+          }
     }),
     nonces: {
       nonceOf: readAuthorizationKey,

@@ -5,7 +5,7 @@
 import { Effect, Option, Result } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
-import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerClock, type LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
@@ -94,13 +94,19 @@ const offlineError = Effect.fnUntraced(function* (subject: Subject) {
     : error
 })
 
-/** Until the last ledger has closed, the ledger's record of an authorization's use is not final. */
-const expiredAuthorization = (
-  [reason]: NonNullable<CheckError>,
-  { payload: { call }, time }: Subject
-): Pick<Refusal, "authorizationExpiresLedger"> =>
-  reason === "invalid_upto_ledger_settlement_expired" && call !== undefined && lastLedgerOf(call) <= time.sequence
-    ? { authorizationExpiresLedger: lastLedgerOf(call) }
+/** Of one refused for its age: it may have been used, by a settlement whose record was lost. */
+export const endOfLife = (
+  authorizationExpiresLedger: number,
+  lastSecond: bigint | undefined,
+  { closedAtSeconds, sequence }: LedgerTime
+): Pick<Refusal, "authorizationExpiresLedger" | "authorizationEndedLedger"> => ({
+  authorizationExpiresLedger,
+  ...(lastSecond !== undefined && lastSecond < BigInt(closedAtSeconds) ? { authorizationEndedLedger: sequence } : {})
+})
+
+const expiredAuthorization = ([reason]: NonNullable<CheckError>, { payload: { call }, time }: Subject) =>
+  reason === "invalid_upto_ledger_settlement_expired" && call !== undefined
+    ? endOfLife(lastLedgerOf(call), lastSecondOf(call), time)
     : {}
 
 /** The operation to simulate, and for `settle` to submit. */

@@ -1095,7 +1095,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/settlement/follower/whereUsed.ts",
-        from: 'if (latestLedger < expiresLedger) return { _tag: "Unknown" }',
+        from: 'if (latestLedger < expiresLedger) return { _tag: latestLedger >= endedLedger ? "Unused" : "Unknown" }',
         to: ""
       }
     ],
@@ -1165,6 +1165,22 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "return Effect.fail(error)"
       }
     ],
+  {
+    name: "a window in seconds that never ends",
+    changes: [
+      {
+        file: "kernel/settlement/follower/whereUsed.ts",
+        from: 'latestLedger >= endedLedger ? "Unused" : "Unknown"',
+        to: '"Unknown"'
+      }
+    ],
+    ...fast("settlement/follower/whereUsed.test.ts")
+  },
+  {
+    name: "an authorization that may still be used is cached as such",
+    changes: [{ file: "kernel/settlement/follower/adopt.ts", from: '(use === "Alive" ? undefined : ', to: "(" }],
+    ...adoptTests
+  },
     ...replicaTests
   },
   {

@@ -39,14 +39,17 @@ export class Adoption extends Context.Service<
       const limits = yield* Limits
       const read = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, refused: Refusal) {
         const { amount, asset, maxTimeoutSeconds, network, payTo } = payment.requirements
-        const { authorizationExpiresLedger: expiresLedger, payer } = refused
+        const { authorizationEndedLedger: endedLedger, authorizationExpiresLedger: expiresLedger, payer } = refused
         const authorization = Option.getOrUndefined(scheme.authorization(payment))
         const moved = authorization?.moves?.amount ?? Option.getOrUndefined(amount)
         if (authorization === undefined || Option.isNone(payer) || moved === undefined) return undefined
         const time = yield* clock.now
         const longest = latestExpiry(time, maxTimeoutSeconds, limits.expiryToleranceLedgers) - time.sequence
+        const isAlive = endedLedger === undefined && expiresLedger !== undefined && expiresLedger > time.sequence
         const expired =
-          expiresLedger === undefined ? undefined : { expiresLedger, lifeLedgers: longest + paceChangeLedgers }
+          expiresLedger === undefined
+            ? undefined
+            : { expiresLedger, endedLedger, isAlive, lifeLedgers: longest + paceChangeLedgers }
         const request = {
           id: newId(crypto),
           network,

@@ -34,6 +34,9 @@ export const makeSettlePayment = Effect.gen(function* () {
     // A concurrent request may have adopted or recorded it meanwhile.
     const found = yield* respondFromExisting(request, false)
     if (found !== undefined) return found
+    // A transaction of ours whose record was lost may still land.
+    if (adopted?._tag === "Alive")
+      return busyFor("too little is left of the authorization's life", Option.getOrUndefined(refused.payer))
     if (adopted?._tag === "Unclaimed") return answerUnclaimed(refused, adopted.transaction)
     return adopted?._tag === "Ours" ? busy() : refuse(unadopted(refused, adopted))
   })

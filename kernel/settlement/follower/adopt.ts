@@ -90,10 +90,17 @@ const settlementOf = (
 export interface Expired {
   readonly expiresLedger: number
   readonly lifeLedgers: number
+  /** As `UseQuestion.endedLedger`. */
+  readonly endedLedger?: number | undefined
+  /** It is refused because too little of its life is left: a later ledger may still use it. */
+  readonly isAlive?: boolean
 }
 
 /** The use of an authorization without a record; `Forgotten`: older than any node's history. */
 type Use = Spending | "Unused" | "Forgotten"
+
+/** `Alive`: not used yet, and a later ledger may still use it. */
+type Shown = Use | "Alive"
 
 /** A hash that no transaction has: requested to learn how far back a node's history reaches. */
 const noTransaction = "0".repeat(64)
@@ -118,19 +125,21 @@ const makePollUp = Effect.gen(function* () {
     const { inLedger, latestLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
     const where = whereUsed({
       expiresLedger: expired?.expiresLedger,
+      endedLedger: expired?.endedLedger,
       lifeLedgers: expired?.lifeLedgers ?? 0,
       latestLedger,
       entryLedger: Option.getOrUndefined(inLedger),
       oldestLedger: expired === undefined ? 1 : yield* oldestReadable
     })
+    if (where._tag === "Unknown" && expired?.isAlive === true) return "Alive" as Shown
     // The node that refused it as spent knew more than this one.
     if (where._tag === "Unknown") return yield* unknown("the node does not know yet where the authorization was used")
-    if (where._tag !== "Search") return where._tag satisfies Use as Use
+    if (where._tag !== "Search") return where._tag satisfies Use as Shown
     const { fromLedger, isWhole, toLedger } = where
     let next = Math.max(fromLedger, begun.scannedTo + 1)
     while (next <= toLedger) {
       const { scannedTo, spending } = yield* findSpending({ promised, own, fromLedger: next, toLedger })
-      if (spending !== undefined) return spending as Use
+      if (spending !== undefined) return spending as Shown
       if (scannedTo < next) break
       begun.scannedTo = scannedTo
       next = scannedTo + 1
@@ -139,7 +148,7 @@ const makePollUp = Effect.gen(function* () {
     const isNamed = Option.isSome(inLedger) && inLedger.value === toLedger
     if (next <= toLedger || isNamed)
       return yield* unknown("the node does not show the transaction that used the authorization")
-    return (isWhole ? "Unused" : "Forgotten") as Use
+    return (isWhole ? "Unused" : "Forgotten") as Shown
   }, withSpanIfSampled("settlement.findSpending"))
 })
 
@@ -151,6 +160,8 @@ export type Adopted =
   | { readonly _tag: "Unclaimed"; readonly transaction: string }
   | ({ readonly _tag: "Elsewhere" } & SpentBy)
   | { readonly _tag: "Unused" }
+  /** Not used yet, and a later ledger may still use it. */
+  | { readonly _tag: "Alive" }
   | { readonly _tag: "Forgotten" }
 
 /** Searches for the use of an authorization: bounded in all and for each principal, and cached. */
@@ -176,12 +187,14 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
       const known = cached.peek(key)
       const progress = begun.get(key) ?? { scannedTo: 0 }
       begun.set(key, progress)
-      return known === undefined ? pollUp(request, { nonce, own: own(), expired }, progress) : Effect.succeed(known)
+      return known === undefined
+        ? pollUp(request, { nonce, own: own(), expired }, progress)
+        : Effect.succeed<Shown>(known)
     })
     return yield* polling
       .withPermits(1)(poll)
       .pipe(
-        Effect.tap((use) => Effect.sync(() => cached.set(key, use))),
+        Effect.tap((use) => Effect.sync(() => (use === "Alive" ? undefined : cached.set(key, use)))),
         Effect.ensuring(
           Effect.sync(() => {
             const left = (waiting.get(principal) ?? 1) - 1

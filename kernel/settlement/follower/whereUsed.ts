@@ -6,6 +6,8 @@
 export interface UseQuestion {
   /** Last ledger in which it can be used; undefined when a node says that it is spent. */
   readonly expiresLedger: number | undefined
+  /** A ledger that closed after the window in seconds of an authorization that has one: it is not used later. */
+  readonly endedLedger?: number | undefined
   /** The most ledgers that an authorization of its terms lives. */
   readonly lifeLedgers: number
   /** The newest ledger of the node that read the nonce, and the one that the nonce's entry was written in. */
@@ -26,6 +28,7 @@ export type WhereUsed =
   | { readonly _tag: "Unknown" }
 
 export const whereUsed = ({
+  endedLedger = Infinity,
   entryLedger,
   expiresLedger,
   latestLedger,
@@ -40,7 +43,8 @@ export const whereUsed = ({
   // An entry that was written after the expiry is another authorization's, of the same nonce.
   if (entryLedger !== undefined && entryLedger <= expiresLedger)
     return { _tag: "Search", fromLedger: entryLedger, toLedger: entryLedger, isWhole: false }
-  if (latestLedger < expiresLedger) return { _tag: "Unknown" }
+  // Until its expiry the entry of a use is there.
+  if (latestLedger < expiresLedger) return { _tag: latestLedger >= endedLedger ? "Unused" : "Unknown" }
   if (latestLedger === expiresLedger && entryLedger === undefined) return { _tag: "Unused" }
   if (oldestLedger > expiresLedger) return { _tag: "Forgotten" }
   const firstLedger = Math.max(1, expiresLedger - lifeLedgers)

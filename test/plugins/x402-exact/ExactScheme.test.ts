@@ -201,6 +201,8 @@ describe("exact", () => {
                   : "ok"
           )
         expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")
+        const ending = yield* scheme.verify(yield* paymentWith({ expirationLedger: 1_001 }), "settle")
+        expect(ending).toMatchObject({ authorizationExpiresLedger: 1_001 })
         expect(yield* reasonOf({}, largest + 1n)).toBe("invalid_exact_ledger_payload_wrong_amount")
         expect(ledger.simulated).toBe(0)
         expect(yield* reasonOf({ expirationLedger: 1_002 })).toBe("simulateTransaction")

@@ -174,7 +174,13 @@ describe("upto", () => {
         const verified = { payer: "G", authorizationExpiresLedger: 1_008, state } as unknown as Verified
         expect(yield* scheme.prepare(payment, verified)).toBe(state)
         ledger.now = 1_007
-        expect(reasonOf(yield* scheme.prepare(payment, verified))).toBe("settlement_expired")
+        const late = yield* scheme.prepare(payment, verified)
+        expect(reasonOf(late)).toBe("settlement_expired")
+        // It is searched for a settlement whose record was lost.
+        expect(late).toMatchObject({ authorizationExpiresLedger: 1_008 })
+        expect(yield* scheme.verify(payment, "settle")).toMatchObject({ authorizationExpiresLedger: 1_008 })
+        const ended = { ...verified, state: { ...state, lastSecond: -1n } } as Verified
+        expect(yield* scheme.prepare(payment, ended)).toMatchObject({ authorizationEndedLedger: 1_007 })
       })
     )
   )

@@ -271,6 +271,14 @@ describe("an expired authorization without a record", () => {
       const behind = yield* adopter({ carried, entry: 0, latest: 44 })
       expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")
       const at = yield* adopter({ carried, entry: 0, latest: 45 })
+      // Nor does it of one that may still be used.
+      const alive = { ...expired, isAlive: true }
+      expect(yield* behind.adopt(request(1, 45), alive)).toEqual({ _tag: "Alive" })
+      expect(yield* behind.find(request(1, 45), alive, String)).toEqual({ _tag: "Alive" })
+      const used = yield* adopter({ carried, latest: 44 })
+      expect(yield* used.adopt(request(1, 45), alive)).toEqual({ _tag: "Ours" })
+      // Nothing of it is cached.
+      expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")
       expect(yield* at.adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
     })
   )

@@ -41,6 +41,17 @@ describe("the search for an unrecorded expired authorization", () => {
     expect(firstUntrue(whereUsed)).toBeUndefined()
   })
 
+  it("takes an absent entry for unused once the window in seconds has ended", () => {
+    const asked = { expiresLedger, lifeLedgers, entryLedger: undefined, oldestLedger: 1, endedLedger: 13 }
+    expect(ledgers(12, 14).map((latestLedger) => whereUsed({ ...asked, latestLedger })._tag)).toEqual([
+      "Unknown",
+      "Unused",
+      "Unused"
+    ])
+    const used = whereUsed({ ...asked, latestLedger: 14, entryLedger: 12 })
+    expect(used).toMatchObject({ _tag: "Search", fromLedger: 12, toLedger: 12 })
+  })
+
   it.each<[string, typeof whereUsed]>([
     ["its expiry came first", () => ({ _tag: "Unused" })],
     [
