@@ -26,8 +26,8 @@ const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxC
   totalClaimed: chargedCumulativeAmount
 })
 
-/** All of it was claimed before, by a request whose answer was lost or by another's. */
-const done = /_(nothing_to_claim|already_settled)$/
+/** All of it was claimed or paid out before, by a request whose answer was lost or by another's. */
+const nothingLeft = /_(nothing_to_(claim|settle)|already_settled)$/
 /** What the ledger's state or the fees say against a claim: another claim may hold. */
 const refusedByScheme = /^invalid_batch_settlement_/
 
@@ -39,7 +39,7 @@ export class BatchClaims {
     this.#options = options
   }
 
-  /** Claims what is charged, of channels that `select` admits; the transactions. */
+  /** Claims what is charged, of channels that `select` admits; the transactions, empty for what was claimed before. */
   async claim(select: (channel: Channel) => boolean = () => true): Promise<ReadonlyArray<string>> {
     const { network, server, token } = this.#options
     const sign = server.authorizer.signClaims
@@ -58,8 +58,8 @@ export class BatchClaims {
     for (let batch = parts.shift(); batch !== undefined; batch = parts.shift()) {
       const claims = batch.map(claimOf)
       const payload = { type: "claim", claims, claimAuthorizerSignature: sign(network, contract, claims) }
-      const receipt = await this.#settle(payload, (reason) => done.test(reason) || refusedByScheme.test(reason))
-      const isDone = receipt.success === true || done.test(String(receipt.errorReason))
+      const receipt = await this.#settle(payload, (reason) => nothingLeft.test(reason) || refusedByScheme.test(reason))
+      const isDone = receipt.success === true || nothingLeft.test(String(receipt.errorReason))
       if (!isDone && batch.length > 1) {
         // It is too large, or one of it cannot be claimed, which must not keep the others.
         const half = Math.ceil(batch.length / 2)
@@ -85,17 +85,11 @@ export class BatchClaims {
     }
   }
 
-  /** Pays out what was claimed; the transaction. */
+  /** Pays out what was claimed; the transaction, empty when nothing was left to pay. */
   async settle(): Promise<string> {
     const { server, token } = this.#options
-    return (await this.#settle({ type: "settle", receiver: server.receiver, token })).transaction
-  }
-
-  /** Also what an earlier claim raised whose settlement failed, or that another made. */
-  async #settleDue(): Promise<void> {
-    const { server, token } = this.#options
-    const nothing = (reason: string) => /_(nothing_to_settle|already_settled)$/.test(reason)
-    await this.#settle({ type: "settle", receiver: server.receiver, token }, nothing)
+    const payload = { type: "settle", receiver: server.receiver, token }
+    return (await this.#settle(payload, (reason) => nothingLeft.test(reason))).transaction
   }
 
   /**
@@ -107,7 +101,8 @@ export class BatchClaims {
     if (seconds > most) throw new Error(`an interval above ${most} s may miss a withdrawal`)
     const turn = async () => {
       await this.claim().catch(report)
-      await this.#settleDue()
+      // Also what an earlier claim raised whose settlement failed, or that another made.
+      await this.settle()
     }
     this.#timer = setInterval(() => void turn().catch(report), seconds * 1_000)
   }

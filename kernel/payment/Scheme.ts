@@ -114,6 +114,11 @@ export interface Scheme {
    */
   readonly authorization: (payment: Payment) => Option.Option<Authorization>
   /**
+   * Keys under which the same request may have been recorded before, for a payment without an authorization of the
+   * ledger's own: its caller has its success that was not delivered. No RPC. Absent: none.
+   */
+  readonly formerKeys?: (payment: Payment) => ReadonlyArray<string>
+  /**
    * Every check of the scheme, the relation of the accepted amount to the required one included: the core compares all
    * other terms. Fails only when the ledger is unavailable.
    */

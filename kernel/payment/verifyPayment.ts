@@ -5,7 +5,6 @@
 // record of such a one is stored, the ledger is searched as settle would.
 import { Effect, Option } from "effect"
 import { Outcomes } from "../settlement/follower/Outcomes.ts"
-import { Settlements } from "../settlement/store/Settlements.ts"
 import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import type { VerifyAnswer } from "./Answer.ts"
 import { unadopted, unclaimed } from "./answers.ts"
@@ -15,7 +14,7 @@ import { isRefusal, type Refusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
 import { verifyWithScheme } from "./settle/verifyWithScheme.ts"
-import { findQuery, verifyKnown } from "./settle/existing.ts"
+import { findQuery, makeFindRecords, verifyKnown } from "./settle/existing.ts"
 
 /** Refused for what may have become of its authorization: the records say whether that was its own settlement. */
 const isOver = ({ authorizationExpiresLedger, authorizationSpent }: Refusal): boolean =>
@@ -27,14 +26,8 @@ const validFor = ({ payer }: Refusal): VerifyAnswer => ({ _tag: "Valid", payer: 
 export const makeVerifyPayment = Effect.gen(function* () {
   const adoption = yield* Adoption
   const outcomes = yield* Outcomes
-  const settlements = yield* Settlements
   const sponsor = yield* Sponsor
-
-  const read = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
-    const records = yield* settlements.find(findQuery(payment, scheme))
-    yield* outcomes.complete(records)
-    return records
-  })
+  const read = yield* makeFindRecords
 
   /** What is known before anything is checked; an own success may have been delivered since this process saw it. */
   const readKnown = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
@@ -54,9 +47,11 @@ export const makeVerifyPayment = Effect.gen(function* () {
     if (Option.isSome(unable)) return cannotSettle(unable.value)
     const checked = yield* verifyWithScheme(payment, scheme, "verify")
     if (!isRefusal(checked)) return { _tag: "Valid", payer: checked.payer, extra: checked.extra } as VerifyAnswer
-    if (!isOver(checked)) return checked
+    const isRepeatable = (scheme.formerKeys?.(payment) ?? []).length > 0
+    if (!isOver(checked) && !isRepeatable) return checked
     const found = verifyKnown(payment, yield* read(payment, scheme))
     if (found !== "New") return found === "Open" ? validFor(checked) : found
+    if (!isOver(checked)) return checked
     const lost = yield* adoption.find(payment, scheme, checked)
     // Another request may have stored it while this one searched.
     const stored = verifyKnown(payment, yield* read(payment, scheme))

@@ -21,7 +21,7 @@ import { ChannelStates } from "./ChannelStates.ts"
 import { checkExpiry } from "./checks.ts"
 import { batchKeys } from "./Config.ts"
 import { Delegates } from "./Delegates.ts"
-import { authorizationOf, nonceOf, useIn } from "./ledgerCalls.ts"
+import { authorizationOf, formerKeysOf, nonceOf, useIn } from "./ledgerCalls.ts"
 import { KnownChannels } from "./KnownChannels.ts"
 import { refusals, refuse } from "./refusals.ts"
 import { readExecuted } from "./simulationChecks.ts"
@@ -38,6 +38,8 @@ const makeReading = (at: BatchContract, vouchers: Vouchers) => {
   /** The identity of a settle, once the ledger has said what it is. */
   const settles = objectSlot<Payment["payload"], Option.Option<Authorization>>()
   const keys = objectSlot<Payment["payload"], Option.Option<Authorization>>()
+  /** What a settle that finds nothing was recorded as, if it was that which left nothing. */
+  const swept = objectSlot<Payment["payload"], ReadonlyArray<string>>()
   const payloadOf = ({ payload }: Payment) => decoded(payload)
   const authorization = (payment: Payment): Option.Option<Authorization> => {
     const known = settles.get(payment.payload) ?? keys.get(payment.payload)
@@ -50,7 +52,14 @@ const makeReading = (at: BatchContract, vouchers: Vouchers) => {
   return {
     payloadOf,
     authorization,
+    formerKeys: (payment: Payment): ReadonlyArray<string> => {
+      const payload = Result.getSuccess(payloadOf(payment))
+      return swept.get(payment.payload) ?? (Option.isNone(payload) ? [] : formerKeysOf(at, payload.value, newest))
+    },
     note: (sequence: number) => void (newest = sequence),
+    noteSwept: (payment: Payment, keys: ReadonlyArray<string>) => {
+      if (swept.get(payment.payload) === undefined) swept.set(payment.payload, keys)
+    },
     noteSettle: (payment: Payment, key: string, payTo: string) => {
       if (settles.get(payment.payload) === undefined)
         settles.set(payment.payload, Option.some({ key, payer: at.address, moves: { payTo, amount: 0n } }))
@@ -86,9 +95,9 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const clock = yield* LedgerClock
   const signer = yield* Signer
   const vouchers = makeVouchers(at, yield* Crypto)
-  const { authorization, note, noteSettle, payloadOf } = makeReading(at, vouchers)
+  const { authorization, formerKeys, note, noteSettle, noteSwept, payloadOf } = makeReading(at, vouchers)
   const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
-  const context = { at, vouchers, keyOf, sign: (yield* Delegates).sign }
+  const context = { at, vouchers, keyOf, noteSwept, sign: (yield* Delegates).sign }
   const states = yield* ChannelStates
   ;(yield* KnownChannels).readBy(() =>
     states.known().flatMap(({ channelId, state }) => {
@@ -108,6 +117,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
     refusals,
     supportedExtra: () => Option.some({ batchContract: at.address }),
     authorization,
+    formerKeys,
     cover: (payment, stage) => {
       if (!isCovered(payment)) return undefined
       const decoded = payloadOf(payment)

@@ -117,7 +117,8 @@ export const partiesOf = (
   }
 }
 
-const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number): string | undefined => {
+/** A payload's identity at a ledger; none for a sweep, which only the ledger can name. */
+export const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number): string | undefined => {
   const stretch = Math.floor(sequence / stretchLedgers)
   switch (payload._tag) {
     case "Deposit":
@@ -157,6 +158,10 @@ export const authorizationOf = (
   const amount = payload._tag === "Deposit" ? payload.amount : 0n
   return Option.some({ key, payer, moves: { payTo, amount } })
 }
+
+/** What a request without an authorization was recorded as before this stretch. */
+export const formerKeysOf = (at: BatchContract, payload: BatchPayload, sequence: number): ReadonlyArray<string> =>
+  payload._tag === "Claim" || payload._tag === "Refund" ? [keyOf(at, payload, sequence - stretchLedgers)!] : []
 
 const ownKey = /^(?:claim|refund|settle|voucher):/
 

@@ -45,6 +45,8 @@ export interface CallContext {
   readonly sign: DelegateSign
   /** The identity of a payment's authorization, known before the ledger was asked; none for a settle. */
   readonly keyOf: (payment: Payment) => string | undefined
+  /** Notes what a settle that finds nothing left was recorded as, should it be its own repetition. */
+  readonly noteSwept: (payment: Payment, keys: ReadonlyArray<string>) => void
 }
 
 /** What a call moves: an exact amount for a deposit, else what the simulation shows; for a claim what it raises. */
@@ -139,7 +141,12 @@ const operationOf = (payload: LedgerPayload, contract: string): Uint8Array => {
 }
 
 /** What the ledger says of a payload before it is simulated, with the identity of a sweep. */
-const readLedger = Effect.fnUntraced(function* (context: CallContext, payload: LedgerPayload, sequence: number) {
+const readLedger = Effect.fnUntraced(function* (
+  context: CallContext,
+  payment: Payment,
+  payload: LedgerPayload,
+  sequence: number
+) {
   const states = yield* ChannelStates
   const read = yield* states.fresh(channelsOf(context.at, payload))
   const byId = new Map(read.map(({ channelId, state }) => [channelId, state]))
@@ -148,9 +155,12 @@ const readLedger = Effect.fnUntraced(function* (context: CallContext, payload: L
   if (payload._tag !== "Settle") return { states: byId, key: undefined }
   const { receiver, token } = payload
   const swept = yield* states.receiver(receiver, token)
-  if (swept !== undefined && swept.totalClaimed <= swept.totalSettled)
+  const keyAt = (ledger: number) => settleKey(receiver, token, swept?.totalClaimed ?? 0n, ledger)
+  if (swept !== undefined && swept.totalClaimed <= swept.totalSettled) {
+    context.noteSwept(payment, [keyAt(sequence), keyAt(sequence - stretchLedgers)])
     return { error: ["nothing_to_settle", "nothing was claimed that is not settled"] as NonNullable<CheckError> }
-  return { states: byId, key: settleKey(receiver, token, swept?.totalClaimed ?? 0n, sequence) }
+  }
+  return { states: byId, key: keyAt(sequence) }
 })
 
 /** Verifies a payload for its settlement on the ledger. */
@@ -173,7 +183,7 @@ export const verifyCall = Effect.fnUntraced(function* (
   const payer = "config" in payload ? payload.config.payer : undefined
   const parties = partiesOf(payload, at.address, payment.requirements)
   const expiresLedger = expiryOf(payload)
-  const read = yield* readLedger(context, payload, sequence)
+  const read = yield* readLedger(context, payment, payload, sequence)
   if ("error" in read) return refuse(...read.error, payer)
   const operationXdr = operationOf(payload, at.address)
   const source = accountOf((yield* Signer).sponsor)

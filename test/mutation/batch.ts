@@ -36,6 +36,8 @@ const depositPayload = inFile(`${plugin}/payloadChecks.ts`, `${folder}/deposits.
 const depositCall = inFile(`${plugin}/verifyCall.ts`, `${folder}/deposits.daily.test.ts`)
 const after = inFile(`${plugin}/stateChecks.ts`, `${folder}/stateChecks.test.ts`)
 const executed = inFile(`${plugin}/simulationChecks.ts`, `${folder}/claims.daily.test.ts`)
+const calls = inFile(`${plugin}/verifyCall.ts`, `${folder}/claims.daily.test.ts`)
+const repeated = inFile("kernel/payment/settle/existing.ts", `${folder}/claims.daily.test.ts`)
 const claimer = inFile("plugins/batch-store/claimer.ts", "test/plugins/batch-store/claimer.daily.test.ts")
 const decided = inFile("kernel/settlement/state/decide.ts", "test/kernel/settlement/state/decide.test.ts")
 
@@ -46,6 +48,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     "if (false)"
   ),
   executed("a claim sold what was meant", "sold: soldIn(contract, shown, executed)", "sold: undefined"),
+  identity("a claim of the stretch before is another", "[keyOf(at, payload, sequence - stretchLedgers)!]", "[]"),
+  calls("a sweep that left nothing is another's", "context.noteSwept(payment, [", "void ([payment,"),
+  repeated("a repeated claim is given twice", "  !record.delivered\n", "  true\n"),
+  repeated("a claim's success is any caller's", "record.principal === principal.owner &&", ""),
   claimer(
     "a claim without an outcome keeps its channels",
     "if (!(yield* isUnresolved(claim.principal, identifier)))",

@@ -131,6 +131,32 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
   }
 }
 
+/** Whether a record under a former key of the payment's is still its caller's: its success was not delivered. */
+const isRepeated = ({ fingerprint, principal }: Payment, record: SettlementRecord): boolean =>
+  record.principal === principal.owner &&
+  record.fingerprint === fingerprint &&
+  record.state !== "failed" &&
+  record.state !== "expired" &&
+  !record.delivered
+
+/** Reads what is stored of a payment: by one read, and for a request that may be a repetition by its former keys. */
+export const makeFindRecords = Effect.gen(function* () {
+  const outcomes = yield* Outcomes
+  const settlements = yield* Settlements
+
+  return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+    const query = findQuery(payment, scheme)
+    let records = yield* settlements.find(query).pipe(withSpanIfSampled("payment.find"))
+    for (const key of records.length > 0 ? [] : (scheme.formerKeys?.(payment) ?? [])) {
+      const found = yield* settlements.find({ ...query, authorizationKey: Option.some(key) })
+      records = found.filter((record) => isRepeated(payment, record))
+      if (records.length > 0) break
+    }
+    yield* outcomes.complete(records)
+    return records
+  })
+})
+
 /**
  * The answer to a payment that is known; undefined for a new one. `late`: the payment was new when this request came,
  * so its recorder since is a concurrent twin, and this request receives the success. The waiters of this request's
@@ -140,10 +166,10 @@ export const makeRespondFromExisting = Effect.gen(function* () {
   const settlements = yield* Settlements
   const outcomes = yield* Outcomes
   const waitForOutcome = yield* makeWaitForOutcome
+  const findRecords = yield* makeFindRecords
 
   const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
-    const records = yield* settlements.find(findQuery(payment, scheme)).pipe(withSpanIfSampled("payment.find"))
-    yield* outcomes.complete(records)
+    const records = yield* findRecords(payment, scheme)
     const [record] = records
     if (record !== undefined) yield* noteRequest({ settlement: record.id })
     return existingFrom(payment, records)

@@ -4,6 +4,7 @@ import { Keypair } from "@stellar/stellar-sdk"
 import { databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
 import { eventNames } from "../../../plugins/x402-batch/batchCalls.ts"
+import { stretchLedgers } from "../../../plugins/x402-batch/ledgerCalls.ts"
 import { encodeValue, symbolValue } from "../../../kernel/stellar/Value.ts"
 import { type BatchFacilitator, startBatch } from "./world.ts"
 
@@ -133,6 +134,57 @@ describe("claims", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live.each(databaseKinds)(
+    "sent again with refunds and sweeps in the next stretch of ledgers have their undelivered success, on %s",
+    (database) =>
+      Effect.gen(function* () {
+        const facilitator = yield* startBatch({ channels: 5, database })
+        const { batch } = facilitator
+        const seller = yield* facilitator.seller
+        const channel = yield* facilitator.open(seller, 1_000n)
+        const sequence = Effect.sync(() => facilitator.ledger.ledger.latest.sequence)
+        /** As if it had been recorded some stretches ago, and its caller had not had the answer. */
+        const lose = Effect.fnUntraced(function* (kind: string, stretches: number) {
+          const now = yield* eventually(sequence, (ledger) => ledger % stretchLedgers < stretchLedgers - 10)
+          const stretch = String(Math.floor(now / stretchLedgers) - stretches)
+          yield* facilitator.sql`update kernel_settlements set delivered_at = null,
+            authorization_key = regexp_replace(authorization_key, '[0-9]+$', ${stretch})
+            where starts_with(authorization_key, ${kind})`
+        })
+        const calls = [
+          ["claim:", batch.claim([{ channel, max: 300n, total: 100n }]), 0n, "nothing_to_claim"],
+          ["settle:", batch.settle(seller.payTo), 0n, "nothing_to_settle"],
+          ["refund:", batch.refund(channel, 300n, 700n, 0n), 100n, "refund_payload"]
+        ] as const
+        for (const [kind, payload, price, left] of calls) {
+          const body = batch.body(channel, payload, price)
+          const first = yield* facilitator.settle(body)
+          assert.strictEqual(first.json.success, true, first.text)
+          for (const stretches of kind === "settle:" ? [0, 1] : [1]) {
+            yield* lose(kind, stretches)
+            assert.strictEqual((yield* facilitator.verify(body)).json.isValid, true, kind)
+            const again = yield* facilitator.settle(body)
+            assert.deepStrictEqual(
+              [again.json.success, again.json.transaction, again.json.amount],
+              [true, first.json.transaction, first.json.amount],
+              again.text
+            )
+            // It is given once, and to no other caller or terms.
+            assert.strictEqual((yield* facilitator.settle(body)).json.errorReason, word(left))
+          }
+        }
+        const claim = batch.body(channel, calls[0][1], 0n)
+        yield* lose("claim:", 1)
+        yield* facilitator.sql`update kernel_settlements set state = 'failed',
+          reason = 'settle_ledger_transaction_failed'
+          where starts_with(authorization_key, 'claim:')`
+        assert.strictEqual((yield* facilitator.settle(claim)).json.errorReason, word("nothing_to_claim"))
+        yield* facilitator.sql`update kernel_settlements set state = 'settled', principal = 'key:other'
+          where starts_with(authorization_key, 'claim:')`
+        assert.strictEqual((yield* facilitator.settle(claim)).json.errorReason, word("nothing_to_claim"))
+      }).pipe(Effect.scoped)
+  )
+
   it.live.each(databaseKinds)("that land second are settled, and sold what they raised alone, on %s", (database) =>
     Effect.gen(function* () {
       const latch = Latch.makeUnsafe(true)
@@ -141,7 +193,10 @@ describe("claims", () => {
       const facilitator = yield* startBatch({
         database,
         ledgerUrl: other.ledgerUrl,
-        set: ["plugins=[x402-exact,x402-batch,catalog,analytics]", `networks.ledger:testnet.batch_contract=${other.contract}`],
+        set: [
+          "plugins=[x402-exact,x402-batch,catalog,analytics]",
+          `networks.ledger:testnet.batch_contract=${other.contract}`
+        ],
         atStep: (step) => (step === "beforeRecord" ? Effect.andThen(counted, latch.await) : Effect.void)
       })
       const counted = Effect.sync(() => void (waiting += 1))
