@@ -125,6 +125,7 @@ CREATE FUNCTION public.kernel_server_identity() RETURNS text
     AS $$
 declare
   timeline text := '';
+  epochs oid := to_regclass('kernel_journal_epochs');
 begin
   begin
     timeline := substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8);
@@ -133,7 +134,7 @@ begin
     timeline := '';
   end;
   return concat_ws(' ', (select oid from pg_database where datname = current_database()),
-    extract(epoch from pg_postmaster_start_time()), timeline);
+    extract(epoch from pg_postmaster_start_time()), timeline, epochs, pg_relation_filenode(epochs));
 end
 $$;
 

@@ -69,6 +69,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...epochTests
   },
   {
+    name: "a journal's rows that were restored in place begin no epoch",
+    changes: [{ file: "migrations/kernel/0025_restored_in_place.sql", from: ", pg_relation_filenode(epochs)", to: "" }],
+    ...epochTests
+  },
+  {
     name: "an end below what was read begins no epoch",
     changes: [{ file: "kernel/facts/Facts.ts", from: "epoch === seen.epoch && end < seen.position", to: "false" }],
     ...epochTests

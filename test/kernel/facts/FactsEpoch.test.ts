@@ -133,6 +133,40 @@ describeDatabases("epochs of the journal", (database) => {
       }).pipe(Effect.scoped, Effect.timeout("60 seconds"))
     )
 
+    it.effect("a journal that was restored in place begins an epoch, once", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const facts = yield* Facts
+        const restore = {
+          "a dump over its own database": sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql`create table restored (like kernel_journal_epochs including all)`
+              yield* sql`insert into restored select * from kernel_journal_epochs`
+              yield* sql`drop table kernel_journal_epochs`
+              yield* sql`alter table restored rename to kernel_journal_epochs`
+              yield* sql`create trigger kernel_channels_of_new_epoch after insert on kernel_journal_epochs
+                for each row execute function kernel_channels_of_new_epoch()`
+            })
+          ),
+          "its rows alone": sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql`create temporary table rows on commit drop as select * from kernel_journal_epochs`
+              yield* sql`truncate kernel_journal_epochs`
+              yield* sql`insert into kernel_journal_epochs select * from rows`
+            })
+          )
+        }
+        for (const [what, restored] of Object.entries(restore)) {
+          const before = yield* publish(1)
+          yield* restored
+          yield* sql.withTransaction(facts.publish(fact(1)))
+          const after = yield* facts.end
+          expect(after.epoch, what).toBeGreaterThan(before.epoch)
+          expect((yield* publish(1)).epoch, what).toBe(after.epoch)
+        }
+      })
+    )
+
     it.effect("a new epoch rereads channels and voids lost leases", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
