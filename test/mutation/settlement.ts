@@ -1107,6 +1107,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...adoptTests
   },
   {
+    name: "a payment from before a rotation is another party's",
+    changes: [{ file: evidence, from: ", ...signer.formerChannels, record.channel", to: ", record.channel" }],
+    ...followerTests
+  },
+  {
+    name: "a payment of a former sponsor is another party's",
+    changes: [{ file: evidence, from: "[...signer.sponsors, record.sponsor]", to: "[signer.sponsor]" }],
+    ...followerTests
+  },
+  {
     name: "one life's unused nonce taken for another's",
     changes: [
       {

@@ -234,7 +234,7 @@ export const makeAdopter = Effect.gen(function* () {
   const authorizations = yield* Authorizations
   const crypto = yield* Crypto
   const own = (): OwnAccounts => ({
-    sponsor: signer.sponsor,
+    sponsors: new Set(signer.sponsors),
     channels: new Set([...signer.channels, ...signer.formerChannels])
   })
   const search = yield* makeSearch(own)

@@ -22,20 +22,21 @@ export interface Spending {
 
 /** Whose transactions are ours. */
 export interface OwnAccounts {
-  readonly sponsor: string
+  /** Those that sign now, and others that are known. */
+  readonly sponsors: ReadonlySet<string>
   /** Those whose keys this process holds, and others that are known. */
   readonly channels: ReadonlySet<string>
 }
 
 /**
- * The transaction of one of our channels, inside a fee bump. What our sponsor has signed is ours on any channel: a
- * replica of other settings has channels whose keys this process does not hold.
+ * The transaction of one of our channels, inside a fee bump. What a sponsor of ours has signed is ours on any channel:
+ * a replica of other settings has channels whose keys this process does not hold.
  */
-export const ofOurs = (envelope: Envelope, { channels, sponsor }: OwnAccounts): Transaction | undefined => {
+export const ofOurs = (envelope: Envelope, { channels, sponsors }: OwnAccounts): Transaction | undefined => {
   const bump = bumpIn(envelope)
   const inner = bumpedIn(envelope)
   if (bump === undefined || inner === undefined || isMuxedAccount(inner.sourceAccount)) return undefined
-  return accountText(bump.feeSource) === sponsor || channels.has(sourceOf(inner)) ? inner : undefined
+  return sponsors.has(accountText(bump.feeSource)) || channels.has(sourceOf(inner)) ? inner : undefined
 }
 
 /** Whether one found transaction used the authorization, and whether it is ours. */

@@ -128,7 +128,11 @@ export const makeSearcher = Effect.gen(function* () {
     const pollFrom = (fromLedger: number) =>
       findSpending({
         promised: record,
-        own: { sponsor: signer.sponsor, channels: new Set([...signer.channels, record.channel]) },
+        // Also what was sent before a rotation: by former channels, and in the name of a former sponsor.
+        own: {
+          sponsors: new Set([...signer.sponsors, record.sponsor]),
+          channels: new Set([...signer.channels, ...signer.formerChannels, record.channel])
+        },
         fromLedger,
         toLedger: range.toLedger,
         number: { channel: record.channel, sequence: record.channelSequence }

@@ -26,7 +26,8 @@ import {
 import { Sponsor } from "../../../kernel/settlement/sponsor/Sponsor.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
-import { encodeEnvelope } from "../../../kernel/stellar/Envelope.ts"
+import { accountText } from "../../../kernel/stellar/Address.ts"
+import { bumpIn, encodeEnvelope } from "../../../kernel/stellar/Envelope.ts"
 import { spendingEnvelope } from "./spendingEnvelope.ts"
 import { attempt, executed, expires, recordedLedger } from "./lives.ts"
 import { layerTest } from "../../support/layerTest.ts"
@@ -66,6 +67,9 @@ interface World {
   readonly transaction?: (hash: string) => TransactionAnswer | undefined
   readonly channelState?: Partial<Omit<SettlementSnapshot, "ledger">>
   readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
+  /** What was scanned has this envelope, and uses the authorization as promised. */
+  readonly spending?: typeof spendingEnvelope.envelope
+  readonly former?: { readonly channels?: ReadonlyArray<string>; readonly sponsors?: ReadonlyArray<string> }
   /** Undefined: something interrupts it. */
   readonly resolves?: (outcome: Outcome) => ResolveAnswer | undefined
   readonly adds?: boolean
@@ -115,7 +119,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
         : Effect.succeed({
             scannedTo: latestLedger,
             oldestLedger: 1,
-            found: world.scanned.map((one) => ({ executed: one, envelope: undefined }))
+            found: world.scanned.map((one) => ({ executed: one, envelope: world.spending }))
           }),
     send: (envelope: string) => Effect.sync(() => void sent.push(envelope)).pipe(Effect.as({ _tag: "Pending" }))
   }
@@ -166,7 +170,9 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     }),
     layerTest(Signer, {
       sponsor: "sponsor",
+      sponsors: ["sponsor", ...(world.former?.sponsors ?? [])],
       channels: [channel],
+      formerChannels: world.former?.channels ?? [],
       signSettlement: ({ channel }: { channel: string }) =>
         Effect.sync(() => {
           signed.push(`payment on ${channel}`)
@@ -181,7 +187,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     layerTest(Authorizations, {
       nonceOf: ({ authorizationKey }: { authorizationKey: string }) =>
         world.nonceOf?.(authorizationKey) ?? { address: "payer", nonce: 1n },
-      useIn: () => "none",
+      useIn: () => (world.spending === undefined ? "none" : "same"),
       amountTransferred: () => 10n
     }),
     Supervisor.layer
@@ -240,6 +246,30 @@ describe("the follower", () => {
       expect([seen.ended.length, seen.endedConcurrently, seen.asked]).toEqual([60, 50, []])
       const asked = yield* follow({ records, ledger: 1_004, stay: "1 second", transaction: included })
       expect([asked.ended.length, asked.askedConcurrently]).toEqual([60, 16])
+    })
+  )
+
+  it.effect("a transaction from before a rotation, whose record was lost, has settled the payment", () =>
+    Effect.gen(function* () {
+      const { channel: former, envelope } = spendingEnvelope
+      const payer = accountText(bumpIn(envelope)!.feeSource)
+      const endOf = (changes: Partial<World>, record: Partial<OpenRecord> = {}) =>
+        Effect.map(
+          follow({
+            records: [recordOf("one", record)],
+            ledger: expires,
+            channelState: { sequence: 7n, nonce: 1_003 },
+            scanned: [executed({ innerHash: "lost" })],
+            spending: envelope,
+            ...changes
+          }),
+          ({ ended: [end] }) => [end?.[1].state, end?.[1].transaction]
+        )
+      const settled = ["settled", "lost"]
+      expect((yield* endOf({}))[0]).toBe("failed")
+      expect(yield* endOf({ former: { channels: [former] } })).toEqual(settled)
+      expect(yield* endOf({ former: { sponsors: [payer] } })).toEqual(settled)
+      expect(yield* endOf({}, { sponsor: payer })).toEqual(settled)
     })
   )
 

@@ -114,6 +114,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
     layerTest(Signer, {
       channels: isFormer ? [] : [channel],
       sponsor: "sponsor",
+      sponsors: ["sponsor"],
       formerChannels: isFormer ? [channel] : []
     }),
     layerTest(Authorizations, {
@@ -270,7 +271,6 @@ describe("an expired authorization without a record", () => {
     Effect.gen(function* () {
       const behind = yield* adopter({ carried, entry: 0, latest: 44 })
       expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")
-      const at = yield* adopter({ carried, entry: 0, latest: 45 })
       // Nor does it of one that may still be used.
       const alive = { ...expired, isAlive: true }
       expect(yield* behind.adopt(request(1, 45), alive)).toEqual({ _tag: "Alive" })
@@ -279,6 +279,7 @@ describe("an expired authorization without a record", () => {
       expect(yield* used.adopt(request(1, 45), alive)).toEqual({ _tag: "Ours" })
       // Nothing of it is cached.
       expect((yield* Effect.flip(behind.adopt(request(1, 45), expired)))._tag).toBe("LedgerUnavailable")
+      const at = yield* adopter({ carried, entry: 0, latest: 45 })
       expect(yield* at.adopt(request(1, 45), expired)).toEqual({ _tag: "Unused" })
     })
   )

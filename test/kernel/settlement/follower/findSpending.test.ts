@@ -19,16 +19,16 @@ const bumpedBy = (payer: string) => bumpWithSignature(feeBump(inner, payer, 200n
 
 describe("a transaction on the ledger", () => {
   it("a transaction is ours if our sponsor pays, even on another channel", () => {
-    expect(ofOurs(bumpedBy(sponsor), { sponsor, channels: new Set() })?.seqNum).toBe(5n)
+    expect(ofOurs(bumpedBy(sponsor), { sponsors: new Set([sponsor]), channels: new Set() })?.seqNum).toBe(5n)
   })
 
   it("a transaction on our channel is ours although a former sponsor paid", () => {
-    expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([channel]) })?.seqNum).toBe(5n)
+    expect(ofOurs(bumpedBy(stranger), { sponsors: new Set([sponsor]), channels: new Set([channel]) })?.seqNum).toBe(5n)
   })
 
   it("a transaction is not ours under a foreign fee or without one", () => {
-    expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([stranger]) })).toBeUndefined()
-    expect(ofOurs(inner, { sponsor, channels: new Set([channel]) })).toBeUndefined()
+    expect(ofOurs(bumpedBy(stranger), { sponsors: new Set([sponsor]), channels: new Set([stranger]) })).toBeUndefined()
+    expect(ofOurs(inner, { sponsors: new Set([sponsor]), channels: new Set([channel]) })).toBeUndefined()
   })
 
   it("transfers the promised amount only with exactly this authorization, alone", () => {
@@ -36,7 +36,7 @@ describe("a transaction on the ledger", () => {
     const executed = { ledger: 5, succeeded: true } as ExecutedTransaction
     const read = (use: NonceUse, found: Partial<ExecutedTransaction> = {}) => {
       const authorizations = { useIn: () => use, amountTransferred: () => 7n } as unknown as Authorizations["Service"]
-      const own = { sponsor, channels: new Set<string>() }
+      const own = { sponsors: new Set([sponsor]), channels: new Set<string>() }
       return readSpending(
         authorizations,
         { envelope: bumpedBy(sponsor), executed: { ...executed, ...found } },
