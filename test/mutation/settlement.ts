@@ -567,6 +567,28 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: deciding,
+  {
+    name: "an absent nonce read after the expiry is taken for unspent",
+    changes: [
+      {
+        file: deciding,
+        from: 'nonce === "unknown" || isUnspent(settlement, snapshot)',
+        to: 'typeof nonce !== "number"'
+      }
+    ],
+    ...decideTests
+  },
+  {
+    name: "a lost record is not waited for where ledgers are read in part",
+    changes: [{ file: deciding, from: "isSearched || late >= patience", to: "true" }],
+    ...decideTests
+  },
+  {
+    name: "an operator gives away what another transaction ended",
+    changes: [{ file: "kernel/settlement/operators/OperatorActions.ts", from: " or ended_by = ${text}", to: "" }],
+    catcher: vitest("test/kernel/settlement/operators/OperatorActions.daily.test.ts"),
+    environment: { TOLLKEEPER_TEST_DATABASES: "pglite" }
+  },
         from: "const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger",
         to: "const isWhole = search.fromLedger <= fromLedger"
       }

@@ -125,15 +125,33 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
   // An account that is gone no longer shows whether its number was used before.
   if (sequence === undefined) return whereSpent(settlement, evidence, snapshot, undefined)
   const expired = Ending.expired(settlement, sequence, ledger)
-  // Its own transaction never landed. One of ours whose record was lost may have: the nonce's entry still shows it.
-  if (typeof nonce !== "number" || nonce > settlement.authorizationExpiresLedger) return end(expired)
-  if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce, before: 0 }
-  const { spending } = evidence.search
+  // Its own transaction never landed. One of ours whose record was lost may have.
+  if (nonce === "none" || nonce === "unknown" || isUnspent(settlement, snapshot)) return end(expired)
+  const use = useOf(settlement, nonce)
+  if (evidence.search === undefined) return { _tag: "Search", ...use.range }
+  const { spending, ...searched } = evidence.search
   if (spending?._tag === "Ours") return end(Ending.paidByLost(expired, spending))
-  if (spending?._tag === "Elsewhere") return end(Ending.spentUnused(expired, spending))
+  if (spending?._tag === "Elsewhere" && spending.ledger >= use.range.fromLedger)
+    return end(Ending.spentUnused(expired, spending))
+  const late = evidence.seen.latestLedger - settlement.authorizationExpiresLedger
   // The nonce was certainly used; a scan that does not show by which transaction has missed it.
-  const isLate = evidence.seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
-  return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }
+  if (use.isDated) return late >= unresolvedAfterLedgers ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }
+  // Nothing used it, or no node has the ledgers that show it.
+  const isSearched = searched.toLedger >= use.range.toLedger
+  const patience = searched.toLedger < searched.fromLedger ? lostRecordLedgers : unresolvedAfterLedgers
+  return isSearched || late >= patience ? end(expired) : { _tag: "Wait" }
+}
+
+/** Where the use of a nonce is searched: in the ledger that its entry names, else in every one of the life. */
+const useOf = (settlement: OpenSettlement, nonce: SettlementSnapshot["nonce"]) => {
+  const { authorizationExpiresLedger, recordedLedger } = settlement
+  // A use after the expiry was another authorization's, with the same nonce: it says nothing of this one.
+  return typeof nonce === "number" && nonce <= authorizationExpiresLedger
+    ? { isDated: true, range: { fromLedger: nonce, toLedger: nonce, before: 0 } }
+    : {
+        isDated: false,
+        range: { fromLedger: recordedLedger, toLedger: authorizationExpiresLedger, before: lostRecordLedgers }
+      }
 }
 
 /** The nonce is spent, or too old to be seen unspent: the transaction that used it decides, when it can be shown. */
@@ -147,11 +165,9 @@ const whereSpent = (
   const ledger = known?.executed.ledger ?? snapshot.ledger
   const { nonce } = snapshot
   if (nonce === "unknown") return freeOrWait(settlement, evidence, ledger, known)
-  // A use after the expiry was another authorization's, with the same nonce: it says nothing of this one.
-  const isDated = typeof nonce === "number" && nonce <= settlement.authorizationExpiresLedger
-  const fromLedger = isDated ? nonce : settlement.recordedLedger
-  const toLedger = isDated ? nonce : settlement.authorizationExpiresLedger
-  if (search === undefined) return { _tag: "Search", fromLedger, toLedger, before: isDated ? 0 : lostRecordLedgers }
+  const { isDated, range } = useOf(settlement, nonce)
+  const { fromLedger, toLedger } = range
+  if (search === undefined) return { _tag: "Search", ...range }
   const { numberUsedBy, spending } = search
   const landed = known ?? (numberUsedBy === "elsewhere" ? undefined : numberUsedBy)
   if (landed !== undefined && hasSucceeded(landed)) return end(Ending.succeeded(landed))

@@ -253,6 +253,31 @@ describe("a hash that is absent", () => {
     expect(decide(settlement(), poll({ toLedger: 1_004 }), options)).toEqual({ _tag: "Wait" })
   })
 
+  it("searches the authorization's life where its nonce is read after the expiry", () => {
+    const later = { snapshot: snapshot({ ledger: expires + 1 }) }
+    for (const nonce of ["unspent", expires + 1] as const)
+      expect(
+        decide(settlement(), absent(expires, { snapshot: snapshot({ ledger: expires + 1, nonce }) }), options)
+      ).toEqual({ _tag: "Search", fromLedger: recordedLedger, toLedger: expires, before: 24 })
+    const poll = (changes: Partial<Search>, latest = expires + 1) =>
+      decide(settlement(), absent(latest, { ...later, search: search(changes) }), options)
+    const lost = executed({ ledger: recordedLedger - 3, innerHash: "other" })
+    expect(poll({ spending: { _tag: "Ours", executed: lost, amountTransferred: 10n } })).toMatchObject({
+      outcome: { state: "settled", transaction: "other", channel: { sequenceUsed: false } }
+    })
+    expect(poll({ spending: elsewhere(1_005) })).toMatchObject({
+      outcome: { reason: "settle_ledger_authorization_spent" }
+    })
+    // A use before the record was another authorization's.
+    expect(poll({ spending: elsewhere(recordedLedger - 1) })).toMatchObject({ outcome: { state: "expired" } })
+    expect(poll({})).toMatchObject({ outcome: { state: "expired" } })
+    // Part of it may show more in the next turn; where no node has any of it, nothing will.
+    expect(poll({ toLedger: expires - 1 }, expires + 25)._tag).toBe("Wait")
+    expect(poll({ toLedger: expires - 1 }, expires + 720)).toMatchObject({ outcome: { state: "expired" } })
+    const none = { toLedger: recordedLedger - 1 }
+    expect([poll(none, expires + 23)._tag, poll(none, expires + 24)._tag]).toEqual(["Wait", "End"])
+  })
+
   it("at expiry, fails if another transaction spent the nonce, waits if not found", () => {
     const spent = { snapshot: snapshot({ ledger: expires, nonce: 1_005 }) }
     const read = (latestLedger: number, changes: Parameters<typeof search>[0]) =>

@@ -66,6 +66,10 @@ const rows: Readonly<Record<string, readonly [OpenSettlement, Evidence]>> = {
     held,
     absent(expires, { snapshot: atExpiry() })
   ],
+  "after the expiry, the channel's number below ours, each ledger of the life searched and none used it": [
+    held,
+    absent(expires + 1, { snapshot: atExpiry({ ledger: expires + 1 }), search: search() })
+  ],
   "at the expiry, the channel's number below ours, nonce spent by a transaction of ours whose record was lost": [
     held,
     absent(expires, { snapshot: atExpiry({ nonce: spentAt }), search: found(ours) })
