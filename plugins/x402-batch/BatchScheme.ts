@@ -105,12 +105,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
       return config === undefined || state === undefined ? [] : [{ channelId, config, state }]
     })
   )
-  const verifyVoucher = makeVerifyVoucher({
-    contract: at.address,
-    vouchers,
-    states,
-    isOurs: signer.isOurs
-  })
+  const verifyVoucher = makeVerifyVoucher({ contract: at.address, vouchers, states, isOurs: signer.isOurs })
   yield* clock.subscribe(Effect.map(clock.status, ({ time }) => note(time?.sequence ?? 0)))
   const batch: Scheme = {
     scheme,
