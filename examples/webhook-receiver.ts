@@ -51,10 +51,12 @@ export const startReceiver = (
     let body = ""
     for await (const chunk of request) body += chunk
     const event = readEvent(request.headers, body, secret)
-    const id = String(request.headers["webhook-id"])
-    if (event !== undefined && !seen.has(id)) {
-      seen.add(id)
-      onEvent(event)
+    if (event !== undefined) {
+      // A settlement that was lost with a database and stored again from the ledger comes with another id.
+      const keys = [String(request.headers["webhook-id"]), `${event.type} ${event.data.transaction}`]
+      const isNew = !keys.some((key) => seen.has(key))
+      for (const key of keys) seen.add(key)
+      if (isNew) onEvent(event)
     }
     // Any status but 2xx is retried later.
     response.writeHead(event === undefined ? 401 : 204).end()
