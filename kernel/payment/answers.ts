@@ -48,7 +48,8 @@ const stateText = (record: SettlementRecord): string => {
 }
 
 /** The transaction that made the payment; before its end, and when nothing of it was seen, its own. */
-const hashOf = ({ innerHash, transaction }: SettlementRecord): string => Option.getOrElse(transaction, () => innerHash)
+export const hashOf = ({ innerHash, transaction }: SettlementRecord): string =>
+  Option.getOrElse(transaction, () => innerHash)
 
 /** The owner sent its identifier or authorization with other terms: the answer says what became of it. */
 const conflict = (record: SettlementRecord): Refusal =>
@@ -58,8 +59,7 @@ const conflict = (record: SettlementRecord): Refusal =>
     Option.some(record.payer)
   )
 
-export const answerConflict = (record: SettlementRecord): SettleAnswer =>
-  refuse(conflict(record), Option.some(hashOf(record)))
+export const answerConflict = (record: SettlementRecord): SettleAnswer => refuse(conflict(record), record.transaction)
 
 /** A defect of ours, of a payment of which nothing is stored. */
 export const internalError: Refusal = refusal("internal_error", "the payment could not be processed")

@@ -17,7 +17,7 @@ import { Outcomes } from "../../settlement/follower/Outcomes.ts"
 import { isOpen } from "../../settlement/state/Settlement.ts"
 import { type FindQuery, type SettlementRecord, Settlements } from "../../settlement/store/Settlements.ts"
 import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
-import { answerConflict, answerFinal, answerOthers, outcomeUnknown } from "../answers.ts"
+import { answerConflict, answerFinal, answerOthers, hashOf, outcomeUnknown } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
 import type { Flight } from "./SingleFlight.ts"
@@ -74,7 +74,7 @@ export const existingFrom = (
     return {
       _tag: "Undelivered",
       record,
-      otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash }
+      otherwise: { _tag: "Pending", payer: record.payer, transaction: hashOf(record) }
     }
   }
   // The identifier it was recorded with, and no other.

@@ -9,7 +9,7 @@ import type { Principal } from "../../http/Principal.ts"
 import { Outcomes } from "../../settlement/follower/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../../settlement/store/Settlements.ts"
 import type { SettleAnswer } from "../Answer.ts"
-import { answerFinal } from "../answers.ts"
+import { answerFinal, hashOf } from "../answers.ts"
 
 /** When a settle request began. */
 export interface RequestStart {
@@ -63,6 +63,8 @@ export const makeWaitForOutcome = Effect.gen(function* () {
     const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
     if (Option.isNone(record)) return pending
     if (record.value.state !== "settled") return answerFinal(record.value, true)
-    return (yield* settlements.claimDelivery(id, principal.owner)) ? answerFinal(record.value, true) : pending
+    return (yield* settlements.claimDelivery(id, principal.owner))
+      ? answerFinal(record.value, true)
+      : { ...pending, transaction: hashOf(record.value) }
   })
 })
