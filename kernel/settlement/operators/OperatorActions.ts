@@ -109,7 +109,8 @@ const find = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (idOrHash: string) {
     const text = idOrHash.toLowerCase()
     const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
-    where id::text = ${text} or inner_hash = ${text}
+    where id::text = ${text} or inner_hash = ${text} or ended_by = ${text}
+    or id in (select settlement from kernel_rebuilds where inner_hash = ${text})
     or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
     return rows.map(toRecord)[0]
   }, withSpanIfSampled("OperatorActions.find"))

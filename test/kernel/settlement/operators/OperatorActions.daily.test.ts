@@ -138,6 +138,13 @@ for (const kind of databaseKinds) {
           yield* (yield* Facts).end
           expect((yield* Effect.flip(moves.give(hashOf("a1"), "key:shop", "why")))._tag).toBe("ActionRefused")
           const [row] = yield* sql<{ principal: string }>`select principal from kernel_settlements`
+          // Also by the transaction that ended it, of which there is no attempt, and by one before a rebuild.
+          yield* sql`update kernel_settlements set ended_by = ${hashOf("b1")}`
+          yield* sql`insert into kernel_rebuilds (settlement, inner_hash) values (${idOf(1)}, ${hashOf("c1")})`
+          for (const hash of ["b1", "c1"]) {
+            expect(yield* moves.find(hashOf(hash))).toMatchObject({ id: idOf(1) })
+            expect((yield* Effect.flip(moves.give(hashOf(hash), "key:shop", "why"))).message).toContain("is stored")
+          }
           expect(yield* wasOwner(hashOf("a1"), row!.principal)).toBe(true)
           expect(yield* wasOwner(hashOf("a1"), "key:another")).toBe(false)
           yield* sql`update kernel_facts set data = data || '{"network": "ledger:pubnet"}'`
