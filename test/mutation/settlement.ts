@@ -567,6 +567,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: deciding,
+        from: "const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger",
+        to: "const isWhole = search.fromLedger <= fromLedger"
+      }
+    ],
+    ...decideTests
+  },
   {
     name: "an absent nonce read after the expiry is taken for unspent",
     changes: [
@@ -588,12 +594,6 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [{ file: "kernel/settlement/operators/OperatorActions.ts", from: " or ended_by = ${text}", to: "" }],
     catcher: vitest("test/kernel/settlement/operators/OperatorActions.daily.test.ts"),
     environment: { TOLLKEEPER_TEST_DATABASES: "pglite" }
-  },
-        from: "const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger",
-        to: "const isWhole = search.fromLedger <= fromLedger"
-      }
-    ],
-    ...decideTests
   },
   {
     name: "lease expiry frees an in-flight channel",
@@ -1202,6 +1202,8 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "return Effect.fail(error)"
       }
     ],
+    ...replicaTests
+  },
   {
     name: "a window in seconds that never ends",
     changes: [
@@ -1217,8 +1219,6 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an authorization that may still be used is cached as such",
     changes: [{ file: "kernel/settlement/follower/adopt.ts", from: '(use === "Alive" ? undefined : ', to: "(" }],
     ...adoptTests
-  },
-    ...replicaTests
   },
   {
     name: "facts leave that a consumer has not read",
