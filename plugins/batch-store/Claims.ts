@@ -175,9 +175,12 @@ const makeRecording = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "due" 
 const makeEnding = (
   sql: SqlClient.SqlClient
 ): Pick<Claims["Service"], "settled" | "failed" | "halved" | "attempted"> => {
-  const ended = (id: bigint, state: "settled" | "failed", reason: string | null, transaction: string | null) =>
+  // A database that lost its last commits gives ids again: what a claim claims is named too.
+  const its = ({ id, payload, principal }: OpenClaim) =>
+    sql`id = ${id} and state = 'open' and principal = ${principal} and payload = ${JSON.stringify(payload)}::jsonb`
+  const ended = (claim: OpenClaim, state: "settled" | "failed", reason: string | null, transaction: string | null) =>
     sql`update batch_store_claims set state = ${state}, reason = ${reason}::text, transaction = ${transaction}::text,
-      ended_at = clock_timestamp() where id = ${id} and state = 'open' returning 1`
+      ended_at = clock_timestamp() where ${its(claim)} returning 1`
   /** What was claimed stays with the contract until it is settled: recorded again, to be submitted later. */
   const settleLater = (id: bigint) =>
     Effect.asVoid(sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload, begun_at)
@@ -185,10 +188,11 @@ const makeEnding = (
         clock_timestamp() + make_interval(secs => ${settlePauseSeconds}::float8)
       from batch_store_claims where id = ${id}`)
   return {
-    settled: ({ id, kind, network, payload, principal, receiver, token }, transaction) =>
+    settled: (claim, transaction) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          if ((yield* ended(id, "settled", null, transaction)).length === 0 || kind === "settle") return
+          const { id, kind, network, payload, principal, receiver, token } = claim
+          if ((yield* ended(claim, "settled", null, transaction)).length === 0 || kind === "settle") return
           yield* sql`update batch_store_channels c set claim = null, claim_alone = false, claim_after = null,
               total_claimed = greatest(c.total_claimed, t.total),
               unclaimed_since = case when c.charged > greatest(c.total_claimed, t.total) then clock_timestamp() end
@@ -203,10 +207,11 @@ const makeEnding = (
               and attempts = 0 and begun_at <= clock_timestamp())`
         })
       ),
-    failed: ({ id, kind }, reason) =>
+    failed: (claim, reason) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          if ((yield* ended(id, "failed", reason, null)).length === 0) return
+          const { id, kind } = claim
+          if ((yield* ended(claim, "failed", reason, null)).length === 0) return
           if (kind === "settle") return yield* settleLater(id)
           yield* sql`update batch_store_channels c set claim = null, claim_alone = true,
               claim_after = case when n.number > 1 then null else clock_timestamp() + make_interval(secs =>
@@ -217,10 +222,11 @@ const makeEnding = (
             where c.claim = ${id}`
         })
       ),
-    halved: ({ id, network, payload, principal, receiver, token }, reason) =>
+    halved: (claim, reason) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          if ((yield* ended(id, "failed", reason, null)).length === 0) return
+          const { id, network, payload, principal, receiver, token } = claim
+          if ((yield* ended(claim, "failed", reason, null)).length === 0) return
           const claims = claimsOf(payload)
           const half = Math.ceil(claims.length / 2)
           for (const part of [claims.slice(0, half), claims.slice(half)]) {
@@ -235,7 +241,6 @@ const makeEnding = (
           }
         })
       ),
-    attempted: ({ id }) =>
-      Effect.asVoid(sql`update batch_store_claims set attempts = attempts + 1 where id = ${id} and state = 'open'`)
+    attempted: (claim) => Effect.asVoid(sql`update batch_store_claims set attempts = attempts + 1 where ${its(claim)}`)
   }
 }

@@ -106,8 +106,8 @@ export class Deliveries extends Context.Service<
               order by d.due_at limit ${limit} for update skip locked)
             returning id, receiver, type, settlement::text as settlement, told_at as "toldAt", body,
               (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as "ageMillis", attempts, fence`,
-        fix: ({ fence, id }, body) =>
-          Effect.asVoid(sql`update webhooks_deliveries set body = ${body} where id = ${id} and fence = ${fence}`),
+        fix: (delivery, body) =>
+          Effect.asVoid(sql`update webhooks_deliveries set body = ${body} where ${heldBy(sql, delivery)}`),
         note: noteOf(sql),
         hurry: (receiver) =>
           Effect.asVoid(sql`update webhooks_deliveries set due_at = clock_timestamp()
@@ -144,11 +144,19 @@ export class Deliveries extends Context.Service<
   )
 }
 
+/**
+ * The row that a lease holds. A database that lost its last commits gives ids and fences again: its subject is named
+ * too.
+ */
+const heldBy = (sql: SqlClient.SqlClient, { fence, id, receiver, settlement, type }: Delivery) =>
+  sql`id = ${id} and fence = ${fence} and receiver = ${receiver} and settlement = ${settlement}::uuid
+    and type = ${type}`
+
 /** Records an attempt; one that was answered with a pause holds the receiver's other events back too. */
 const noteOf =
   (sql: SqlClient.SqlClient): Deliveries["Service"]["note"] =>
-  ({ fence, id }, attempted) => {
-    const own = sql`id = ${id} and fence = ${fence} and state = 'due'`
+  (delivery, attempted) => {
+    const own = sql`${heldBy(sql, delivery)} and state = 'due'`
     if (attempted._tag !== "Failed")
       return Effect.asVoid(sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
         state = ${attempted._tag === "Delivered" ? "delivered" : "given_up"}, ended_at = clock_timestamp()

@@ -39,6 +39,7 @@ const executed = inFile(`${plugin}/simulationChecks.ts`, `${folder}/claims.daily
 const calls = inFile(`${plugin}/verifyCall.ts`, `${folder}/claims.daily.test.ts`)
 const repeated = inFile("kernel/payment/settle/existing.ts", `${folder}/claims.daily.test.ts`)
 const claimer = inFile("plugins/batch-store/claimer.ts", "test/plugins/batch-store/claimer.daily.test.ts")
+const held = inFile("plugins/batch-store/Claims.ts", "test/plugins/batch-store/storedChannels.test.ts")
 const decided = inFile("kernel/settlement/state/decide.ts", "test/kernel/settlement/state/decide.test.ts")
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -56,6 +57,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     "a claim without an outcome keeps its channels",
     "if (!(yield* isUnresolved(claim.principal, identifier)))",
     "if (true)"
+  ),
+  held(
+    "a claim is ended by its id alone",
+    " and principal = ${principal} and payload = ${JSON.stringify(payload)}::jsonb",
+    ""
   ),
   known(
     "a known channel has any configuration",

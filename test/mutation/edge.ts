@@ -419,6 +419,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a pause is of one message alone", "p.receiver = d.receiver and p.until > clock_timestamp()", "false"],
     ["a pause outlives an operator's replay", "delete from webhooks_pauses where receiver = ${receiver}", "select 1"]
   ]),
+  ...guards("plugins/webhooks/Deliveries.ts", "test/plugins/webhooks/Deliveries.test.ts", [
+    ["a lease from before lost commits ends another's event", " and settlement = ${settlement}::uuid", ""],
+    ["a lease from before lost commits ends another event", "\n    and type = ${type}", ""]
+  ]),
   ...guards("plugins/webhooks/MessageWire.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
     ["a late recorded event says success", 'case "settlement.recorded":', 'case "recorded":']
   ]),

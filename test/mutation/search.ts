@@ -43,6 +43,7 @@ const asking = inFile("search-lexical/words.ts", "search-lexical/evidence.test.t
 const related = inFile("search-lexical/relations.ts", "search-lexical/relations.test.ts")
 const translated = inFile("search-lexical/translations.ts", "search-lexical/translations.test.ts")
 const translatedSplit = inFile("search-lexical/words.ts", "search-lexical/translations.test.ts")
+const embedded = inFile("search-semantic/provider/embedQueued.ts", "search-semantic/embedQueued.test.ts")
 const leftOut = {
   catcher: [
     "node_modules/vitest/vitest.mjs",
@@ -68,6 +69,11 @@ const provided = {
 }
 
 export const mutations: ReadonlyArray<Mutation> = [
+  embedded(
+    "a vector of a resource that was lost is another's",
+    "jobs.filter(({ id }) => now.get(id) === known.get(id))",
+    "jobs"
+  ),
   weighed("what is merely claimed is worth as much", "weights.unproven_share * wished", "wished"),
   provides("a mode without a provider is whole", "isModeAsked ? promised[mode]", "(false as boolean) ? promised[mode]"),
   provides("the default mode is partial", "isModeAsked ? promised[mode]", "isModeAsked || mode ? promised[mode]"),

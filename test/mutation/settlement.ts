@@ -156,6 +156,33 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...storeTests
   },
   {
+    name: "numbers of a network that was reset are believed",
+    changes: [
+      {
+        file: "kernel/settlement/channels/ChannelStore.ts",
+        from: "ledger === distrustedIn",
+        to: "ledger <= distrustedIn"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "numbers count as distrusted before that is written",
+    changes: [
+      {
+        file: "kernel/settlement/channels/ChannelStore.ts",
+        from: "if (ledger === distrustedIn) return\n",
+        to: "if (ledger === distrustedIn) return\n    distrustedIn = ledger\n"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "an answer to a lost attempt is noted of another",
+    changes: [{ file: noting, from: "and t.outer_hash in ('', a.outer_hash)", to: "" }],
+    ...storeTests
+  },
+  {
     name: "a settlement is built again by a lease that was lost",
     changes: [
       {

@@ -226,9 +226,10 @@ export class TwinStore {
     return attemptsKnown + 1
   }
 
-  noteSent(id: string, number: number, { code, ledger, status }: SentNote): void {
+  noteSent(id: string, number: number, { code, ledger, outerHash, status }: SentNote): void {
     const row = this.rows.get(id)
-    const attempt = row?.attempts[number - 1]
+    const numbered = row?.attempts[number - 1]
+    const attempt = outerHash === undefined || numbered?.outerHash === outerHash ? numbered : undefined
     if (row === undefined) return
     const taken = attempt?.taken === true || status === "Pending" || status === "Duplicate" || status === "Lost"
     if (attempt !== undefined)

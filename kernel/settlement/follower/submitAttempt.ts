@@ -50,7 +50,8 @@ export const makeSubmitAttempt = Effect.gen(function* () {
       .noteSent(id, attempt.number, {
         status: answer._tag,
         code: answer._tag === "Error" ? answer.code : undefined,
-        ledger
+        ledger,
+        outerHash: attempt.outerHash
       })
       .pipe(
         Effect.catch((error) => Effect.logWarning("a submission could not be recorded; it will be sent again", error))

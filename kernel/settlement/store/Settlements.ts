@@ -112,6 +112,8 @@ export interface SentNote {
   readonly code: string | undefined
   /** The newest ledger known then. */
   readonly ledger: number
+  /** The attempt's own: a database that lost its last commits gives the numbers of attempts again. */
+  readonly outerHash?: string
 }
 
 export interface NewAttempt {

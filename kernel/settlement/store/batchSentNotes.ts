@@ -30,12 +30,14 @@ const noteSent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, notes: R
   yield* inStatement(sql`with published as (
       select * from unnest(${ids}::uuid[], ${notes.map(({ number }) => number)}::int[],
         ${notes.map(({ sent }) => sent.status)}::text[], ${notes.map(({ sent }) => sent.ledger)}::int8[],
-        ${notes.map(({ sent }) => sent.code ?? "")}::text[], ${notes.map(wasTaken)}::bool[])
-        as t (settlement, number, status, ledger, code, taken)),
+        ${notes.map(({ sent }) => sent.code ?? "")}::text[], ${notes.map(wasTaken)}::bool[],
+        ${notes.map(({ sent }) => sent.outerHash ?? "")}::text[])
+        as t (settlement, number, status, ledger, code, taken, outer_hash)),
     sent as (
       update kernel_attempts as a set sent_status = t.status, sent_ledger = t.ledger,
         sent_at = clock_timestamp(), sent_code = nullif(t.code, ''), taken = a.taken or t.taken
-      from published as t where a.settlement = t.settlement and a.number = t.number)
+      from published as t where a.settlement = t.settlement and a.number = t.number
+        and t.outer_hash in ('', a.outer_hash))
     update kernel_settlements set state = 'submitted' where id = any(${ids}::uuid[]) and state = 'prepared'`)
   return notes.map(() => undefined)
 })

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { type Job, EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { Catalog, SearchSettings } from "../../catalog/contract.ts"
+import { Catalog, type ResourceDocument, SearchSettings } from "../../catalog/contract.ts"
 import { CircuitBreaker } from "./CircuitBreaker.ts"
 import { Embedder, type EmbeddingFailed } from "./Embedder.ts"
 import { embeddingText } from "../embeddingText.ts"
@@ -26,17 +26,24 @@ const vectorsOf = Effect.fnUntraced(function* (generation: Generation, texts: Re
   return yield* breaker.run(embedder.embed({ url, model, dimension, texts, timeoutMillis }))
 })
 
+const versionsOf = (documents: ReadonlyArray<ResourceDocument>): ReadonlyMap<bigint, string> =>
+  new Map(documents.map(({ id, versionHash }) => [id, versionHash]))
+
 const embedBatch = Effect.fnUntraced(function* (generation: Generation, jobs: ReadonlyArray<Job>) {
   const catalog = yield* Catalog
   const queue = yield* EmbeddingJobs
   const generations = yield* Generations
   const index = yield* VectorIndex
-  const documents = yield* catalog.documents(jobs.map(({ id }) => id))
+  const read = catalog.documents(jobs.map(({ id }) => id))
+  const documents = yield* read
   const texts = documents.map((document) => generation.documentPrefix + embeddingText(document))
   const vectors = yield* vectorsOf(generation, texts)
+  const known = versionsOf(documents)
   yield* inTransaction(
     Effect.gen(function* () {
-      const own = yield* queue.finish(jobs)
+      // A database that lost its last commits gives ids and fences again, to other resources.
+      const now = versionsOf(yield* read)
+      const own = yield* queue.finish(jobs.filter(({ id }) => now.get(id) === known.get(id)))
       yield* index.write(
         embeddingColumnOf(generation),
         documents.map(({ id }, at) => ({ id, vector: vectors[at]! })).filter(({ id }) => own.has(id))

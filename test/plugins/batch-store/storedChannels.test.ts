@@ -211,6 +211,12 @@ for (const kind of databaseKinds) {
           const open = Effect.map(claims.open(network), (all) => all.filter((one) => one.principal === place.principal))
           expect(yield* claims.record(due, (yield* own)[0]!, 40)).toBe(5)
           const [whole] = yield* open
+          // Its id was given again, to a claim of others: a database has lost its last commits.
+          const lost = { ...whole!, payload: { ...whole!.payload, claims: [] } }
+          yield* claims.settled(lost, "ff".repeat(32))
+          yield* claims.failed({ ...whole!, principal: "key:another" }, "unresolved")
+          yield* claims.attempted(lost)
+          expect(yield* open).toEqual([whole])
           yield* claims.halved(whole!, "too_many_claims")
           yield* claims.halved(whole!, "too_many_claims")
           const halves = yield* open

@@ -407,6 +407,10 @@ for (const kind of databaseKinds) {
             const settlements = yield* Settlements
             const channel = yield* lease
             yield* settlements.record(newSettlement(1, channel))
+            // Of an attempt that was lost with the last commits of a database, under a number that was given again.
+            const lost = { status: "Pending", code: undefined, ledger: 1_002, outerHash: "lost" } as const
+            yield* settlements.noteSent(idOf(1), 1, lost)
+            expect((yield* settlements.open(1))[0]!.attempts).toMatchObject([{ sentStatus: undefined, taken: false }])
             yield* settlements.noteSent(idOf(1), 1, { status: "Pending", code: undefined, ledger: 1_001 })
             const outcomes = (["settled", "failed", "expired", "settled"] as const).map((state) => outcomeOf(state))
             const ended = yield* Effect.forEach(outcomes, (outcome) => settlements.resolve(idOf(1), outcome), {
