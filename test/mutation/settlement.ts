@@ -151,7 +151,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "numbers are distrusted again and again in one ledger",
     changes: [
-      { file: "kernel/settlement/channels/ChannelStore.ts", from: "if (ledger <= distrustedIn) return", to: "" }
+      { file: "kernel/settlement/channels/ChannelStore.ts", from: "if (ledger === distrustedIn) return", to: "" }
     ],
     ...storeTests
   },
@@ -568,6 +568,28 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...simulation
   },
   {
+    name: "an absent nonce read after the expiry is taken for unspent",
+    changes: [
+      {
+        file: deciding,
+        from: 'nonce === "unknown" || isUnspent(settlement, snapshot)',
+        to: 'typeof nonce !== "number"'
+      }
+    ],
+    ...decideTests
+  },
+  {
+    name: "a lost record is not waited for where ledgers are read in part",
+    changes: [{ file: deciding, from: "isSearched || late >= patience", to: "true" }],
+    ...decideTests
+  },
+  {
+    name: "an operator gives away what another transaction ended",
+    changes: [{ file: "kernel/settlement/operators/OperatorActions.ts", from: " or ended_by = ${text}", to: "" }],
+    catcher: vitest("test/kernel/settlement/operators/OperatorActions.daily.test.ts"),
+    environment: { TOLLKEEPER_TEST_DATABASES: "pglite" }
+  },
+  {
     name: "the bound is checked against the local clock",
     changes: [
       {
@@ -599,28 +621,6 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...decideTests
-  },
-  {
-    name: "an absent nonce read after the expiry is taken for unspent",
-    changes: [
-      {
-        file: deciding,
-        from: 'nonce === "unknown" || isUnspent(settlement, snapshot)',
-        to: 'typeof nonce !== "number"'
-      }
-    ],
-    ...decideTests
-  },
-  {
-    name: "a lost record is not waited for where ledgers are read in part",
-    changes: [{ file: deciding, from: "isSearched || late >= patience", to: "true" }],
-    ...decideTests
-  },
-  {
-    name: "an operator gives away what another transaction ended",
-    changes: [{ file: "kernel/settlement/operators/OperatorActions.ts", from: " or ended_by = ${text}", to: "" }],
-    catcher: vitest("test/kernel/settlement/operators/OperatorActions.daily.test.ts"),
-    environment: { TOLLKEEPER_TEST_DATABASES: "pglite" }
   },
   {
     name: "lease expiry frees an in-flight channel",
@@ -693,8 +693,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: waiting,
-        from: "return (yield* settlements.claimDelivery(id, principal.owner)) ? answerFinal(record.value, true) : pending",
-        to: "return answerFinal(record.value, true)"
+        from: "(yield* settlements.claimDelivery(id, principal.owner))",
+        to: "true"
       }
     ],
     ...simulation
@@ -1107,6 +1107,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...adoptTests
   },
   {
+    name: "a payment from before a rotation is another party's",
+    changes: [{ file: evidence, from: ", ...signer.formerChannels, record.channel", to: ", record.channel" }],
+    ...followerTests
+  },
+  {
+    name: "a payment of a former sponsor is another party's",
+    changes: [{ file: evidence, from: "[...signer.sponsors, record.sponsor]", to: "[signer.sponsor]" }],
+    ...followerTests
+  },
+  {
     name: "a lost record on a channel of a rotation before",
     changes: [{ file: "kernel/settlement/follower/adopt.ts", from: ", ...signer.formerChannels]", to: "]" }],
     ...adoptTests
@@ -1156,14 +1166,20 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...adoptTests
   },
   {
-    name: "a payment from before a rotation is another party's",
-    changes: [{ file: evidence, from: ", ...signer.formerChannels, record.channel", to: ", record.channel" }],
-    ...followerTests
+    name: "a window in seconds that never ends",
+    changes: [
+      {
+        file: "kernel/settlement/follower/whereUsed.ts",
+        from: 'latestLedger >= endedLedger ? "Unused" : "Unknown"',
+        to: '"Unknown"'
+      }
+    ],
+    ...fast("settlement/follower/whereUsed.test.ts")
   },
   {
-    name: "a payment of a former sponsor is another party's",
-    changes: [{ file: evidence, from: "[...signer.sponsors, record.sponsor]", to: "[signer.sponsor]" }],
-    ...followerTests
+    name: "an authorization that may still be used is cached as such",
+    changes: [{ file: "kernel/settlement/follower/adopt.ts", from: '(use === "Alive" ? undefined : ', to: "(" }],
+    ...adoptTests
   },
   {
     name: "one life's unused nonce taken for another's",
@@ -1230,22 +1246,6 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...replicaTests
-  },
-  {
-    name: "a window in seconds that never ends",
-    changes: [
-      {
-        file: "kernel/settlement/follower/whereUsed.ts",
-        from: 'latestLedger >= endedLedger ? "Unused" : "Unknown"',
-        to: '"Unknown"'
-      }
-    ],
-    ...fast("settlement/follower/whereUsed.test.ts")
-  },
-  {
-    name: "an authorization that may still be used is cached as such",
-    changes: [{ file: "kernel/settlement/follower/adopt.ts", from: '(use === "Alive" ? undefined : ', to: "(" }],
-    ...adoptTests
   },
   {
     name: "facts leave that a consumer has not read",

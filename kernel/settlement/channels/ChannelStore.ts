@@ -32,10 +32,11 @@ const makeDistrust = (sql: SqlClient.SqlClient, network: string) => {
   const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
   let distrustedIn = -1
   const distrust = Effect.fnUntraced(function* (ledger: number) {
-    if (ledger <= distrustedIn) return
-    distrustedIn = ledger
+    // A network that was reset begins again with small numbers.
+    if (ledger === distrustedIn) return
     yield* sql`update kernel_channels set reread = true
       where network = ${network} and state <> 'retired' and not reread`
+    distrustedIn = ledger
     yield* wakeAll
   })
   const onDistrusted = (wake: Effect.Effect<void>) =>

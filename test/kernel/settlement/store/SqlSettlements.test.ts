@@ -894,6 +894,17 @@ for (const kind of databaseKinds) {
           // Once for a ledger: a node that is behind calls good numbers bad.
           yield* store.distrust(1_010)
           expect(yield* sql`select 1 from kernel_channels where reread`).toEqual([])
+          // A network that was reset begins again below.
+          yield* store.distrust(3)
+          expect(yield* sql`select 1 from kernel_channels where reread`).toHaveLength(3)
+          yield* endLeases
+          yield* Effect.forEach([0, 1, 2], (number) => store.learn(channelName(number), 500n, 3_000))
+          // What could not be written is not done.
+          yield* sql`alter table kernel_channels add constraint refuses check (not reread)`
+          expect((yield* Effect.exit(store.distrust(4)))._tag).toBe("Failure")
+          yield* sql`alter table kernel_channels drop constraint refuses`
+          yield* store.distrust(4)
+          expect(yield* sql`select 1 from kernel_channels where reread`).toHaveLength(3)
         })
       )
 
