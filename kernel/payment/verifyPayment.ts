@@ -42,7 +42,11 @@ export const makeVerifyPayment = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
     const already = verifyKnown(payment, yield* readKnown(payment, scheme))
-    if (already !== "New" && already !== "Open") return already
+    if (already !== "New" && already !== "Open") {
+      // Settle gives a success once, and records that.
+      const unrecordable = already._tag === "Valid" ? yield* sponsor.unrecordable : Option.none()
+      return Option.isSome(unrecordable) ? cannotSettle(unrecordable.value) : already
+    }
     const unable = yield* sponsor.unable(scheme.scheme)
     if (Option.isSome(unable)) return cannotSettle(unable.value)
     const checked = yield* verifyWithScheme(payment, scheme, "verify")

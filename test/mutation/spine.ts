@@ -173,7 +173,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "an end that verify does not read",
-    changes: change("kernel/payment/verifyPayment.ts", "    yield* outcomes.complete(records)\n", ""),
+    changes: change(knowing, "    yield* outcomes.complete(records)\n", ""),
     ...by("payment/ended.daily.test.ts")
   },
   {
@@ -276,6 +276,34 @@ export const mutations: ReadonlyArray<Mutation> = [
       "record.principal !== '' && !isSame"
     ),
     ...principals
+  },
+  {
+    name: "a conflict names a transaction that was never seen",
+    changes: change(
+      "kernel/payment/answers.ts",
+      "refuse(conflict(record), record.transaction)",
+      "refuse(conflict(record), Option.some(hashOf(record)))"
+    ),
+    ...principals
+  },
+  {
+    name: "pending names a transaction that did not pay",
+    changes: change(knowing, "transaction: hashOf(record)", "transaction: record.innerHash"),
+    ...by("payment/settle/existing.test.ts", {})
+  },
+  {
+    name: "verify gives out a success that cannot be recorded",
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      'already._tag === "Valid" ? yield* sponsor.unrecordable : Option.none()',
+      "Option.none<string>()"
+    ),
+    ...by("payment/verifyPayment.test.ts", {})
+  },
+  {
+    name: "an authorization about to expire is refused for good",
+    changes: change("kernel/payment/settle/settlePayment.ts", 'if (adopted?._tag === "Alive")', "if (false)"),
+    ...by("payment/resend.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   },
   {
     name: "an open payment's hash for any principal",
@@ -807,8 +835,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an empty scan proves absence",
     changes: change(
       "kernel/settlement/state/decide.ts",
-      'return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }',
-      "return isLate ? end(Ending.unresolved(undefined, ledger)) : end(expired)"
+      'if (use.isDated) return late >= unresolvedAfterLedgers ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }',
+      "if (use.isDated) return end(expired)"
     ),
     ...machineTests
   },
@@ -816,14 +844,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a foreign transaction adopted",
     changes: change(
       spending,
-      "return accountText(bump.feeSource) === sponsor || channels.has(sourceOf(inner)) ? inner : undefined",
+      "return sponsors.has(accountText(bump.feeSource)) || channels.has(sourceOf(inner)) ? inner : undefined",
       "return inner"
     ),
     ...by("settlement/follower/findSpending.test.ts", {})
   },
   {
     name: "only this process's channels are ours",
-    changes: change(spending, "accountText(bump.feeSource) === sponsor || channels", "channels"),
+    changes: change(spending, "sponsors.has(accountText(bump.feeSource)) || channels", "channels"),
     ...by("settlement/follower/findSpending.test.ts", {})
   },
   {

@@ -190,6 +190,8 @@ export class Sponsor extends Context.Service<
      * being opened are waited for.
      */
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
+    /** Why nothing can be recorded now, not even that a success was given. */
+    readonly unrecordable: Effect.Effect<Option.Option<string>>
     /**
      * For the start: why nothing is paid for until an operator funds the sponsor; None when it has enough, a faucet
      * funds it, or the ledger did not answer shortly.
@@ -266,6 +268,7 @@ export class Sponsor extends Context.Service<
       return Sponsor.of({
         problem: problem,
         unable,
+        unrecordable: Effect.map(writes.problem, Option.fromUndefinedOr),
         unfunded: yield* makeUnfunded(readings),
         status: Effect.sync(() => Option.fromUndefinedOr(readings.status())),
         suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
@@ -277,6 +280,7 @@ export class Sponsor extends Context.Service<
   static readonly layerAble = Layer.succeed(Sponsor, {
     problem: () => Effect.succeedNone,
     unable: () => Effect.succeedNone,
+    unrecordable: Effect.succeedNone,
     unfunded: Effect.succeedNone,
     status: Effect.succeedNone,
     suspect: Effect.void
