@@ -2,7 +2,7 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64, Hex } from "effect/encoding"
 import { contractAddressOf, publicKeyOf, publicKeyText } from "./Address.ts"
-import { durability, entryKind, executableKind, valueKind } from "./kinds.ts"
+import { changeKind, durability, entryKind, executableKind, valueKind } from "./kinds.ts"
 import type { Value } from "./Value.ts"
 
 /** An account, decoded from its entry. */
@@ -68,6 +68,18 @@ export const readCodeHash = (data: xdr.LedgerEntryDataWire): string | undefined 
     return undefined
   const { executable } = data.contractData.val.instance
   return executable.type === executableKind.wasm ? Hex.encode(executable.wasmHash as Uint8Array) : undefined
+}
+
+/** An entry as a transaction found it; undefined for a change that does not show that. */
+export const foundEntry = (change: xdr.LedgerEntryChangeWire): xdr.LedgerEntryDataWire | undefined => {
+  switch (change.type) {
+    case changeKind.state:
+      return change.state.data
+    case changeKind.restored:
+      return change.restored.data
+    default:
+      return undefined
+  }
 }
 
 /** A contract's data entry: its key, base64, and its value; undefined for an entry of any other kind. */

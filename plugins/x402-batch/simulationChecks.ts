@@ -12,8 +12,7 @@ import {
   restoreOverCeilings
 } from "../../kernel/payment/readSimulation.ts"
 import type { Executed, PromisedMovement } from "../../kernel/payment/Scheme.ts"
-import { changeKind } from "../../kernel/stellar/kinds.ts"
-import { readContractData } from "../../kernel/stellar/LedgerEntry.ts"
+import { foundEntry, readContractData } from "../../kernel/stellar/LedgerEntry.ts"
 import {
   type ContractEvent,
   eventsOfCalls,
@@ -127,13 +126,8 @@ export const readSimulation = (
 const soldIn = (contract: string, { own }: Shown, { entryChanges = [] }: ExecutedTransaction): bigint | undefined => {
   const totals = new Map<string, bigint | undefined>()
   for (const change of entryChanges) {
-    const found =
-      change.type === changeKind.state
-        ? change.state
-        : change.type === changeKind.restored
-          ? change.restored
-          : undefined
-    const read = found === undefined ? undefined : readContractData(found.data)
+    const found = foundEntry(change)
+    const read = found === undefined ? undefined : readContractData(found)
     if (read !== undefined && !totals.has(read.key)) totals.set(read.key, channelStateOf(read.value)?.totalClaimed)
   }
   let sold = 0n

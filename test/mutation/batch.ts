@@ -51,7 +51,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   executed("a claim sold what was meant", "sold: soldIn(contract, shown, executed)", "sold: undefined"),
   identity("a claim of the stretch before is another", "[keyOf(at, payload, sequence - stretchLedgers)!]", "[]"),
   calls("a sweep that left nothing is another's", "context.noteSwept(payment, [", "void ([payment,"),
-  repeated("a repeated claim is given twice", "  !record.delivered\n", "  true\n"),
+  repeated(
+    "a repeated claim is given twice",
+    'record.state !== "expired" && !record.delivered',
+    'record.state !== "expired"'
+  ),
   repeated("a claim's success is any caller's", "record.principal === principal.owner &&", ""),
   claimer(
     "a claim without an outcome keeps its channels",

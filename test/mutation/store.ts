@@ -44,7 +44,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "and (c.claim_after is null or c.claim_after <= clock_timestamp())",
       ""
     ],
-    ["a claim ends twice", "where id = ${id} and state = 'open' returning 1", "where id = ${id} returning 1"],
+    ["a claim ends twice", "id = ${id} and state = 'open' and principal", "id = ${id} and principal"],
     ["what failed together is claimed together", "set claim = null, claim_alone = true,", "set claim = null,"],
     [
       "a seller's record of a channel hides another's",
@@ -84,8 +84,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "a claim is halved twice",
-      'if ((yield* ended(id, "failed", reason, null)).length === 0) return\n          const claims',
-      'yield* ended(id, "failed", reason, null)\n          const claims'
+      'if ((yield* ended(claim, "failed", reason, null)).length === 0) return\n          const claims',
+      'yield* ended(claim, "failed", reason, null)\n          const claims'
     ],
     [
       "a half has channels of the other",
