@@ -20,7 +20,7 @@ import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
 const keptMax = 2_000
 /** How long an outcome is of this moment: nothing older is answered without reading what is stored. */
 const freshMillis = 10_000
-/** How long an outcome is left to a replica that holds the key of its time: while a rotation reaches one after another. */
+/** How long an outcome is left to a replica that holds the key of its time, while a rotation reaches one by one. */
 const leftToOthersMillis = 600_000
 
 export interface Receipt {
@@ -34,6 +34,16 @@ interface ReceiptRow {
   readonly jws: string
   readonly attestation: string | null
 }
+
+const toReceipt = ({ attestation, jws }: ReceiptRow): Receipt => ({ jws, attestation: attestation ?? undefined })
+
+/** No receipt here: a failure while another replica may make it. */
+const leftToOthers = (kid: string, at: number) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    now - at > leftToOthersMillis
+      ? Effect.undefined
+      : Effect.fail(new KeyUnavailable({ message: `this replica does not hold ${kid}, the key in force` }))
+  )
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -89,10 +99,7 @@ export class Receipts extends Context.Service<
         const claims = claimsOf(crypto, did, record)
         if (key === undefined || claims === undefined) return undefined
         const { sign } = key
-        if (sign === undefined) {
-          if ((yield* Clock.currentTimeMillis) - at > leftToOthersMillis) return undefined
-          return yield* new KeyUnavailable({ message: `this replica does not hold ${key.kid}, the key in force` })
-        }
+        if (sign === undefined) return yield* leftToOthers(key.kid, at)
         const signing = Effect.gen(function* () {
           const jws = yield* signClaims(claims, `${did}#${key.kid}`, sign)
           const receipt: Receipt = { jws, attestation: yield* attest(claims, at) }
@@ -102,8 +109,6 @@ export class Receipts extends Context.Service<
         // An answer that does not wait for another machine leaves it to sign for the log.
         return yield* key.isRemote ? Effect.flatMap(Effect.forkDetach(signing), Fiber.join) : signing
       })
-
-      const toReceipt = ({ attestation, jws }: ReceiptRow): Receipt => ({ jws, attestation: attestation ?? undefined })
 
       const stored = ({ network, transaction }: Place) =>
         Effect.map(

@@ -157,7 +157,7 @@ export const readKeys = Effect.fn("receipts.readKeys")(function* () {
     })
   if (logSigner === undefined && own.length === 0 && !config.isDevelopment)
     yield* Effect.logWarning(
-      `${config.logSecretEnv} is not set: the log's key is derived from ${config.secretEnv}, and who steals that has both`
+      `${config.logSecretEnv} is not set: the log's key follows from ${config.secretEnv}, and its thief has both`
     )
   const remote = [
     ...(signer === undefined ? [] : [yield* remoteKey("receipt", signer)]),

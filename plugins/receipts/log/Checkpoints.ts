@@ -57,20 +57,12 @@ const statementText = (host: string, { epoch, previous_root, previous_size }: Ep
 
 type LogKey = NonNullable<ReturnType<ReceiptKeys["Service"]["inForce"]>>
 
-/** Signs what the log has, and reads it. */
-const makeSigning = Effect.gen(function* () {
+/** Stores checkpoints, and signs what is said of frozen epochs. */
+const makeFormer = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
   const tree = yield* Tree
-  const epochs = yield* Epochs
-  const keys = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
-  let sweptAt = -Infinity
-
-  /** The log's key in force by the database's clock, which every key's time is of. */
-  const keyNow = Effect.map(sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) =>
-    keys.inForce("log", row!.now.getTime())
-  )
 
   const signStatements = Effect.fnUntraced(function* (key: LogKey) {
     const silent = yield* sql<EpochRow>`select epoch, size, begun_at as begun, reason, statement, previous_size,
@@ -106,6 +98,24 @@ const makeSigning = Effect.gen(function* () {
       yield* store({ epoch, size, root, note }, key)
     }
   })
+  return { signFrozen, signStatements, store }
+})
+
+/** Signs what the log has, and reads it. */
+const makeSigning = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const crypto = yield* Crypto
+  const tree = yield* Tree
+  const epochs = yield* Epochs
+  const { signFrozen, signStatements, store } = yield* makeFormer
+  const keys = yield* ReceiptKeys
+  const host = (yield* Config).host ?? ""
+  let sweptAt = -Infinity
+
+  /** The log's key in force by the database's clock, which every key's time is of. */
+  const keyNow = Effect.map(sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) =>
+    keys.inForce("log", row!.now.getTime())
+  )
 
   const sweep = Effect.gen(function* () {
     const now = yield* monotonicMillis

@@ -80,7 +80,7 @@ describe("two downloads of a log", () => {
     const place = join(folder, String(logs++))
     const old = await writeLog(join(place, "1"), log, entries.slice(0, 300))
     const next = await writeLog(join(place, "2"), log, entries.slice(0, 20), "pay.example/log/2")
-    // As a facilitator serves it below /log: the newest checkpoint, the tiles of the first epoch, and each by its number.
+    // As it is served below /log: the newest checkpoint, the tiles of the first epoch, and each epoch by its number.
     await writeLog(place, log, entries.slice(0, 300))
     await writeFile(join(place, "checkpoint"), next)
     expect(await readNewest(place)).toEqual({ note: next, place: join(place, "2") })

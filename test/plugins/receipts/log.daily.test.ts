@@ -136,7 +136,8 @@ describe.each(databaseKinds)("the log of receipts on %s", (kind) => {
           `tollkeeper-log-epoch\npay.example/log/2\npay.example/log\n602\n${previous.root}\n\n— pay.example/log/2 `
         )
         // The former epoch keeps its URLs, and has a checkpoint of the key in force.
-        yield* facilitator.sql`update receipts_checkpoints set note = 'former', signed_at = '1969-01-01' where epoch = 1`
+        yield* facilitator.sql`update receipts_checkpoints set note = 'former', signed_at = '1969-01-01'
+          where epoch = 1`
         yield* publishFailures(facilitator, 1_002, 1_002)
         yield* proven(facilitator, 1_002)
         expect((yield* facilitator.ask("/log/1/checkpoint")).text).toMatch(/^pay\.example\/log\n502\n/)
