@@ -98,13 +98,14 @@ describe("beside a running facilitator", () => {
       answeredBy().replace(")\n", "; by its own settings, not those of --set)\n")
     ])
     const file = join(folder, "database_url")
-    writeFileSync(file, "postgres://127.0.0.1:1/another\n")
+    writeFileSync(file, "postgres://someone:secret@127.0.0.1:1/another\n")
     process.env["DATABASE_URL_FILE"] = file
     const other = await ask("settlements", "list").finally(() => delete process.env["DATABASE_URL_FILE"])
     expect(other.status).toBe(1)
     expect(other.stderr).toMatch(/^answered by this command itself, not by a running process .*database another at 127/)
     expect(other.stderr).toContain(`process ${note().pid}`)
     expect(other.stderr).toMatch(/the database does not answer/)
+    expect(other.stderr).not.toContain("secret")
   }, 240_000)
 
   it("a command under another profile names the one that answers, and asks for no stop", async () => {

@@ -3,6 +3,7 @@
 // amount. Read at most once in a minute, however many ask, so that a flood costs the database nothing.
 import { Effect, Exit, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { outageOf } from "../../../kernel/actor/outages.ts"
 import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { addRoutes, type Documented, errors, route } from "../../../kernel/http/Route.ts"
@@ -77,7 +78,9 @@ export const addStatusRoute = Effect.gen(function* () {
 
   const answer = (request: Request) =>
     Effect.matchEffect(current, {
-      onFailure: (error) => Effect.as(Effect.logError("the status could not be read", error), away),
+      // Of an outage the log has one line, however often a page asks meanwhile.
+      onFailure: (error) =>
+        Effect.as(outageOf(error) ? Effect.void : Effect.logError("the status could not be read", error), away),
       onSuccess: (body) =>
         Effect.succeed((request.headers["accept"] ?? "").includes("text/html") ? asPage(body) : listed(request, body))
     })

@@ -172,13 +172,13 @@ describe("endpoint selection", () => {
     "an endpoint that gives no answer is silent, with the system's code or the status; one that answers wrong is not",
     () =>
       Effect.gen(function* () {
-        const of = Effect.fnUntraced(function* (said: Said) {
+        const of = Effect.fnUntraced(function* (said: Said, timeout?: Duration.Duration) {
           const server = yield* startScriptedRpc({ getLatestLedger: said })
-          const { code, isSilent } = yield* Effect.flip(over([server], (rpc) => rpc.latestLedger, short))
+          const { code, isSilent } = yield* Effect.flip(over([server], (rpc) => rpc.latestLedger, timeout))
           return { code, isSilent }
         })
         expect(yield* of({ raw: "<html>", status: 503 })).toEqual({ code: "HTTP 503", isSilent: true })
-        expect(yield* of("silence")).toEqual({ code: undefined, isSilent: true })
+        expect(yield* of("silence", short)).toEqual({ code: undefined, isSilent: true })
         expect(yield* of({ error: { code: -32603, message: "no" } })).toEqual({ code: undefined, isSilent: undefined })
         expect(yield* of({ raw: "{}" })).toEqual({ code: undefined, isSilent: undefined })
         const gone = yield* over([{ url: "http://127.0.0.1:1" }], (rpc) => Effect.flip(rpc.latestLedger))
