@@ -130,6 +130,59 @@ describe.skipIf(chromiumPath() === undefined)(
       120_000
     )
 
+    it("filter settlements by a reason in words and by amounts, and save exactly those", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      const { page } = visit
+      await visit.go("/dashboard#settlements?asset=CUSDC")
+      await page.getByText("More filters").click()
+      const reason = page.getByLabel("Reason", { exact: true })
+      await reason.fill("signature expired")
+      await page.keyboard.press("Enter")
+      await page.waitForURL(/reason=settle_ledger_transaction_expired/)
+      await page.getByText("Reason: Signature expired").waitFor()
+      expect(await reason.inputValue()).toBe("Signature expired")
+      const chosen = facilitator.sql<{ rows: number }>`select count(*)::int as rows from analytics_settlements
+        where error_reason = 'settle_ledger_transaction_expired' and asset = 'CUSDC'`
+      const [{ rows } = { rows: 0 }] = await Effect.runPromise(chosen)
+      expect(rows).toBeGreaterThan(10)
+      await page.locator("[aria-busy]").waitFor({ state: "detached" })
+      const [saved] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Export CSV of settlements" }).click()
+      ])
+      const lines = readFileSync((await saved.path())!, "utf8")
+        .trim()
+        .split("\r\n")
+      expect(lines).toHaveLength(rows + 1)
+      expect(visit.issues).toEqual([])
+      await visit.close()
+    }, 120_000)
+
+    it("say what is wrong with an amount where it is typed, and with a filter that the route refuses", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      const { page } = visit
+      await visit.go("/dashboard#settlements")
+      await page.getByText("More filters").click()
+      const least = page.getByLabel("At least")
+      await least.fill("1,5")
+      await page.keyboard.press("Enter")
+      expect(await least.evaluate((input: HTMLInputElement) => input.validationMessage)).toMatch(/such as 1[.]50/)
+      expect(page.url()).not.toContain("min=")
+      await least.fill("1,234.50")
+      await page.keyboard.press("Enter")
+      await page.waitForURL(/min=/)
+      await page.getByLabel("Origin").fill("https://S1.example.com/r1?n=2")
+      await page.keyboard.press("Enter")
+      await page.waitForURL(/origin=https%3A%2F%2Fs1.example.com(&|$)/)
+      await page.getByLabel("Payer").fill("GNOBODY")
+      await page.keyboard.press("Enter")
+      await page
+        .getByText(/A filter does not fit[.] Payer: an address, or a pseudonym of one[.] Request [0-9a-f]{32}[.]/)
+        .waitFor()
+      expect(await visit.axe()).toEqual([])
+      await visit.close()
+    }, 120_000)
+
     it("page a leaderboard by cursor: each recipient once, the largest first", async () => {
       const visit = await Visit.open(browser, facilitator.url)
       const { page } = visit

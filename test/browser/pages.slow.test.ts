@@ -11,6 +11,7 @@ import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import { sourceLayer } from "../support/databases.ts"
+import { declaration } from "../support/declaration.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../support/facilitator.ts"
 import { freePort } from "../support/freePort.ts"
 import { chromiumPath, howToGetOne } from "./chromium.ts"
@@ -30,16 +31,6 @@ const openDatabase = Effect.flatMap(
 const ops = "operator-secret-012345"
 const shop = "shop-secret-0123456789"
 
-const catalog = {
-  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
-  schema: {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    type: "object",
-    properties: { input: { type: "object" }, output: { type: "object" } },
-    required: ["input"]
-  }
-}
-
 /** A payment of USDC for what its seller describes so, settled. */
 const pay = (facilitator: Facilitator, url: string, description: string, key?: string, to?: string) =>
   Effect.runPromise(
@@ -51,7 +42,7 @@ const pay = (facilitator: Facilitator, url: string, description: string, key?: s
         payTo,
         amount: 12_345n,
         resourceUrl: url,
-        extensions: { catalog },
+        extensions: { catalog: declaration },
         tamper: { payload: (honest) => ({ ...honest, resource: { ...honest.resource, description } }) }
       })
       const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
@@ -472,10 +463,79 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 240_000)
 
+    it("find what is pasted, before any result is shown, and say when the search fails", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      const { page } = visit
+      const { json } = await Effect.runPromise(facilitator.ask("/analytics/v1/settlements?limit=1"))
+      const { payer, transaction_hash: hash } = json.items[0]
+      const box = page.getByRole("combobox", { name: "Find" })
+      const pages = { [`settlement/${hash}`]: "Delivered to the caller", [`account/${payer}`]: "As payer" }
+      for (const [pasted, leads] of [
+        [` "0x${hash.toUpperCase()}", `, `settlement/${hash}`],
+        [`https://stellar.expert/explorer/testnet/tx/${hash}`, `settlement/${hash}`],
+        [`${payer.slice(0, 6)}…${payer.slice(-6)}`, `account/${payer}`],
+        [payer.toLowerCase(), `account/${payer}`]
+      ] as const) {
+        await visit.go("/dashboard#settlements")
+        // Results of earlier words are shown, and do not answer the later ones.
+        await box.fill("127.0.0.1")
+        await page.getByRole("option").first().waitFor()
+        await box.fill(pasted)
+        await box.press("Enter")
+        await page.getByText(pages[leads]!).first().waitFor()
+        expect([pasted, page.url().endsWith(`#${leads}`)]).toEqual([pasted, true])
+      }
+      await page.route("**/analytics/v1/find*", (route) =>
+        route.fulfill({ status: 503, json: { error: "temporarily_unavailable" } })
+      )
+      await box.fill("page")
+      await page.getByText(/The search is incomplete[.] The facilitator is busy.* Request [0-9a-f]{32}[.]/).waitFor()
+      await page.unroute("**/analytics/v1/find*")
+      expect(visit.issues).toEqual([])
+      await visit.close()
+    }, 240_000)
+
+    it("skip to the content of a filtered list without leaving it", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.go("/dashboard#settlements?status=failed")
+      await visit.page.getByText("No settlement matches these filters.").waitFor()
+      await visit.page.keyboard.press("Tab")
+      await visit.page.keyboard.press("Enter")
+      expect(await visit.page.evaluate(() => document.activeElement?.id)).toBe("main")
+      expect(visit.page.url()).toContain("#settlements?status=failed")
+      await visit.close()
+    }, 120_000)
+
+    it("keep a search of the catalog through a reload and back", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      const { page } = visit
+      await visit.go("/")
+      const words = page.getByRole("searchbox", { name: "Search" })
+      await words.fill("page")
+      await page.keyboard.press("Enter")
+      await page.waitForURL(/#[?]query=page$/)
+      await page.getByLabel("Kind").selectOption("http")
+      await page.waitForURL(/type=http/)
+      await page.reload()
+      await page.getByRole("link", { name: "page-0" }).first().waitFor()
+      expect(await words.inputValue()).toBe("page")
+      await page.goBack()
+      await page.waitForURL(/#[?]query=page$/)
+      expect(await page.getByLabel("Kind").inputValue()).toBe("")
+      await page.goBack()
+      await page.waitForFunction(() => location.hash === "")
+      expect(await words.inputValue()).toBe("")
+      expect(visit.issues).toEqual([])
+      await visit.close()
+    }, 120_000)
+
     it("show a seller its sales by key, and a URL's listing status", async () => {
       const keyed = await start({
         channels: 2,
-        environment: { FACILITATOR_API_KEYS: `shop:${shop},other:other-secret-0123456789` }
+        environment: {
+          FACILITATOR_API_KEYS: `shop:${shop},other:other-secret-0123456789`,
+          OPERATOR_API_KEYS: `ops:${ops}`
+        }
       })
       await pay(keyed, "http://127.0.0.1:9/sold", "What the shop sells", shop)
       await pay(keyed, "http://127.0.0.1:9/of-another", "What another sells", "other-secret-0123456789")
@@ -496,6 +556,15 @@ describe.skipIf(chromiumPath() === undefined)(
       await page.getByText("Nothing was ever observed of this URL.").waitFor()
       expect(await visit.axe()).toEqual([])
       await visit.picture("a seller")
+      // A settlement's page is for a caller too, by what the reports have of it.
+      await visit.go("/dashboard#settlements")
+      await page.locator("tbody a.when").first().click()
+      const payment = page.getByRole("region", { name: "Payment" })
+      await payment.getByText("Recipient", { exact: true }).waitFor()
+      expect(await payment.innerText()).toContain("0.0012345 USDC")
+      expect(await page.getByText("Timeline").count()).toBe(0)
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("a settlement of a caller")
       expect(visit.issues).toEqual([])
       await visit.close()
     }, 240_000)

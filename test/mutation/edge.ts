@@ -631,7 +631,26 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ]),
   ...guards("plugins/dashboard/web/format.ts", "test/plugins/dashboard/format.test.ts", [
-    ["a lookalike host is shown unchanged", "return `${protocol}//${host}${text.slice(before.length)}`", "return text"]
+    ["a lookalike host is shown unchanged", "return `${protocol}//${host}${text.slice(before.length)}`", "return text"],
+    ["a comma anywhere in an amount", "[0-9]{1,3}(?:,[0-9]{3}){1,7}", "[0-9,]{1,24}"]
+  ]),
+  ...guards("plugins/dashboard/web/ask.ts", "test/plugins/dashboard/format.test.ts", [
+    ["codes are shown", 'body.error.replaceAll("_", " ")', "body.error"]
+  ]),
+  ...guards("plugins/dashboard/web/identifiers.ts", "test/plugins/dashboard/format.test.ts", [
+    ["a hash that was broken over lines", 'text.replaceAll(" ", "")', "text"],
+    ["a longer text of a link for a hash", "(?![0-9a-z-])", ""]
+  ]),
+  ...guards("plugins/analytics/reports/Find.ts", "test/plugins/analytics/lists.daily.test.ts", [
+    ["a hash by its beginning for one by its ends", "and right(transaction_hash, ${end.length}) = ${end}", ""],
+    [
+      "a label in its own case alone",
+      "position(${asked} in lower(principal)) > 0",
+      "position(${words} in principal) > 0"
+    ]
+  ]),
+  ...guards("plugins/analytics/reports/Pulse.ts", "test/plugins/analytics/lists.daily.test.ts", [
+    ["counts of all assets beside one's amounts", "chosen === undefined ? sql`true`", "chosen !== '' ? sql`true`"]
   ]),
   ...guards("kernel/effect/LinkedList.ts", "test/kernel/effect/LinkedList.test.ts", [
     ["a removed node links to its predecessor", "place.previous = undefined", ""],

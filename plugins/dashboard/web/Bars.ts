@@ -12,13 +12,25 @@ export interface BarRow {
   readonly tone?: "bad" | "warn"
 }
 
+const shownMax = 6
+
+/** The first rows, and the others as one. */
+const folded = (rows: ReadonlyArray<BarRow>): ReadonlyArray<BarRow> => {
+  const rest = rows.slice(shownMax - 1)
+  if (rest.length < 2) return rows
+  const value = rest.reduce((sum, one) => sum + one.value, 0)
+  return [...rows.slice(0, shownMax - 1), { key: "others", label: `${rest.length} others`, value }]
+}
+
 export const Bars = (props: {
   readonly title: string
+  /** The largest first. */
   readonly rows: ReadonlyArray<BarRow>
   /** Shows a single row as well. */
   readonly always?: boolean
 }): VNode<any> | null => {
-  const { always, rows, title } = props
+  const { always, title } = props
+  const rows = folded(props.rows)
   if (rows.length === 0 || (rows.length === 1 && always !== true)) return null
   const whole = rows.reduce((sum, { value }) => sum + value, 0)
   return h(

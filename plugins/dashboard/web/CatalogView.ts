@@ -1,12 +1,12 @@
 // The catalog for people: browse and search, with each resource's price, payee and evidence: whether a payment was
-// observed, and whether the origin confirms it. Everything comes from the public discovery routes; sellers' strings are
-// shown as text.
+// observed, and whether the origin confirms it. The search and its page are in the URL. Everything comes from the
+// public discovery routes; sellers' strings are shown as text.
 import { h, type VNode } from "preact"
-import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
+import { type Choices, Select } from "./FilterBar.ts"
 import { count, counted, percent } from "./format.ts"
 import { Moment, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
-import { payeePageOf, publicPageOf } from "./place.ts"
+import { amend, payeePageOf, picked, publicPageOf, usePlace, useTyped } from "./place.ts"
 import { PriceHistory } from "./PriceHistory.ts"
 import { type AssetShown, priceOf } from "./prices.ts"
 import { Thing } from "./things.ts"
@@ -57,15 +57,14 @@ const gradeWords: Readonly<Record<string, string>> = {
 }
 
 /** What speaks for a listing, in a line. */
-const evidenceOf = ({ grade, ownership, payers, settlements, uptime, verification }: Resource): string =>
+const evidenceOf = ({ grade, payers, settlements, uptime, verification }: Resource): string =>
   [
     ...(grade === undefined ? [] : [gradeWords[grade] ?? grade]),
     ...(settlements === undefined || payers === undefined
       ? []
       : [`${counted(settlements, "settlement")} from ${counted(payers, "payer")} in 30 days`]),
     ...(uptime === undefined ? [] : [`${percent(uptime, 1)} uptime`]),
-    ...(verification === "payment_observed" ? [] : ["no payment observed yet"]),
-    ownership === "proven" ? "its origin names the account that is paid" : "its origin has not confirmed the account"
+    ...(verification === "payment_observed" ? [] : ["no payment observed yet"])
   ].join(" · ")
 
 const Terms = (props: { readonly terms: Terms; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
@@ -116,24 +115,24 @@ const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<As
   )
 }
 
-const queryOf = (asked: Query): string => {
-  const query = new URLSearchParams({ limit: String(pageSize) })
-  if (asked.type !== "") query.set("type", asked.type)
-  if (asked.unpaid) query.set("include_unverified", "true")
-  if (asked.cursor !== null) query.set("cursor", asked.cursor)
-  if (asked.words !== "") query.set("query", asked.words)
-  return `/discovery/${asked.words === "" ? "resources" : "search"}?${query}`
+const pathOf = (query: URLSearchParams): string => {
+  const asked = new URLSearchParams({
+    limit: String(pageSize),
+    ...Object.fromEntries(picked(query, ["type", "cursor", "query"]))
+  })
+  if (query.has("unpaid")) asked.set("include_unverified", "true")
+  return `/discovery/${asked.has("query") ? "search" : "resources"}?${asked}`
 }
 
-interface Query {
-  readonly words: string
-  readonly type: string
-  readonly unpaid: boolean
-  readonly cursor: string | null
-}
+const kinds: Choices = [
+  ["", "HTTP and tools"],
+  ["http", "HTTP"],
+  ["mcp", "MCP tools"]
+]
 
-const Filters = (props: { readonly query: Query; readonly change: (query: Query) => void }): VNode<any> => {
-  const { change, query } = props
+/** They are in the URL; what they change begins at the first page. */
+const Filters = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
+  const [words, type] = useTyped(query.get("query") ?? "")
   return h(
     "form",
     {
@@ -142,38 +141,39 @@ const Filters = (props: { readonly query: Query; readonly change: (query: Query)
       "aria-label": "The catalog",
       onSubmit: (event: SubmitEvent) => {
         event.preventDefault()
-        const given = new FormData(event.currentTarget as HTMLFormElement)
-        change({ ...query, words: String(given.get("words") ?? "").trim(), cursor: null })
+        amend({ query: words.trim(), cursor: "" })
       }
     },
     h(
       "label",
       null,
       "Search",
-      h("input", { type: "search", name: "words", maxLength: 512, placeholder: "weather of a city" })
+      h("input", {
+        type: "search",
+        maxLength: 512,
+        placeholder: "weather of a city",
+        value: words,
+        onInput: ({ target }: Event) => type((target as HTMLInputElement).value)
+      })
     ),
     h(
       "label",
       null,
       "Kind",
-      h(
-        "select",
-        {
-          onChange: (event: Event) =>
-            change({ ...query, type: (event.target as HTMLSelectElement).value, cursor: null })
-        },
-        h("option", { value: "" }, "All"),
-        h("option", { value: "http" }, "HTTP"),
-        h("option", { value: "mcp" }, "MCP tools")
-      )
+      h(Select, {
+        label: "Kind",
+        value: query.get("type") ?? "",
+        choices: kinds,
+        change: (kind) => amend({ type: kind, cursor: "" })
+      })
     ),
     h(
       "label",
       { class: "check" },
       h("input", {
         type: "checkbox",
-        onChange: (event: Event) =>
-          change({ ...query, unpaid: (event.target as HTMLInputElement).checked, cursor: null })
+        checked: query.has("unpaid"),
+        onChange: ({ target }: Event) => amend({ unpaid: (target as HTMLInputElement).checked ? "1" : "", cursor: "" })
       }),
       "Include unpaid resources"
     ),
@@ -181,16 +181,28 @@ const Filters = (props: { readonly query: Query; readonly change: (query: Query)
   )
 }
 
+/** A page of the catalog; back leads to the one before. */
+const Pages = (props: { readonly of: Found["pagination"]; readonly isFirst: boolean }): VNode<any> => {
+  const { cursor, total } = props.of
+  return h(
+    "p",
+    { class: "row" },
+    total === undefined ? null : h("span", { class: "quiet" }, `${count(total)} in all`),
+    props.isFirst ? null : h("button", { type: "button", onClick: () => amend({ cursor: "" }) }, "First page"),
+    cursor === null ? null : h("button", { type: "button", onClick: () => amend({ cursor }) }, "Next page")
+  )
+}
+
 /** Browse and search. */
 export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
-  const [query, change] = useState<Query>({ words: "", type: "", unpaid: false, cursor: null })
-  const asked = useAsked<Found>(queryOf(query), 10_000)
+  const { query } = usePlace()
+  const path = pathOf(query)
   return h(
     Panel,
-    { title: "Resources for sale", wide: true, actions: h(SaveCsv, { name: "the catalog", path: queryOf(query) }) },
-    h(Filters, { query, change }),
+    { title: "Resources for sale", wide: true, actions: h(SaveCsv, { name: "the catalog", path }) },
+    h(Filters, { query }),
     h(Shown<Found>, {
-      asked,
+      asked: useAsked<Found>(path, 10_000),
       show: ({ items, nearestOnly, pagination, partialResults, resources }) => {
         const found = items ?? resources ?? []
         return [
@@ -204,30 +216,16 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
             ? h(
                 "p",
                 { class: "quiet" },
-                query.words === ""
-                  ? "No listings yet. A resource is listed when a payment for it is verified."
-                  : "No listing matches. Use other words, or include unpaid resources."
+                query.has("query")
+                  ? "No listing matches. Use other words, or include unpaid resources."
+                  : "No listings yet. A resource is listed when a payment for it is verified."
               )
             : h(
                 "ul",
                 { class: "list" },
                 found.map((one) => h(Item, { key: `${one.type} ${one.resource} ${one.toolName ?? ""}`, one, assets }))
               ),
-          h(
-            "p",
-            { class: "row" },
-            pagination.total === undefined ? null : h("span", { class: "quiet" }, `${count(pagination.total)} in all`),
-            query.cursor === null
-              ? null
-              : h("button", { type: "button", onClick: () => change({ ...query, cursor: null }) }, "First page"),
-            pagination.cursor === null
-              ? null
-              : h(
-                  "button",
-                  { type: "button", onClick: () => change({ ...query, cursor: pagination.cursor }) },
-                  "Next page"
-                )
-          )
+          h(Pages, { of: pagination, isFirst: !query.has("cursor") })
         ]
       }
     })

@@ -2,7 +2,7 @@
 // filtered. New rows arrive at the top while it is shown.
 import { h, type VNode } from "preact"
 import { count } from "./format.ts"
-import { type CursorPage, usePages } from "./pagesOf.ts"
+import { type CursorPage, type Pages, usePages } from "./pagesOf.ts"
 import { type Child, Panel, SaveCsv, Shown } from "./parts.ts"
 import { type Column, Table } from "./Table.ts"
 
@@ -13,6 +13,27 @@ const countText = (shown: number, { more, total }: CursorPage<unknown>["paginati
   total === undefined || total <= shown
     ? `${count(shown)} shown`
     : `${count(shown)} of ${more === true ? "more than " : ""}${count(total)}`
+
+/** How many rows there are, and what leads to more. */
+const FootRow = (
+  props: Pick<Pages<unknown>, "more" | "isBusy" | "failed"> & {
+    readonly shown: number
+    readonly of: CursorPage<unknown>
+  }
+): VNode<any> =>
+  h(
+    "p",
+    { class: "row foot-row" },
+    h("span", { class: "quiet" }, countText(props.shown, props.of.pagination)),
+    props.failed === undefined ? null : h("span", { class: "quiet", role: "alert" }, props.failed),
+    props.more === undefined
+      ? null
+      : h(
+          "button",
+          { type: "button", disabled: props.isBusy, onClick: props.more },
+          props.isBusy ? "Loading…" : "Show more"
+        )
+  )
 
 export const CursorList = <Row>(props: {
   readonly title: string
@@ -37,7 +58,7 @@ export const CursorList = <Row>(props: {
   readonly absent?: Child
 }): VNode<any> | null => {
   const { absent, columns, empty, keyOf, limit = pageSize, name, path, title } = props
-  const { asked, isBusy, more, rows } = usePages<Row>(`${path}&limit=${limit}`, everyMillis, keyOf)
+  const { asked, failed, isBusy, isPending, more, rows } = usePages<Row>(`${path}&limit=${limit}`, everyMillis, keyOf)
   if (asked.state === "failed" && asked.status === 404 && absent !== undefined)
     return absent === null ? null : h(Panel, { title, wide: true }, absent)
   const actions = h("span", { class: "row" }, props.actions, h(SaveCsv, { name, path }))
@@ -45,29 +66,24 @@ export const CursorList = <Row>(props: {
     Panel,
     props.isPage === true ? { title, wide: true, isPage: true } : { title, wide: true, actions },
     props.isPage === true ? h("div", { class: "list-head" }, props.filters, actions) : props.filters,
-    h(Shown<CursorPage<Row>>, {
-      asked,
-      show: (body) => [
-        props.above?.(body),
-        h(Table<Row>, {
-          label: title,
-          rows,
-          keyOf,
-          columns: typeof columns === "function" ? columns(body) : columns,
-          cards: true,
-          empty
-        }),
-        rows.length === 0
-          ? null
-          : h(
-              "p",
-              { class: "row foot-row" },
-              h("span", { class: "quiet" }, countText(rows.length, body.pagination)),
-              more === undefined
-                ? null
-                : h("button", { type: "button", disabled: isBusy, onClick: more }, isBusy ? "Loading…" : "Show more")
-            )
-      ]
-    })
+    h(
+      "div",
+      { class: isPending ? "pending" : undefined, "aria-busy": isPending ? true : undefined },
+      h(Shown<CursorPage<Row>>, {
+        asked,
+        show: (body) => [
+          props.above?.(body),
+          h(Table<Row>, {
+            label: title,
+            rows,
+            keyOf,
+            columns: typeof columns === "function" ? columns(body) : columns,
+            cards: true,
+            empty
+          }),
+          rows.length === 0 ? null : h(FootRow, { shown: rows.length, of: body, more, isBusy, failed })
+        ]
+      })
+    )
   )
 }

@@ -1,8 +1,11 @@
 // The filters above a list: selects, fields under "More filters", and chips that take one away. What is chosen is in
 // the URL, so that a list can be linked to and survives a reload and back.
 import { h, type VNode } from "preact"
+import { useId } from "preact/hooks"
 import { short } from "./format.ts"
+import { searchedFor } from "./identifiers.ts"
 import { amend } from "./place.ts"
+import { reasonLabel, reasonOf, reasonsKnown } from "./reasons.ts"
 
 export type Choices = ReadonlyArray<readonly [value: string, label: string]>
 
@@ -19,7 +22,9 @@ export interface Choosing {
 export interface Typing {
   readonly name: string
   readonly label: string
-  readonly kind?: "date" | "amount"
+  readonly kind?: "date" | "amount" | "reason"
+  /** What is wrong with a text, for the reader; undefined of one that fits. */
+  readonly issueOf?: (text: string) => string | undefined
 }
 
 export const Select = (props: {
@@ -38,23 +43,51 @@ export const Select = (props: {
     props.choices.map(([value, label]) => h("option", { key: value, value }, label))
   )
 
+/** A text that does not fit is refused where it is typed, and filters nothing. */
+const typed = (field: Typing, input: HTMLInputElement): void => {
+  const text = input.value.trim()
+  const issue = text === "" ? undefined : field.issueOf?.(text)
+  input.setCustomValidity(issue ?? "")
+  if (issue !== undefined) input.reportValidity()
+  else amend({ [field.name]: text === "" ? "" : meantBy(field, text) })
+}
+
+/** What a reader means: a reason by its label, an origin by any of its URLs, an address as it was copied. */
+const meantBy = ({ kind, name }: Typing, text: string): string => {
+  if (kind === "reason") return reasonOf(text)
+  if (kind !== undefined) return text
+  return name === "origin" && /^https?:/i.test(text) && URL.canParse(text) ? new URL(text).origin : searchedFor(text)
+}
+
 const Field = ({ field, query }: { readonly field: Typing; readonly query: URLSearchParams }): VNode<any> => {
   const { kind, label, name } = field
+  const id = useId()
   return h(
     "label",
     null,
     label,
     h("input", {
       type: kind === "date" ? "date" : "text",
-      value: (query.get(name) ?? "").slice(0, kind === "date" ? 10 : undefined),
+      value: shownInField(field, query.get(name) ?? ""),
       inputMode: kind === "amount" ? "decimal" : undefined,
+      list: kind === "reason" ? id : undefined,
       spellcheck: false,
       autocomplete: "off",
       maxLength: 300,
-      onChange: ({ target }: Event) => amend({ [name]: (target as HTMLInputElement).value.trim() })
-    })
+      onChange: ({ target }: Event) => typed(field, target as HTMLInputElement)
+    }),
+    kind === "reason"
+      ? h(
+          "datalist",
+          { id },
+          reasonsKnown.map((word) => h("option", { key: word, value: reasonLabel(word) }))
+        )
+      : null
   )
 }
+
+const shownInField = ({ kind }: Typing, value: string): string =>
+  kind === "date" ? value.slice(0, 10) : kind === "reason" && value !== "" ? reasonLabel(value) : value
 
 const Chip = (props: { readonly label: string; readonly remove: () => void }): VNode<any> =>
   h(
@@ -69,9 +102,13 @@ const Chip = (props: { readonly label: string; readonly remove: () => void }): V
     )
   )
 
-/** What a chip shows of a value: an address by its ends, a day without its midnight. */
-const shownValue = (value: string): string =>
-  /^[GCM][A-Z2-7]{50,}$/.test(value) ? short(value) : value.replace(/T00:00:00(?:[.]000)?Z$/, "")
+/** What a chip shows of a value: an address by its ends, a reason in words, a day without its midnight. */
+const shownValue = ({ kind, name }: Typing, value: string): string => {
+  if (kind === "reason") return reasonLabel(value)
+  if (name === "key") return value.replace(/^key:/, "")
+  if (/^[GCM][A-Z2-7]{50,}$/.test(value)) return short(value)
+  return value.replace(/T00:00:00(?:[.]000)?Z$/, "").replace(/T(\d\d:\d\d)(?::00)?(?:[.]000)?Z$/, " $1 UTC")
+}
 
 const Chips = (props: {
   readonly named: ReadonlyArray<Typing>
@@ -83,11 +120,11 @@ const Chips = (props: {
   return h(
     "ul",
     { class: "chips", "aria-label": "Filters" },
-    named.map(({ label, name }) =>
+    named.map((field) =>
       h(Chip, {
-        key: name,
-        label: `${label.replace(" (UTC)", "")}: ${shownValue(query.get(name)!)}`,
-        remove: () => amend({ [name]: "" })
+        key: field.name,
+        label: `${field.label.replace(" (UTC)", "")}: ${shownValue(field, query.get(field.name)!)}`,
+        remove: () => amend({ [field.name]: "" })
       })
     ),
     h("li", null, h("button", { type: "button", class: "plain", onClick: clear }, "Clear"))

@@ -2,10 +2,12 @@
 // far as the reader may see them; to others it finds public listings. `/` leads into it; arrows and Enter choose.
 import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { ask } from "./ask.ts"
+import { ask, type Failed } from "./ask.ts"
 import { short } from "./format.ts"
+import { isAccount, isTransaction, searchedFor } from "./identifiers.ts"
 import { written } from "./parts.ts"
-import { hrefOf, type Kind, pageOf, payeePageOf, publicPageOf } from "./place.ts"
+import { type Kind, pageOf, payeePageOf, publicPageOf } from "./place.ts"
+import { keyName } from "./things.ts"
 
 interface Found {
   readonly kind: Kind
@@ -30,68 +32,98 @@ interface Listing {
 
 const pauseMillis = 150
 const resultsMax = 12
-const isAccount = /^[GC][A-Z2-7]{55}$/
-const isTransaction = /^[0-9a-fA-F]{64}$|^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/
+/** Letters that the reports search for; of a longer URL its beginning. */
+const wordsMax = 200
 
-const readListings = async (words: string, signal: AbortSignal): Promise<ReadonlyArray<Found>> => {
-  const asked = isAccount.test(words)
-    ? `/discovery/resources?limit=6&payTo=${words}`
-    : `/discovery/search?limit=6&query=${encodeURIComponent(words)}`
-  const answer = await ask<{ readonly items?: ReadonlyArray<Listing>; readonly resources?: ReadonlyArray<Listing> }>(
-    asked,
-    { signal }
-  )
-  if (answer.state === "failed") return []
-  return (answer.body.items ?? answer.body.resources ?? []).map((one) => ({
-    kind: "resource",
-    title: one.toolName ?? one.serviceName ?? one.resource,
-    note: one.resource,
-    href: publicPageOf(one)
-  }))
+interface Answer {
+  readonly words: string
+  readonly items: ReadonlyArray<Found>
+  /** Why a part of it is missing. */
+  readonly failed?: string
 }
 
-const readThings = async (words: string, signal: AbortSignal): Promise<ReadonlyArray<Found>> => {
+type Part = Pick<Answer, "items" | "failed">
+
+const nothing: Part = { items: [] }
+
+/** A route that is not enabled finds nothing. */
+const missing = ({ status, words }: Failed): Part => (status === 404 ? nothing : { items: [], failed: words })
+
+/** A listing near the words in meaning alone is no answer to what was typed. */
+const readListings = async (words: string, signal: AbortSignal): Promise<Part> => {
+  if (isTransaction(words)) return nothing
+  const asked = isAccount(words)
+    ? `/discovery/resources?limit=6&payTo=${words}`
+    : `/discovery/search?limit=6&query=${encodeURIComponent(words)}`
+  const answer = await ask<{
+    readonly items?: ReadonlyArray<Listing>
+    readonly resources?: ReadonlyArray<Listing>
+    readonly nearestOnly?: boolean
+  }>(asked, { signal })
+  if (answer.state === "failed") return missing(answer)
+  const { items, nearestOnly, resources } = answer.body
+  const found = nearestOnly === true ? [] : (items ?? resources ?? [])
+  return {
+    items: found.map((one) => ({
+      kind: "resource",
+      title: one.toolName ?? one.serviceName ?? one.resource,
+      note: one.resource,
+      href: publicPageOf(one)
+    }))
+  }
+}
+
+const readThings = async (words: string, signal: AbortSignal): Promise<Part> => {
   const answer = await ask<{ readonly items: ReadonlyArray<Item> }>(
-    `/analytics/v1/find?q=${encodeURIComponent(words)}`,
+    `/analytics/v1/find?q=${encodeURIComponent(words.slice(0, wordsMax))}`,
     { signal }
   )
-  if (answer.state === "failed") return []
-  return answer.body.items.map(({ id, kind, note, title }) => ({ kind, title, note, href: pageOf(kind, id) }))
+  if (answer.state === "failed") return missing(answer)
+  return {
+    items: answer.body.items.map(({ id, kind, note, title }) => ({ kind, title, note, href: pageOf(kind, id) }))
+  }
 }
 
 /** A whole hash or id has a page even before any report knows it; so has an account. */
 const certain = (words: string, mayRead: boolean): ReadonlyArray<Found> =>
-  isTransaction.test(words) && mayRead
+  isTransaction(words) && mayRead
     ? [{ kind: "settlement", title: words, note: "transaction or settlement", href: pageOf("settlement", words) }]
-    : isAccount.test(words) && !mayRead
-      ? [{ kind: "account", title: words, note: "recipient", href: payeePageOf(words) }]
+    : isAccount(words)
+      ? [
+          {
+            kind: "account",
+            title: words,
+            note: "account",
+            href: mayRead ? pageOf("account", words) : payeePageOf(words)
+          }
+        ]
       : []
 
-const find = async (words: string, mayRead: boolean, signal: AbortSignal): Promise<ReadonlyArray<Found>> => {
-  const [things, listings] = await Promise.all([mayRead ? readThings(words, signal) : [], readListings(words, signal)])
-  const known = new Set(things.map(({ href, note }) => (note === "" ? href : note)))
-  const all = [...things, ...listings.filter(({ note }) => !known.has(note))]
-  return all.length === 0 ? certain(words, mayRead) : all.slice(0, resultsMax)
+const find = async (words: string, mayRead: boolean, signal: AbortSignal): Promise<Answer> => {
+  const [things, listings] = await Promise.all([
+    mayRead ? readThings(words, signal) : nothing,
+    readListings(words, signal)
+  ])
+  const known = new Set(things.items.map(({ href, note }) => (note === "" ? href : note)))
+  const all = [...things.items, ...listings.items.filter(({ note }) => !known.has(note))]
+  const failed = things.failed ?? listings.failed
+  const own = all.some(({ kind }) => kind !== "resource") ? [] : certain(words, mayRead)
+  return { words, items: [...own, ...all].slice(0, resultsMax), ...(failed === undefined ? {} : { failed }) }
 }
 
-const useFound = (words: string, mayRead: boolean): ReadonlyArray<Found> | undefined => {
-  const [found, change] = useState<{ readonly words: string; readonly items: ReadonlyArray<Found> }>()
+/** The answer for the words, or for earlier ones until it comes. */
+const useFound = (words: string, mayRead: boolean): Answer | undefined => {
+  const [found, change] = useState<Answer>()
   useEffect(() => {
     if (words === "") return undefined
     const stop = new AbortController()
-    const timer = setTimeout(
-      () =>
-        void find(words, mayRead, stop.signal)
-          .then((items) => change({ words, items }))
-          .catch(() => undefined),
-      pauseMillis
-    )
+    const timer = setTimeout(() => void find(words, mayRead, stop.signal).then(change, () => undefined), pauseMillis)
     return () => {
       clearTimeout(timer)
       stop.abort()
     }
   }, [words, mayRead])
-  return words === "" || found === undefined ? undefined : found.words === words ? found.items : found.items
+  return words === "" ? undefined : found
 }
 
 /** `/` leads into the box, except where something is written. */
@@ -118,73 +150,89 @@ const kindLabels: Readonly<Record<Kind, string>> = {
   key: "Key"
 }
 
+/** A hash or an address by its ends; any other title whole. */
+const titleOf = ({ kind, title }: Found): string =>
+  kind === "key" ? keyName(title) : /[/ .]/.test(title) ? title : short(title)
+
 const Options = (props: {
-  readonly items: ReadonlyArray<Found>
+  readonly of: Answer
+  readonly isCurrent: boolean
   readonly at: number
   readonly go: (item: Found) => void
-}): VNode<any> =>
-  h(
+}): VNode<any> => {
+  const { failed, items } = props.of
+  const said =
+    failed !== undefined
+      ? `The search is incomplete. ${failed}`
+      : items.length === 0
+        ? "Nothing found. Try a whole hash or address, or a part of a URL or name."
+        : undefined
+  return h(
     "ul",
-    { class: "found", id: "found", role: "listbox", "aria-label": "Results" },
-    props.items.length === 0
-      ? h(
-          "li",
-          { class: "quiet", role: "option", "aria-disabled": true, "aria-selected": false },
-          "Nothing found. Try a whole hash or address, or a part of a URL or name."
-        )
-      : props.items.map((item, index) =>
-          h(
-            "li",
-            {
-              key: item.href,
-              id: `found-${index}`,
-              role: "option",
-              "aria-selected": index === props.at,
-              onMouseDown: (event: Event) => {
-                event.preventDefault()
-                props.go(item)
-              }
-            },
-            h("span", { class: "kind" }, kindLabels[item.kind]),
-            h(
-              "span",
-              { class: "title" },
-              written(
-                short(item.title).length < item.title.length && !/[/ .]/.test(item.title)
-                  ? short(item.title)
-                  : item.title
-              )
-            ),
-            h("span", { class: "note" }, written(item.note))
-          )
-        )
+    {
+      class: props.isCurrent ? "found" : "found earlier",
+      id: "found",
+      role: "listbox",
+      "aria-label": "Results",
+      "aria-busy": props.isCurrent ? undefined : true
+    },
+    items.map((item, index) =>
+      h(
+        "li",
+        {
+          key: item.href,
+          id: `found-${index}`,
+          role: "option",
+          "aria-selected": index === props.at,
+          onMouseDown: (event: Event) => {
+            event.preventDefault()
+            props.go(item)
+          }
+        },
+        h("span", { class: "kind" }, kindLabels[item.kind]),
+        h("span", { class: "title" }, written(titleOf(item))),
+        h("span", { class: "note" }, written(item.note))
+      )
+    ),
+    said === undefined
+      ? null
+      : h("li", { class: "quiet", role: "option", "aria-disabled": true, "aria-selected": false }, said)
   )
+}
 
 export const Find = ({ mayRead }: { readonly mayRead: boolean }): VNode<any> => {
   const box = useRef<HTMLInputElement>(null)
-  const [{ at, isOpen, words }, change] = useState({ words: "", isOpen: false, at: 0 })
-  const items = useFound(words, mayRead)
+  const [{ at, isOpen, typed }, change] = useState({ typed: "", isOpen: false, at: 0 })
+  const words = searchedFor(typed)
+  const current = useRef(words)
+  current.current = words
+  const found = useFound(words, mayRead)
   useSlash(box)
   const close = () => change((now) => ({ ...now, isOpen: false }))
   const go = ({ href }: Found): void => {
-    change({ words: "", isOpen: false, at: 0 })
+    change({ typed: "", isOpen: false, at: 0 })
     box.current?.blur()
     location.assign(href)
   }
+  /** Of the words as they are now: what is shown may still be of earlier ones. */
+  const choose = async (): Promise<void> => {
+    if (words === "") return
+    const answer = found?.words === words ? found : await find(words, mayRead, new AbortController().signal)
+    const chosen = answer.items[at]
+    if (chosen !== undefined && current.current === words) go(chosen)
+  }
   const press = (event: KeyboardEvent): void => {
-    const count = items?.length ?? 0
+    const count = found?.items.length ?? 0
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
     if (step !== 0 && count > 0) {
       event.preventDefault()
       change((now) => ({ ...now, isOpen: true, at: (now.at + step + count) % count }))
     } else if (event.key === "Enter") {
       event.preventDefault()
-      const chosen = items?.[at]
-      if (chosen !== undefined) go(chosen)
-      else if (mayRead && isTransaction.test(words)) location.assign(pageOf("settlement", words))
+      void choose()
     } else if (event.key === "Escape") close()
   }
-  const isShown = isOpen && words !== "" && items !== undefined
+  const isShown = isOpen && words !== "" && found !== undefined
   return h(
     "div",
     { class: "find", role: "search", "aria-label": "Everything" },
@@ -196,21 +244,18 @@ export const Find = ({ mayRead }: { readonly mayRead: boolean }): VNode<any> => 
       "aria-expanded": isShown,
       "aria-controls": isShown ? "found" : undefined,
       "aria-autocomplete": "list",
-      "aria-activedescendant": isShown && items.length > 0 ? `found-${at}` : undefined,
+      "aria-activedescendant": isShown && found.items.length > 0 ? `found-${at}` : undefined,
       placeholder: mayRead ? "Find a hash, account, URL, seller or key" : "Find a resource, seller or account",
-      value: words,
-      maxLength: 200,
+      value: typed,
+      maxLength: 500,
       spellcheck: false,
       autocomplete: "off",
-      onInput: ({ target }: Event) => change({ words: (target as HTMLInputElement).value.trim(), isOpen: true, at: 0 }),
+      onInput: ({ target }: Event) => change({ typed: (target as HTMLInputElement).value, isOpen: true, at: 0 }),
       onFocus: () => change((now) => ({ ...now, isOpen: true })),
       onBlur: close,
       onKeyDown: press
     }),
     h("kbd", { "aria-hidden": true }, "/"),
-    isShown ? h(Options, { items, at, go }) : null
+    isShown ? h(Options, { of: found, isCurrent: found.words === words, at, go }) : null
   )
 }
-
-/** Where settlements with a filter are listed. */
-export const listOf = (query: Readonly<Record<string, string | undefined>>): string => hrefOf("settlements", "", query)

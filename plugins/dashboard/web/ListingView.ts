@@ -1,19 +1,13 @@
 // "Why am I not listed?": a URL's observations and decisions, and what would raise its listing's grade.
 import { h, type VNode } from "preact"
-import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { count } from "./format.ts"
-import { Moment, Name, Notice, Panel, Shown, State, written } from "./parts.ts"
+import { Moment, Notice, Panel, Shown, State, written } from "./parts.ts"
+import { amend, payeePageOf, usePlace, useTyped } from "./place.ts"
+import { reasonText } from "./reasons.ts"
 import { Table } from "./Table.ts"
-import { sentenceOf } from "./reasons.ts"
-
-interface Decision {
-  readonly at: string
-  readonly by: string
-  readonly move: string
-  readonly to: string
-  readonly reason: string
-}
+import { Thing } from "./things.ts"
+import { type Decision, Decisions, stageText } from "./decisions.ts"
 
 interface Listing {
   readonly type: string
@@ -78,18 +72,7 @@ const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
           null,
           advice.map((sentence) => h("li", { key: sentence }, sentence))
         ),
-    h(Table<Decision>, {
-      label: "Decisions",
-      rows: of.decisions,
-      keyOf: ({ at, move }) => at + move,
-      empty: "No decisions yet.",
-      columns: [
-        { head: "When", cell: ({ at }) => h(Moment, { at }) },
-        { head: "By", cell: ({ by }) => by },
-        { head: "Decision", cell: ({ move, to }) => `${move}: ${to}` },
-        { head: "Reason", cell: ({ reason }) => sentenceOf(reason) ?? written(reason) }
-      ]
-    })
+    h(Decisions, { items: of.decisions })
   )
 }
 
@@ -106,14 +89,15 @@ export const Observations = ({ items }: { readonly items: ReadonlyArray<Observed
     rows: items,
     keyOf: (row) => row.resource + row.lastAt + row.stage + row.payTo + row.decision,
     empty: "No observations.",
+    cards: true,
     columns: [
-      { head: "Last", cell: ({ lastAt }) => h(Moment, { at: lastAt }) },
+      { head: "Resource", card: "first", cell: ({ resource }) => written(resource) },
+      { head: "Decision", card: "last", cell: ({ decision }) => h(State, { word: decision }) },
+      { head: "Reason", cell: ({ reason }) => (reason === undefined ? "–" : reasonText(reason)) },
+      { head: "Stage", cell: ({ stage }) => stageText(stage) },
+      { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo, href: payeePageOf(payTo) }) },
       { head: "Times", numeric: true, cell: ({ times }) => count(times) },
-      { head: "Stage", cell: ({ stage }) => stage },
-      { head: "Resource", cell: ({ resource }) => written(resource) },
-      { head: "Recipient", cell: ({ payTo }) => h(Name, { text: payTo }) },
-      { head: "Decision", cell: ({ decision }) => h(State, { word: decision }) },
-      { head: "Reason", cell: ({ reason }) => (reason === undefined ? "–" : (sentenceOf(reason) ?? written(reason))) }
+      { head: "Last", cell: ({ lastAt }) => h(Moment, { at: lastAt }) }
     ]
   })
 
@@ -130,12 +114,14 @@ const Explanation = ({ of }: { readonly of: Explained }): VNode<any> =>
             : "It is not listed; the observations below show why."
         )
       : h(ListingsShown, { listings: of.listings }),
-    h("h3", null, "Observations"),
-    h(Observations, { items: of.items })
+    of.items.length === 0 ? null : h("h3", null, "Observations"),
+    of.items.length === 0 ? null : h(Observations, { items: of.items })
   )
 
 export const ListingView = (): VNode<any> => {
-  const [url, change] = useState("")
+  const { query } = usePlace()
+  const url = query.get("url") ?? ""
+  const [typed, type] = useTyped(url)
   const asked = useAsked<Explained>(
     url === "" ? undefined : `/catalog/v1/observations?url=${encodeURIComponent(url)}`,
     5_000
@@ -149,14 +135,21 @@ export const ListingView = (): VNode<any> => {
         class: "line",
         onSubmit: (event: SubmitEvent) => {
           event.preventDefault()
-          change(String(new FormData(event.currentTarget as HTMLFormElement).get("url") ?? "").trim())
+          amend({ url: typed.trim() })
         }
       },
       h(
         "label",
         null,
         "URL of your resource",
-        h("input", { name: "url", type: "text", required: true, maxLength: 2_000 })
+        h("input", {
+          name: "url",
+          type: "text",
+          required: true,
+          maxLength: 2_000,
+          value: typed,
+          onInput: ({ target }: Event) => type((target as HTMLInputElement).value)
+        })
       ),
       h("button", { type: "submit", class: "main" }, "Explain")
     ),

@@ -70,7 +70,7 @@ const Range = ({ query }: { readonly query: URLSearchParams }): VNode<any> => {
       : h(Select, {
           label: "Asset",
           value: query.get("asset") ?? "",
-          choices: [["", "Main asset"], ...facts.assets.map(({ asset, symbol }) => [asset, symbol] as const)],
+          choices: [["", "All assets"], ...facts.assets.map(({ asset, symbol }) => [asset, symbol] as const)],
           change: (asset) => amend({ asset })
         }),
     h(Select, {
@@ -107,40 +107,35 @@ const openFigures = ({ without_end }: FacilitatorStatus): ReadonlyArray<Figure> 
     }
   })
 
-/** Refused payments of the last days by reason, all keys together; each leads to the list by key. */
-const RefusalBars = ({ days }: { readonly days: string }): VNode<any> | null => {
-  const asked = useAsked<Refusals>(`/analytics/v1/refusals?days=${days}`, 15_000)
+/** Refused payments by reason, all keys together; each leads to the list by key. */
+const RefusalBars = ({ of: { from, to } }: { readonly of: Pulse }): VNode<any> | null => {
+  const span = { from, to }
+  const asked = useAsked<Refusals>(`/analytics/v1/refusals?${new URLSearchParams(span)}`, 15_000)
   if (asked.state !== "ready" || asked.body.items.length === 0) return null
   const counts = new Map<string, number>()
   for (const { reason, refused } of asked.body.items) counts.set(reason, (counts.get(reason) ?? 0) + Number(refused))
   return h(Bars, {
-    title: `Refused before settlement, ${days === "1" ? "since yesterday" : `${days} days`}`,
+    title: "Refused before settlement",
     always: true,
     rows: [...counts]
       .sort(([, a], [, b]) => b - a)
-      .slice(0, refusalsMax)
       .map(([reason, value]) => ({
         key: reason,
         label: h("span", { title: reasonText(reason) }, reasonLabel(reason)),
         value,
-        href: hrefOf("refusals", "", { days }),
+        href: hrefOf("refusals", "", { reason, ...span }),
         tone: "warn" as const
       }))
   })
 }
 
-const refusalsMax = 6
-const millisPerDay = 86_400_000
-
-/** The window of whole days that the report of refusals has nearest to a range. */
-const daysOf = ({ from, to }: Pulse): string => {
-  const days = (Date.parse(to) - Date.parse(from)) / millisPerDay
-  return days <= 2 ? "1" : days <= 8 ? "7" : "30"
-}
-
-const HealthPanel = (props: { readonly of: Pulse; readonly status: FacilitatorStatus | undefined }): VNode<any> => {
-  const { of, status } = props
-  const span = { from: of.from, to: of.to }
+const HealthPanel = (props: {
+  readonly of: Pulse
+  readonly asset: string
+  readonly status: FacilitatorStatus | undefined
+}): VNode<any> => {
+  const { asset, of, status } = props
+  const span = { from: of.from, to: of.to, asset }
   return h(
     Panel,
     { title: "Health" },
@@ -170,7 +165,10 @@ const HealthPanel = (props: { readonly of: Pulse; readonly status: FacilitatorSt
             tone: failed > 0 ? ("bad" as const) : ("warn" as const)
           }))
         }),
-    h(RefusalBars, { days: daysOf(of) })
+    h(RefusalBars, { of }),
+    of.bucket === "hour" && of.reasons.length > 0
+      ? h("p", { class: "note" }, "Reasons are counted by whole UTC days.")
+      : null
   )
 }
 
@@ -192,7 +190,7 @@ const NewListings = (): VNode<any> =>
               h(
                 "a",
                 { href: pageOf("resource", row.id) },
-                written(row.tool_name ?? row.service_name ?? address(row.resource))
+                written(row.tool_name ?? row.service_name ?? address(row.resource).replace(/^https?:\/\//, ""))
               )
           },
           {
@@ -213,7 +211,7 @@ const MissedSearches = (): VNode<any> =>
         : h(Bars, {
             title: "Searches without a result, 7 days",
             always: true,
-            rows: items.slice(0, 5).map(({ sessions, words }) => ({
+            rows: items.map(({ sessions, words }) => ({
               key: words,
               label: written(words),
               value: Number(sessions),
@@ -251,7 +249,7 @@ const NewPanel = ({
 
 const kinds = { scheme: "By scheme", asset: "By asset", network: "By network" } as const
 
-const Breakdown = ({ of }: { readonly of: Pulse }): VNode<any> | null => {
+const Breakdown = ({ asset, of }: { readonly asset: string; readonly of: Pulse }): VNode<any> | null => {
   const bars = (Object.keys(kinds) as ReadonlyArray<keyof typeof kinds>).map((kind) => ({
     kind,
     rows: of.shares.filter((share) => share.kind === kind)
@@ -263,7 +261,7 @@ const Breakdown = ({ of }: { readonly of: Pulse }): VNode<any> | null => {
   ] as const
   const byState = states.filter(([, value]) => value > 0)
   if (byState.length < 2 && bars.every(({ rows }) => rows.length < 2)) return null
-  const span = { from: of.from, to: of.to }
+  const span = { from: of.from, to: of.to, asset }
   return h(
     Panel,
     { title: "Breakdown" },
@@ -287,7 +285,7 @@ const Breakdown = ({ of }: { readonly of: Pulse }): VNode<any> | null => {
           ...(row.asset_decimals === null
             ? {}
             : { note: `${rounded(row.amount, row.asset_decimals)} ${row.asset_symbol ?? ""}` }),
-          ...(kind === "network" ? {} : { href: listHref({ [kind]: row.key, ...span }) })
+          ...(kind === "network" ? {} : { href: listHref({ ...span, [kind]: row.key }) })
         }))
       })
     )
@@ -326,8 +324,8 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
     h(
       "div",
       { class: "stack" },
-      pulse.state === "ready" ? h(HealthPanel, { of: pulse.body, status: operating }) : null,
-      pulse.state === "ready" ? h(Breakdown, { of: pulse.body }) : null
+      pulse.state === "ready" ? h(HealthPanel, { of: pulse.body, asset, status: operating }) : null,
+      pulse.state === "ready" ? h(Breakdown, { of: pulse.body, asset }) : null
     ),
     h(
       "div",

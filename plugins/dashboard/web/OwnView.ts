@@ -1,15 +1,18 @@
 // The signed-in account's own view: its totals, its sales with the reason of each failure, its listings with what would
 // raise their grade, and the observations of every payment to it.
 import { h, type VNode } from "preact"
-import { useState } from "preact/hooks"
 import { type Asked, useAsked } from "./ask.ts"
+import { Select } from "./FilterBar.ts"
+import { states } from "./filters.ts"
 import { address, amount, count } from "./format.ts"
 import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
-import { Figures, Moment, Name, Notice, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { Figures, Moment, Notice, Panel, SaveCsv, SettlementState, Shown, written } from "./parts.ts"
+import { amend, usePlace } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import { Reason } from "./reasons.ts"
 import type { Amount as AmountShown, Listed, Settlement, Statuses } from "./reports.ts"
 import { Paging } from "./SettlementsView.ts"
+import { Thing } from "./things.ts"
 
 interface Totals extends Statuses {
   readonly amounts: ReadonlyArray<AmountShown>
@@ -36,21 +39,24 @@ const TotalsAsked = ({ asked }: { readonly asked: Asked<Totals> }): VNode<any> =
     : h(Shown<Totals>, { asked, show: (of) => h(TotalsShown, { of }) })
 
 const pageSize = 25
-const statuses = [
-  ["", "All"],
-  ["success", "Settled"],
-  ["failed", "Failed"],
-  ["unknown", "Pending"]
-] as const
 
-const SalesTable = ({ rows }: { readonly rows: ReadonlyArray<Settlement> }): VNode<any> =>
+/** An offset that is in the URL. */
+const offsetOf = (query: URLSearchParams, name: string): number =>
+  Math.max(0, Math.trunc(Number(query.get(name) ?? 0)) || 0)
+
+const offsetText = (offset: number): string => (offset === 0 ? "" : String(offset))
+
+const SalesTable = (props: { readonly rows: ReadonlyArray<Settlement>; readonly isFiltered: boolean }): VNode<any> =>
   h(Table<Settlement>, {
     label: "Your sales",
-    rows,
+    rows: props.rows,
     keyOf: ({ id }) => id,
-    empty: "No sales yet. They appear here as they happen.",
+    empty: props.isFiltered
+      ? "No sale is in this state. Choose another one."
+      : "No sales yet. They appear here as they happen.",
     cards: true,
     columns: [
+      { head: "Amount", numeric: true, card: "first", cell: (row) => h(Amount, { units: row.amount, of: row }) },
       {
         head: "State",
         card: "last",
@@ -59,28 +65,28 @@ const SalesTable = ({ rows }: { readonly rows: ReadonlyArray<Settlement> }): VNo
           h(Reason, { word: error_reason ?? undefined })
         ]
       },
-      { head: "Amount", numeric: true, card: "first", cell: (row) => h(Amount, { units: row.amount, of: row }) },
-      { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
+      { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer, href: null }) },
       { head: "Resource", cell: ({ resource_url }) => (resource_url === null ? "–" : written(address(resource_url))) },
       { head: "Time", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
-      { head: "Transaction", cell: ({ transaction_hash }) => h(Name, { text: transaction_hash }) }
+      { head: "Transaction", cell: (row) => h(Thing, { kind: "settlement", id: row.transaction_hash, href: null }) }
     ]
   })
 
 const OwnSales = (): VNode<any> => {
-  const [{ offset, status }, change] = useState({ status: "", offset: 0 })
-  const chosen = status === "" ? "" : `&status=${status}`
-  const path = `/analytics/v1/account/transactions?limit=${pageSize}&offset=${offset}${chosen}`
-  const choice = h(
-    "label",
-    { class: "row quiet" },
-    "State",
-    h(
-      "select",
-      { onChange: ({ target }: Event) => change({ status: (target as HTMLSelectElement).value, offset: 0 }) },
-      statuses.map(([value, label]) => h("option", { key: value, value }, label))
-    )
-  )
+  const { query } = usePlace()
+  const status = query.get("status") ?? ""
+  const asked = new URLSearchParams({
+    limit: String(pageSize),
+    offset: String(offsetOf(query, "sales")),
+    ...(status === "" ? {} : { status })
+  })
+  const path = `/analytics/v1/account/transactions?${asked}`
+  const choice = h(Select, {
+    label: "State",
+    value: status,
+    choices: states,
+    change: (to) => amend({ status: to, sales: "" })
+  })
   return h(
     Panel,
     {
@@ -91,13 +97,17 @@ const OwnSales = (): VNode<any> => {
     h(TotalsAsked, { asked: useAsked<Totals>("/analytics/v1/account", 15_000) }),
     h(Shown<Listed<Settlement>>, {
       asked: useAsked<Listed<Settlement>>(path, 5_000),
-      show: (of) => [h(SalesTable, { rows: of.items }), h(Paging, { of, go: (to) => change({ status, offset: to }) })]
+      show: (of) => [
+        h(SalesTable, { rows: of.items, isFiltered: status !== "" }),
+        h(Paging, { of, go: (to) => amend({ sales: offsetText(to) }) })
+      ]
     })
   )
 }
 
 const OwnListings = (): VNode<any> => {
-  const [offset, go] = useState(0)
+  const { query } = usePlace()
+  const offset = offsetOf(query, "observed")
   const path = `/catalog/v1/account?limit=${pageSize}&offset=${offset}`
   return h(
     Panel,
@@ -117,7 +127,7 @@ const OwnListings = (): VNode<any> => {
           : h(ListingsShown, { listings: of.listings }),
         h("h3", null, "Observations, with the reason why a resource is not listed"),
         h(Observations, { items: of.items }),
-        h(Paging, { of, go })
+        h(Paging, { of, go: (to) => amend({ observed: offsetText(to) }) })
       ]
     })
   )

@@ -4,7 +4,7 @@ import { type Facts, useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { CursorList } from "./CursorList.ts"
 import { FilterBar } from "./FilterBar.ts"
-import { assetChoices } from "./filters.ts"
+import { amountIssue, assetChoices } from "./filters.ts"
 import { amount, atomic, count, percent, roundedAmount } from "./format.ts"
 import { windows } from "./OverviewView.ts"
 import { Exactly, Figures, Moment, Panel, Shown } from "./parts.ts"
@@ -100,15 +100,19 @@ const Organic = ({ of }: { readonly of: Overview }): VNode<any> =>
     ]
   })
 
+const assetOf = ({ query }: Place, facts: Facts | undefined) =>
+  facts?.assets.find(({ asset }) => asset === query.get("asset")) ?? facts?.assets[0]
+
 /** The boards' query: days, asset and least volume, of which the last is written in the asset's units. */
-const boardQuery = ({ query }: Place, facts: Facts | undefined): URLSearchParams => {
+const boardQuery = (place: Place, facts: Facts | undefined): URLSearchParams => {
+  const { query } = place
   const asked = new URLSearchParams({ days: query.get("days") ?? daysAbsent })
   const min = query.get("min") ?? ""
-  const asset = query.get("asset") ?? (min === "" ? undefined : facts?.assets[0]?.asset)
+  const known = assetOf(place, facts)
+  const asset = query.get("asset") ?? (min === "" ? undefined : known?.asset)
   if (asset === undefined) return asked
   asked.set("asset", asset)
-  const known = facts?.assets.find((one) => one.asset === asset)
-  const units = known === undefined ? undefined : atomic(min, known.decimals)
+  const units = known === undefined || min === "" ? undefined : atomic(min, known.decimals)
   if (units !== undefined) asked.set("min", units)
   return asked
 }
@@ -135,7 +139,9 @@ export const ParticipantsView = (): VNode<any> => {
           },
           ...assetChoices(facts)
         ],
-        fields: [{ name: "min", label: "Volume of at least", kind: "amount" }]
+        fields: [
+          { name: "min", label: "Volume of at least", kind: "amount", issueOf: amountIssue(assetOf(place, facts)) }
+        ]
       }),
       h(Shown<Overview>, { asked: overview, show: (of) => h(Organic, { of }) })
     ),

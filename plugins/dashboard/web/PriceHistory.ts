@@ -41,10 +41,11 @@ export const Prices = (props: { readonly of: History; readonly assets: ReadonlyA
       rows: props.of.prices,
       keyOf: (price) => String(props.of.prices.indexOf(price)),
       empty: "No prices yet.",
+      cards: true,
       columns: [
-        { head: "Price", cell: (price) => priceOf(price, props.assets) },
+        { head: "Price", card: "first", cell: (price) => priceOf(price, props.assets) },
         { head: "From", cell: ({ from }) => h(Moment, { at: from }) },
-        { head: "Until", cell: ({ until }) => (until === null ? "now" : h(Moment, { at: until })) },
+        { head: "Until", card: "last", cell: ({ until }) => (until === null ? "now" : h(Moment, { at: until })) },
         { head: "Method", cell: ({ method }) => method ?? "–" },
         { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo, href: payeePageOf(payTo) }) }
       ]

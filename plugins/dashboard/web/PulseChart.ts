@@ -59,6 +59,8 @@ export const Spark = (props: {
   )
 }
 
+const axis = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 4 })
+
 type Shown = "amount" | "settled" | "failed"
 
 const linesOf = (of: Pulse, shown: Shown) => {
@@ -71,7 +73,7 @@ const linesOf = (of: Pulse, shown: Shown) => {
       values: of.series.map((point) =>
         point.recorded ? (isAmount ? Number(point.amount) / scale : point[shown]) : null
       ),
-      text: (value: number) => String(Number(value.toPrecision(4))),
+      text: (value: number) => axis.format(value),
       exact: (index: number) => {
         const point = of.series[index]
         if (point === undefined || !point.recorded) return "no record"

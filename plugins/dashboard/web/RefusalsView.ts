@@ -90,7 +90,7 @@ export const RefusalsPage = (): VNode<any> => {
         }
       ],
       fields: [
-        { name: "reason", label: "Reason" },
+        { name: "reason", label: "Reason", kind: "reason" },
         { name: "key", label: "Key" },
         { name: "payer", label: "Payer" },
         { name: "from", label: "From (UTC)", kind: "date" },

@@ -5,11 +5,12 @@ import { useState } from "preact/hooks"
 import { useFacts } from "./about.ts"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
+import { type Decision, Decisions, stageText } from "./decisions.ts"
 import { address, amount, count, percent } from "./format.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
 import { publicPageOf } from "./place.ts"
 import { priceOf } from "./prices.ts"
-import { reasonText, sentenceOf } from "./reasons.ts"
+import { reasonText } from "./reasons.ts"
 import type { Cataloged, Money } from "./reports.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { type Column, Table } from "./Table.ts"
@@ -30,16 +31,6 @@ interface Option {
   readonly pay_to: string
   readonly first_seen_at: string
   readonly retired_at: string | null
-}
-
-interface Decision {
-  readonly at: string
-  readonly by: string
-  readonly move: string
-  readonly from: string | null
-  readonly to: string
-  readonly reason: string | null
-  readonly detail: unknown
 }
 
 interface ListingObservation {
@@ -146,30 +137,6 @@ const Uptime = ({ of }: { readonly of: History }): VNode<any> => {
   )
 }
 
-const decided: Readonly<Record<string, string>> = {
-  listed: "was listed",
-  returned: "is listed again",
-  quarantined: "was taken out of the catalog",
-  restored: "was put back into the catalog",
-  removed: "was removed",
-  proven: "has a confirmed owner",
-  displaced: "went to another recipient",
-  stale: "went stale"
-}
-
-/** A decision as a sentence: the operator, the act and the reason. */
-const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
-  h(
-    "li",
-    null,
-    h("span", { class: "quiet" }, h(Moment, { at: of.at }), "  "),
-    `It ${decided[of.move] ?? `is now ${of.to}, by ${of.move.replaceAll("_", " ")}`}`,
-    of.by === "facilitator" ? "" : ` by ${of.by}`,
-    of.reason === null || of.reason === ""
-      ? "."
-      : [" – ", sentenceOf(of.reason) ?? written(/^[a-z_]+$/.test(of.reason) ? `${reasonText(of.reason)}.` : of.reason)]
-  )
-
 const moves: ReadonlyArray<readonly [move: string, label: string, question: string]> = [
   ["quarantine", "Quarantine", "Take this listing out of the public catalog until it is restored?"],
   ["restore", "Restore", "Show this listing in the public catalog again?"]
@@ -225,12 +192,10 @@ const versionColumns: ReadonlyArray<Column<Version>> = [
   }
 ]
 
-const stages: Readonly<Record<string, string>> = { verified: "Verified", settled: "Settled" }
-
 const observationColumns: ReadonlyArray<Column<ListingObservation>> = [
   { head: "Decision", card: "first", cell: ({ decision }) => h(State, { word: decision }) },
   { head: "Reason", cell: ({ reason }) => (reason === null ? "–" : reasonText(reason)) },
-  { head: "Stage", cell: ({ stage }) => stages[stage] ?? stage },
+  { head: "Stage", cell: ({ stage }) => stageText(stage) },
   { head: "Times", numeric: true, cell: ({ times }) => count(times) },
   { head: "Recipient", cell: ({ pay_to }) => account(pay_to) },
   { head: "Last seen", cell: ({ last_at }) => h(Moment, { at: last_at }) }
@@ -286,12 +251,12 @@ const Head = (props: { readonly of: History; readonly actions: Child }): VNode<a
           h("span", { class: "url" }, written(address(of.resource))),
           h(Copy, { text: of.resource, noun: "URL" })
         ),
-    of.status_reason === null
-      ? null
-      : h("p", { class: "quiet" }, sentenceOf(of.status_reason) ?? written(of.status_reason)),
+    of.status_reason === null ? null : h("p", { class: "quiet" }, written(reasonText(of.status_reason))),
     h(Figures, {
       items: [
-        ...(of.origin === null ? [] : [{ label: "Origin", value: h(Thing, { kind: "origin", id: of.origin }) }]),
+        ...(of.origin === null
+          ? []
+          : [{ label: "Origin", value: h(Thing, { kind: "origin", id: of.origin }), isWide: true }]),
         {
           label: of.pay_tos?.length === 1 ? "Recipient" : "Recipients",
           value: (of.pay_tos ?? []).slice(0, 3).map((id) => h("div", { key: id }, account(id)))
@@ -323,17 +288,7 @@ export const ResourceView = (props: { readonly id: string; readonly mayMove: boo
         { class: "grid" },
         h(Head, { of, actions: h(Moves, { of, mayMove: props.mayMove, done: () => readAgain(read + 1) }) }),
         h(Panel, { title: "Use" }, h(Shown<Used>, { asked: use, show: (used) => h(UseTable, { of: used }) })),
-        h(
-          Panel,
-          { title: "Decisions" },
-          of.decisions.length === 0
-            ? h("p", { class: "empty" }, "Nothing was decided yet.")
-            : h(
-                "ol",
-                { class: "sentences" },
-                of.decisions.slice(0, shownMax).map((one, index) => h(Sentence, { key: index, of: one }))
-              )
-        ),
+        h(Panel, { title: "Decisions" }, h(Decisions, { items: of.decisions })),
         h(Part<Option>, {
           title: "Prices",
           rows: of.payment_options,

@@ -15,7 +15,7 @@ import { Thing } from "./things.ts"
 
 const pageSize = 25
 
-const columns: ReadonlyArray<Column<Cataloged>> = [
+export const listingColumns: ReadonlyArray<Column<Cataloged>> = [
   {
     head: "Listing",
     card: "first",
@@ -88,7 +88,7 @@ const Listings = ({ query }: { readonly query: URLSearchParams }): VNode<any> =>
     path: `/analytics/v1/resources?${new URLSearchParams(Object.fromEntries(given))}`,
     limit: pageSize,
     keyOf: ({ id }) => id,
-    columns,
+    columns: listingColumns,
     empty:
       given.length > 0
         ? "No listing matches these filters. Take one away."

@@ -7,7 +7,8 @@ import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { counted } from "./format.ts"
 import type { Rotations } from "./reports.ts"
-import { Name, Notice, Panel, Shown } from "./parts.ts"
+import { Notice, Panel, Shown } from "./parts.ts"
+import { Thing } from "./things.ts"
 
 type Rotation = Rotations["items"][number]
 
@@ -36,7 +37,7 @@ const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonl
   const { mayMove, of } = props
   const signer =
     of.what === "sponsor"
-      ? [h(Name, { key: "now", text: of.now.sponsor }), " pays the fees."]
+      ? [h(Thing, { key: "now", kind: "account", id: of.now.sponsor }), " pays the fees."]
       : [`Keys of ${counted(of.now.channels.length, "channel")}, the configured maximum.`]
   return h(
     "li",

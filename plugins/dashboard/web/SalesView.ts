@@ -2,13 +2,13 @@
 // an account, from the reports. Refusals carry a sentence.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
-import { useAsked } from "./ask.ts"
-import { LinkState, Moment, Panel, SaveCsv, SettlementState, Shown } from "./parts.ts"
-import { Table } from "./Table.ts"
-import { type AssetShown, figureOf } from "./prices.ts"
+import { searchedFor } from "./identifiers.ts"
+import { LinkState, Moment, Panel, SettlementState } from "./parts.ts"
+import { amend, usePlace, useTyped } from "./place.ts"
+import { Amount, Table } from "./Table.ts"
+import type { AssetShown } from "./prices.ts"
 import { Reason } from "./reasons.ts"
-import type { Listed, Settlement } from "./reports.ts"
-import { Paging, settlementColumns } from "./SettlementsView.ts"
+import { SettlementList } from "./SettlementsView.ts"
 import { type Link, useStream } from "./stream.ts"
 import { Thing } from "./things.ts"
 
@@ -40,6 +40,14 @@ const useSales = (): { readonly sales: ReadonlyArray<Sale>; readonly link: Link 
   return { sales, link }
 }
 
+const saleAmount = ({ amount, asset }: Sale, assets: ReadonlyArray<AssetShown>) => {
+  const known = assets.find((one) => one.asset === asset)
+  return {
+    units: amount,
+    of: { asset, asset_symbol: known?.symbol ?? null, asset_decimals: known?.decimals ?? null }
+  }
+}
+
 export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
   const { link, sales } = useSales()
   return h(
@@ -52,65 +60,62 @@ export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShow
       empty: "No sales in the last 15 minutes. New ones appear here as they happen.",
       cards: true,
       columns: [
-        { head: "Time", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
+        { head: "Amount", numeric: true, card: "first", cell: (sale) => h(Amount, saleAmount(sale, assets)) },
         {
           head: "State",
           card: "last",
           cell: ({ errorReason, status }) => [h(SettlementState, { word: status }), h(Reason, { word: errorReason })]
         },
-        { head: "Amount", numeric: true, card: "first", cell: ({ amount, asset }) => figureOf(amount, asset, assets) },
         { head: "Payer", cell: ({ payer }) => h(Thing, { kind: "account", id: payer }) },
         { head: "Recipient", cell: ({ payTo }) => h(Thing, { kind: "account", id: payTo }) },
+        { head: "Time", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
         { head: "Transaction", cell: ({ transaction }) => h(Thing, { kind: "settlement", id: transaction }) }
       ]
     })
   )
 }
 
-const pageSize = 25
-
-const Paid = ({ account }: { readonly account: string }): VNode<any> => {
-  const [offset, go] = useState(0)
-  const path = `/analytics/v1/transactions?payTo=${encodeURIComponent(account)}&limit=${pageSize}&offset=${offset}`
-  return h(Shown<Listed<Settlement>>, {
-    asked: useAsked(path, 15_000) as ReturnType<typeof useAsked<Listed<Settlement>>>,
-    show: (of) => [
-      h(SaveCsv, { name: "sales", path }),
-      h(Table<Settlement>, {
-        label: "Paid to this account",
-        rows: of.items,
-        keyOf: ({ id }) => id,
-        empty: "No payments to this account here.",
-        cards: true,
-        columns: settlementColumns(["Recipient", "Fee", "Key"])
-      }),
-      h(Paging, { of, go })
-    ]
-  })
-}
-
 export const AccountView = (): VNode<any> => {
-  const [account, change] = useState("")
+  const account = usePlace().query.get("account") ?? ""
+  const [typed, type] = useTyped(account)
   return h(
-    Panel,
-    { title: "Payments to an account", wide: true },
+    "div",
+    { class: "stack wide-grid" },
     h(
-      "form",
-      {
-        class: "line",
-        onSubmit: (event: SubmitEvent) => {
-          event.preventDefault()
-          change(String(new FormData(event.currentTarget as HTMLFormElement).get("account") ?? "").trim())
-        }
-      },
+      Panel,
+      { title: "Payments to an account", wide: true },
       h(
-        "label",
-        null,
-        "Account (payTo)",
-        h("input", { name: "account", required: true, maxLength: 128, spellcheck: false })
-      ),
-      h("button", { type: "submit", class: "main" }, "Show")
+        "form",
+        {
+          class: "line",
+          onSubmit: (event: SubmitEvent) => {
+            event.preventDefault()
+            amend({ account: searchedFor(typed) })
+          }
+        },
+        h(
+          "label",
+          null,
+          "Recipient (G…)",
+          h("input", {
+            name: "account",
+            required: true,
+            maxLength: 128,
+            spellcheck: false,
+            value: typed,
+            onInput: ({ target }: Event) => type((target as HTMLInputElement).value)
+          })
+        ),
+        h("button", { type: "submit", class: "main" }, "Show")
+      )
     ),
-    account === "" ? null : h(Paid, { account, key: account })
+    account === ""
+      ? null
+      : h(SettlementList, {
+          title: "Paid to this account",
+          fixed: { payTo: account },
+          leave: ["Recipient"],
+          key: account
+        })
   )
 }

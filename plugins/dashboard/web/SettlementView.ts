@@ -4,9 +4,9 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
-import { address, amount, stroops } from "./format.ts"
-import { type Child, Figures, Moment, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
-import { reasonText } from "./reasons.ts"
+import { address, amount, type Denomination, stroops } from "./format.ts"
+import { type Child, type Figure, Figures, Moment, Notice, Panel, SettlementState, Shown, written } from "./parts.ts"
+import { Reason, reasonText } from "./reasons.ts"
 import type { Life, Settlement } from "./reports.ts"
 import { Table } from "./Table.ts"
 import { Copy, Thing } from "./things.ts"
@@ -67,7 +67,7 @@ const Attempts = ({ of }: { readonly of: Life }): VNode<any> =>
       { head: "Bid for inclusion", numeric: true, cell: ({ bid_stroops }) => stroops(bid_stroops) },
       { head: "Sent", cell: ({ recorded_at, sent_at }) => h(Moment, { at: sent_at ?? recorded_at }) },
       {
-        head: "Transaction",
+        head: "Outer hash",
         cell: ({ outer_hash }) => h(Thing, { kind: "settlement", id: outer_hash })
       }
     ]
@@ -154,13 +154,8 @@ const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
     items: [
       { label: "Payer", value: account(row?.payer) },
       { label: "Recipient", value: account(row?.pay_to) },
-      {
-        label: "Asset",
-        value:
-          of.asset === null
-            ? "–"
-            : h(Thing, { kind: "asset", id: of.asset, ...(of.asset_symbol === null ? {} : { text: of.asset_symbol }) })
-      },
+      ...resourceOf(of.resource_url, row?.resource_id ?? null),
+      { label: "Asset", value: h(AssetOf, { of }) },
       { label: "Key", value: h(Thing, { kind: "key", id: of.principal }) },
       {
         label: "Fee",
@@ -180,27 +175,28 @@ const Parties = ({ of }: { readonly of: Life }): VNode<any> => {
                 h(Copy, { text: of.payment_identifier, noun: "payment identifier" })
               )
             }
-          ]),
-      ...(of.resource_url === null
-        ? []
-        : [
-            {
-              label: "Resource",
-              value:
-                row?.resource_id == null
-                  ? written(address(of.resource_url))
-                  : h(Thing, {
-                      kind: "resource",
-                      id: row.resource_id,
-                      text: address(of.resource_url),
-                      copies: of.resource_url
-                    }),
-              note: originOf(of.resource_url)
-            }
           ])
     ]
   })
 }
+
+const AssetOf = ({ of }: { readonly of: Denomination }): VNode<any> =>
+  of.asset === null
+    ? h("span", null, "–")
+    : h(Thing, { kind: "asset", id: of.asset, ...(of.asset_symbol === null ? {} : { text: of.asset_symbol }) })
+
+const resourceOf = (url: string | null, id: string | null): ReadonlyArray<Figure> =>
+  url === null
+    ? []
+    : [
+        {
+          label: "Resource",
+          value:
+            id === null ? written(address(url)) : h(Thing, { kind: "resource", id, text: address(url), copies: url }),
+          note: originOf(url),
+          isWide: true
+        }
+      ]
 
 const originOf = (url: string): VNode<any> | undefined => {
   if (!/^https?:/i.test(url) || !URL.canParse(url)) return undefined
@@ -208,15 +204,55 @@ const originOf = (url: string): VNode<any> | undefined => {
   return h("span", null, "of ", h(Thing, { kind: "origin", id: origin }))
 }
 
+const Hash = ({ of }: { readonly of: string }): VNode<any> =>
+  h("div", null, h("span", { class: "note" }, "Transaction"), h(Thing, { kind: "settlement", id: of, whole: true }))
+
+const unknown = (more?: string): VNode<any> =>
+  h(
+    Panel,
+    { title: "Unknown settlement", wide: true },
+    h("p", null, "No settlement of this facilitator has this id or hash. Check that it is whole, or find its payer."),
+    more === undefined ? null : h("p", { class: "quiet" }, more)
+  )
+
+/** For readers who are no operators: what the reports have of it. */
+export const RecordView = ({ id }: { readonly id: string }): VNode<any> => {
+  const asked = useAsked<Settlement>(`/analytics/v1/transactions/${encodeURIComponent(id)}`, 5_000)
+  if (asked.state === "failed" && (asked.status === 404 || asked.status === 400))
+    return unknown("A pending one is shown here as soon as it ends.")
+  return h(Shown<Settlement>, {
+    asked,
+    show: (of) =>
+      h(
+        "section",
+        { class: "panel wide hero", "aria-label": "Payment" },
+        h(
+          "div",
+          { class: "row" },
+          h("span", { class: "sum" }, amount(of.status === "success" ? of.amount : of.max_amount, of)),
+          h(SettlementState, { word: of.status })
+        ),
+        h(Hash, { of: of.transaction_hash }),
+        of.error_reason === null ? null : h(Reason, { word: of.error_reason }),
+        h(Figures, {
+          items: [
+            { label: "Payer", value: h(Thing, { kind: "account", id: of.payer }) },
+            { label: "Recipient", value: h(Thing, { kind: "account", id: of.pay_to }) },
+            ...resourceOf(of.resource_url, of.resource_id),
+            { label: "Asset", value: h(AssetOf, { of }) },
+            { label: "Time", value: h(Moment, { at: of.occurred_at }) },
+            { label: "Fee", value: stroops(of.fee_stroops), note: "paid by the sponsor" },
+            { label: "Scheme", value: of.scheme, note: of.network }
+          ]
+        })
+      )
+  })
+}
+
 export const SettlementView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
   const [again, readAgain] = useState(0)
   const asked = useAsked<Life>(`/dashboard/v1/settlements/${encodeURIComponent(props.id)}?refresh=${again}`, 2_000)
-  if (asked.state === "failed" && asked.status === 404)
-    return h(
-      Panel,
-      { title: "Unknown settlement", wide: true },
-      h("p", null, "No settlement of this facilitator has this id or hash. Check that it is whole, or find its payer.")
-    )
+  if (asked.state === "failed" && asked.status === 404) return unknown()
   return h(Shown<Life>, {
     asked,
     show: (of) =>
@@ -232,7 +268,7 @@ export const SettlementView = (props: { readonly id: string; readonly mayMove: b
             h("span", { class: "sum" }, amount(of.moved ?? of.amount, of)),
             h(SettlementState, { word: of.state })
           ),
-          h(Thing, { kind: "settlement", id: of.transaction_hash, whole: true }),
+          h(Hash, { of: of.transaction_hash }),
           h(Parties, { of }),
           isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => readAgain(again + 1) }) : null
         ),

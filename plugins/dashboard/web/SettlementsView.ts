@@ -12,11 +12,12 @@ import type { Listed, Settlement } from "./reports.ts"
 import { Amount, type Column } from "./Table.ts"
 import { Thing } from "./things.ts"
 
-const hasFilter = (query: URLSearchParams): boolean => [...query.keys()].some((name) => name !== "sort")
-
 /** `leave` names the columns that say nothing on the page of one thing. */
 export const settlementColumns = (leave: ReadonlyArray<string> = []): ReadonlyArray<Column<Settlement>> =>
   columns.filter(({ head }) => !leave.includes(head))
+
+/** On a phone's card its line is left out. */
+const absent = h("span", { class: "quiet absent" }, "–")
 
 const columns: ReadonlyArray<Column<Settlement>> = [
   {
@@ -43,7 +44,7 @@ const columns: ReadonlyArray<Column<Settlement>> = [
     head: "Resource",
     cell: ({ resource_id, resource_url }) =>
       resource_url === null
-        ? h("span", { class: "quiet" }, "–")
+        ? absent
         : resource_id === null
           ? h("span", { class: "clip", title: resource_url }, address(resource_url).replace(/^https?:\/\//, ""))
           : h(Thing, {
@@ -56,7 +57,7 @@ const columns: ReadonlyArray<Column<Settlement>> = [
   {
     head: "Key",
     isWide: true,
-    cell: ({ key }) => (key == null ? h("span", { class: "quiet" }, "–") : h(Thing, { kind: "key", id: key }))
+    cell: ({ key }) => (key == null ? absent : h(Thing, { kind: "key", id: key }))
   },
   {
     head: "Time",
@@ -70,20 +71,24 @@ const columns: ReadonlyArray<Column<Settlement>> = [
   {
     head: "Transaction",
     isMiddle: true,
+    // The time leads to it.
+    card: "none",
     cell: ({ transaction_hash }) => h(Thing, { kind: "settlement", id: transaction_hash })
   }
 ]
 
-const Empty = ({ isFiltered }: { readonly isFiltered: boolean }): VNode<any> =>
-  isFiltered
+const Empty = (props: { readonly isFiltered: boolean; readonly isOfThing: boolean }): VNode<any> =>
+  props.isFiltered
     ? h("span", null, "No settlement matches these filters. Take one away, or choose a longer time.")
-    : h(
-        "span",
-        null,
-        "No settlements yet. Point a seller at this facilitator, or make a test payment with ",
-        h("code", null, "npm run pay"),
-        "."
-      )
+    : props.isOfThing
+      ? h("span", null, "No settlements here yet. New ones appear at the top.")
+      : h(
+          "span",
+          null,
+          "No settlements yet. Point a seller at this facilitator, or make a test payment with ",
+          h("code", null, "npm run pay"),
+          "."
+        )
 
 /** A list of settlements; `fixed` members of its query belong to the page that holds it. */
 export const SettlementList = (props: {
@@ -94,15 +99,19 @@ export const SettlementList = (props: {
 }): VNode<any> => {
   const { fixed = {}, isPage = false, leave = [], title } = props
   const place = usePlace()
+  const query = routeQuery(place, useFacts(), fixed)
   return h(CursorList<Settlement>, {
     title,
     isPage,
     name: "settlements",
-    path: `/analytics/v1/settlements?${routeQuery(place, useFacts(), fixed)}`,
+    path: `/analytics/v1/settlements?${query}`,
     keyOf: ({ id }) => id,
     columns: settlementColumns(leave),
     filters: h(Filters, { place, fixed }),
-    empty: h(Empty, { isFiltered: hasFilter(place.query) })
+    empty: h(Empty, {
+      isFiltered: [...query.keys()].some((name) => name !== "sort" && !(name in fixed)),
+      isOfThing: Object.keys(fixed).length > 0
+    })
   })
 }
 

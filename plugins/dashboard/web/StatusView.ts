@@ -7,11 +7,12 @@ import { BatchView } from "./BatchView.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { WaitingDeliveries } from "./DeliveriesView.ts"
 import { amount, count, counted, duration, percent, roundedStroops, stroops } from "./format.ts"
+import { isTransaction } from "./identifiers.ts"
 import { RotationView } from "./RotationView.ts"
 import { Exactly, Figures, Moment, Panel, SaveCsv, SettlementState, Shown, State, written } from "./parts.ts"
 import type { ActorShown, ChannelShown, FacilitatorStatus, Moves, WithoutEnd } from "./reports.ts"
 import { Amount, Table } from "./Table.ts"
-import { Thing } from "./things.ts"
+import { keyName, Thing } from "./things.ts"
 
 const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
 
@@ -82,13 +83,19 @@ const WithoutEndTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any>
 
 const BudgetTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
   h(Table<FacilitatorStatus["fees"]["principals"][number]>, {
-    label: "Fees by key",
+    label: "Fees by caller",
     rows: of.fees.principals,
     keyOf: ({ principal }) => principal,
     empty: "No fee was sponsored today.",
     cards: true,
     columns: [
-      { head: "Key", card: "first", cell: ({ principal }) => h(Thing, { kind: "key", id: principal }) },
+      {
+        head: "Caller",
+        card: "first",
+        // Without a key a caller is counted by its address, and its settlements are those of all without a key.
+        cell: ({ principal }) =>
+          principal.startsWith("ip:") ? keyName(principal) : h(Thing, { kind: "key", id: principal })
+      },
       { head: "Charged", numeric: true, cell: (row) => stroops(row.charged_stroops) },
       { head: "Reserved", numeric: true, cell: (row) => stroops(row.reserved_stroops) },
       {
@@ -142,7 +149,11 @@ const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
           { head: "When", card: "last", cell: ({ at }) => h(Moment, { at }) },
           { head: "Operator", cell: ({ by }) => by },
           { head: "Action", card: "first", cell: ({ move }) => moveWords[move] ?? move },
-          { head: "Subject", cell: ({ subject }) => h("code", null, subject) },
+          {
+            head: "Subject",
+            cell: ({ subject }) =>
+              isTransaction(subject) ? h(Thing, { kind: "settlement", id: subject }) : h("code", null, subject)
+          },
           { head: "Reason", cell: ({ note }) => written(note) },
           { head: "Outcome", cell: ({ outcome }) => outcomeWords[outcome] ?? outcome }
         ]
@@ -270,7 +281,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
           h(StatusFigures, { of })
         ),
         h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of })),
-        h(Panel, { title: "Fees by key today", wide: true }, h(BudgetTable, { of })),
+        h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
         h(
           Panel,
           {

@@ -3,14 +3,23 @@ import { h, type VNode } from "preact"
 import { useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Meter } from "./Bars.ts"
+import { CursorList } from "./CursorList.ts"
 import { address, amount, count, counted, type Denomination, percent, stroops } from "./format.ts"
 import { type Child, Figures, Moment, Panel, Shown, State, written } from "./parts.ts"
-import { hrefOf, pageOf, payeePageOf } from "./place.ts"
-import type { Amount as AmountShown, FacilitatorStatus, Found, Listed, Pulse, Selling, Statuses } from "./reports.ts"
+import { hrefOf, payeePageOf, usePlace } from "./place.ts"
+import type {
+  Amount as AmountShown,
+  Cataloged,
+  FacilitatorStatus,
+  Listed,
+  Pulse,
+  Selling,
+  Statuses
+} from "./reports.ts"
+import { listingColumns } from "./ResourcesView.ts"
 import { SettlementList } from "./SettlementsView.ts"
 import { Change, endedOf, PulseChart, Volume } from "./PulseChart.ts"
 import { spanOf } from "./filters.ts"
-import { usePlace } from "./place.ts"
 import { Amount, Table } from "./Table.ts"
 import { Thing } from "./things.ts"
 
@@ -122,8 +131,8 @@ const Selling = ({ id }: { readonly id: string }): VNode<any> | null => {
     h(
       "p",
       { class: "quiet" },
-      `Organic, which is paid by accounts that it had not paid before: ${percent(organic, settled)} of the newest `,
-      `${counted(over, "settlement")}.`
+      `Organic share of the newest ${counted(over, "settlement")}: ${percent(organic, settled)}. `,
+      "Organic is what accounts pay that it had not paid before."
     )
   )
 }
@@ -157,35 +166,27 @@ const AssetPulse = ({ id }: { readonly id: string }): VNode<any> => {
     { title: "Volume", wide: true },
     h(Shown<Pulse>, {
       asked: useAsked<Pulse>(`/analytics/v1/pulse?${asked}`, 15_000),
-      show: (of) => {
-        const own = of.shares.find(({ key, kind }) => kind === "asset" && key === id)
-        return [
-          h(Figures, {
-            items: [
-              {
-                label: "Volume",
-                value: h(Volume, { of, sums: of.now }),
-                note: h(Change, {
-                  now: Number(of.now.amount),
-                  before: of.before === null ? undefined : Number(of.before.amount)
-                })
-              },
-              { label: "Settlements", value: count(own?.settlements ?? 0) },
-              {
-                label: "Success rate",
-                value:
-                  own === undefined
-                    ? "–"
-                    : percent(
-                        own.settled,
-                        Math.max(own.settlements, endedOf({ settled: 0, failed: 0, pending: 0, amount: "0" }))
-                      )
-              }
-            ]
-          }),
-          h(PulseChart, { of })
-        ]
-      }
+      show: (of) => [
+        h(Figures, {
+          items: [
+            {
+              label: "Volume",
+              value: h(Volume, { of, sums: of.now }),
+              note: h(Change, {
+                now: Number(of.now.amount),
+                before: of.before === null ? undefined : Number(of.before.amount)
+              })
+            },
+            {
+              label: "Settled",
+              value: count(of.now.settled),
+              note: h(Change, { now: of.now.settled, before: of.before?.settled })
+            },
+            { label: "Success rate", value: percent(of.now.settled, endedOf(of.now)) }
+          ]
+        }),
+        h(PulseChart, { of })
+      ]
     })
   )
 }
@@ -213,34 +214,22 @@ export const AssetView = ({ id }: { readonly id: string }): VNode<any> => {
   )
 }
 
+const listingsShown = 10
+
 export const OriginView = ({ id }: { readonly id: string }): VNode<any> =>
   h(
     "div",
     { class: "grid" },
     h(Hero, { label: "Origin" }, h(Thing, { kind: "origin", id, whole: true })),
-    h(
-      Panel,
-      { title: "Listings", wide: true },
-      h(Shown<Found>, {
-        asked: useAsked<Found>(`/analytics/v1/find?q=${encodeURIComponent(`${id}/`)}`, 30_000),
-        show: ({ items }) =>
-          h(Table<Found["items"][number]>, {
-            label: "Listings of this origin",
-            rows: items.filter(({ kind }) => kind === "resource"),
-            keyOf: (row) => row.id,
-            empty: "Nothing of this origin is listed.",
-            columns: [
-              {
-                head: "Listing",
-                cell: (row) => [
-                  h("a", { href: pageOf("resource", row.id) }, written(row.title)),
-                  row.title === row.note ? null : h("div", { class: "url" }, written(address(row.note)))
-                ]
-              }
-            ]
-          })
-      })
-    ),
+    h(CursorList<Cataloged>, {
+      title: "Listings",
+      name: "listings",
+      path: `/analytics/v1/resources?${new URLSearchParams({ origin: id })}`,
+      limit: listingsShown,
+      keyOf: (row) => row.id,
+      columns: listingColumns,
+      empty: "Nothing of this origin is listed."
+    }),
     h(SettlementList, { title: "Settlements", fixed: { origin: id } })
   )
 

@@ -36,7 +36,7 @@ export const TimelineStrip = ({ marks }: { readonly marks: ReadonlyArray<Mark> }
       segments.map(({ mark, millis, share }, index) =>
         h("span", {
           key: index,
-          class: `segment ${mark.tone} s${index % 4}`,
+          class: `segment ${mark.tone} s${index}`,
           title: `${mark.label}: ${text(millis)}`,
           style: { width: `${(share / sum) * 100}%` }
         })
@@ -48,7 +48,7 @@ export const TimelineStrip = ({ marks }: { readonly marks: ReadonlyArray<Mark> }
       segments.map(({ mark, millis }, index) =>
         h(
           "li",
-          { key: index, class: `${mark.tone} s${index % 4}` },
+          { key: index, class: `${mark.tone} s${index}` },
           h("span", { class: "swatch", "aria-hidden": true }),
           h("span", null, mark.label),
           h("strong", { class: "numeric" }, text(millis))

@@ -2,7 +2,9 @@
 // each of the five steps with its real request and response. The page acts as the seller towards the facilitator.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
+import { sentenceOf } from "./ask.ts"
 import { Panel } from "./parts.ts"
+import { reasonText } from "./reasons.ts"
 import { Thing } from "./things.ts"
 
 interface Step {
@@ -31,48 +33,45 @@ const short = (body: unknown): unknown =>
     )
   )
 
-/** Runs the steps and reports each as it completes. Resolves to the transaction of a settled payment. */
-const runSteps = async (report: (step: Step) => void): Promise<string | undefined> => {
+/** A step that was refused, in words. */
+class Refused extends Error {}
+
+/** Runs the steps and reports each as it completes. Resolves to the transaction of the settled payment. */
+const runSteps = async (report: (step: Step) => void): Promise<string> => {
   const timed = async (index: number, said: string, work: () => Promise<Response>, isGood: (body: any) => boolean) => {
     const began = performance.now()
     const response = await work()
     const body: any = await response.json()
     const failed = !isGood(body)
     report({ title: titles[index]!, said, millis: performance.now() - began, body: short(body), failed })
-    return failed ? undefined : body
+    if (failed) throw new Refused(`Step ${index + 1} was refused. ${whyOf(response.status, body)}`)
+    return body
   }
-  const offer = await timed(
+  await timed(
     0,
     "GET /demo/weather",
     () => fetch("/demo/weather"),
     (body) => body.accepts !== undefined
   )
-  if (offer === undefined) return undefined
-  const signed = await timed(
+  const { paymentPayload, paymentRequirements } = await timed(
     1,
     "POST /demo/payments",
     () => post("/demo/payments", {}),
     (body) => body.buyer !== undefined
   )
-  if (signed === undefined) return undefined
-  const { paymentPayload, paymentRequirements } = signed
   const asked = { x402Version: 2, paymentPayload, paymentRequirements }
-  if (
-    (await timed(
-      2,
-      "POST /verify",
-      () => post("/verify", asked),
-      (body) => body.isValid === true
-    )) === undefined
+  await timed(
+    2,
+    "POST /verify",
+    () => post("/verify", asked),
+    (body) => body.isValid === true
   )
-    return undefined
   const receipt = await timed(
     3,
     "POST /settle",
     () => post("/settle", asked),
     (body) => body.success === true
   )
-  if (receipt === undefined) return undefined
   const again = `/settlements?hash=${receipt.transaction}`
   await timed(
     4,
@@ -81,6 +80,12 @@ const runSteps = async (report: (step: Step) => void): Promise<string | undefine
     (body) => body.items?.[0]?.status === "success"
   )
   return receipt.transaction as string
+}
+
+/** The reason of a payment that was refused, or what the answer says. */
+const whyOf = (status: number, body: any): string => {
+  const reason = body?.invalidReason ?? body?.errorReason
+  return typeof reason === "string" ? reasonText(reason) : sentenceOf(status, body)
 }
 
 const StepShown = ({ index, step }: { readonly index: number; readonly step: Step | undefined }): VNode<any> =>
@@ -122,9 +127,10 @@ export const TryView = (): VNode<any> => {
     }
     try {
       const hash = await runSteps(report)
-      change({ busy: false, steps: [...steps], ...(hash === undefined ? {} : { hash }) })
-    } catch {
-      change({ busy: false, steps: [...steps], error: "The facilitator does not answer." })
+      change({ busy: false, steps: [...steps], hash })
+    } catch (error) {
+      const why = error instanceof Refused ? error.message : "The facilitator does not answer."
+      change({ busy: false, steps: [...steps], error: why })
     }
   }
   return h(

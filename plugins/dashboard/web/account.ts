@@ -3,7 +3,9 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { ask, post, useAsked } from "./ask.ts"
-import { Moment, Name, Notice, Panel } from "./parts.ts"
+import { Moment, Notice, Panel } from "./parts.ts"
+import { payeePageOf } from "./place.ts"
+import { Thing } from "./things.ts"
 
 export interface AccountShown {
   readonly account: string | null
@@ -43,7 +45,7 @@ export const AccountBar = ({ of }: { readonly of: AccountShown }): VNode<any> =>
     h(
       "p",
       { class: "row" },
-      h(Name, { text: of.account ?? "" }),
+      of.account === null ? null : h(Thing, { kind: "account", id: of.account, href: payeePageOf(of.account) }),
       h("span", { class: "quiet" }, "until"),
       h(Moment, { at: of.until })
     )

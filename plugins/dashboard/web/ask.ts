@@ -29,30 +29,68 @@ const wordsOf = (status: number, body: any, id?: string): string => {
   return id === undefined || status === 401 ? said : `${said.replace(/[.]?$/, ".")} Request ${id}.`
 }
 
-const sentenceOf = (status: number, body: any): string => {
-  if (status === 401) return "A key is required: sign in first."
-  if (status === 0) return "The facilitator does not answer."
-  const details = Array.isArray(body?.details) ? `: ${body.details.join("; ")}` : ""
-  const said = `${body?.message ?? body?.error ?? `status ${status}`}${details}`
-  return `${said.slice(0, 1).toUpperCase()}${said.slice(1)}`
+/** Codes of answers without a message. */
+const codes: Readonly<Record<string, string>> = {
+  invalid_parameter: "A filter does not fit",
+  invalid_filter: "A filter does not fit",
+  invalid_cursor: "This page of the list is no longer there; reload the page",
+  not_found: "Nothing is here under this name",
+  rate_limited: "Too many requests; try again in a moment",
+  temporarily_unavailable: "The facilitator is busy, or its database does not answer; try again in a moment"
 }
 
-/** One request. It rejects only for `signal`. */
-export const ask = async <A>(path: string, init: RequestInit = {}): Promise<Ready<A> | Failed> => {
+/** Parameters that a detail names, as the filters name them. */
+const parameters: Readonly<Record<string, string>> = {
+  address: "Account",
+  max: "At most",
+  min: "At least",
+  party: "Account",
+  payTo: "Recipient",
+  q: "Words",
+  resourceId: "Listing"
+}
+
+const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+
+const detailOf = (detail: unknown): string =>
+  String(detail).replace(/^(\w+): /, (_, name: string) => `${parameters[name] ?? capital(name)}: `)
+
+/** What an answer says in words: its message, or its code and the details. */
+export const sentenceOf = (status: number, body: any): string => {
+  if (status === 401) return "A key is required: sign in first."
+  if (status === 0) return "The facilitator does not answer."
+  const code = typeof body?.error === "string" ? (codes[body.error] ?? body.error.replaceAll("_", " ")) : undefined
+  const details = Array.isArray(body?.details) ? `. ${body.details.map(detailOf).join("; ")}` : ""
+  return capital(`${body?.message ?? code ?? `status ${status}`}${details}`)
+}
+
+/** An answer of the server, or why there is none. */
+const request = async <A>(
+  path: string,
+  init: RequestInit,
+  read: (response: Response) => Promise<A>
+): Promise<Ready<A> | Failed> => {
   let response: Response
   const id = hex(16)
   const headers = { ...(init.headers as Readonly<Record<string, string>>), traceparent: `00-${id}-${hex(8)}-00` }
   try {
     response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...init, headers })
+    if (response.ok) return { state: "ready", body: await read(response) }
   } catch (error) {
     if (init.signal?.aborted === true) throw error
     return { state: "failed", status: 0, words: wordsOf(0, undefined) }
   }
   const body = await response.json().catch(() => undefined)
-  return response.ok
-    ? { state: "ready", body: body as A }
-    : { state: "failed", status: response.status, words: wordsOf(response.status, body, body?.traceId ?? id) }
+  return { state: "failed", status: response.status, words: wordsOf(response.status, body, body?.traceId ?? id) }
 }
+
+/** One request. It rejects only for `signal`. */
+export const ask = <A>(path: string, init: RequestInit = {}): Promise<Ready<A> | Failed> =>
+  request(path, init, (response) => response.json() as Promise<A>)
+
+/** A list as CSV. */
+export const askCsv = (path: string): Promise<Ready<string> | Failed> =>
+  request(path, { headers: { accept: "text/csv" } }, (response) => response.text())
 
 /** Posts JSON to a route of this origin; the header proves that a page of ours sent it. */
 export const post = <A>(path: string, body: unknown): Promise<Ready<A> | Failed> =>

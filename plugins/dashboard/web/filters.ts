@@ -69,14 +69,22 @@ export const routeQuery = (
   return asked
 }
 
-const typed: ReadonlyArray<Typing> = [
+/** An amount needs the decimals of the asset that it is of. */
+export const amountIssue =
+  (asset: Facts["assets"][number] | undefined) =>
+  (text: string): string | undefined =>
+    asset === undefined || atomic(text, asset.decimals) !== undefined
+      ? undefined
+      : `Write an amount of ${asset.symbol}, such as 1.50, with at most ${asset.decimals} decimals.`
+
+const fieldsOf = (asset: Facts["assets"][number] | undefined): ReadonlyArray<Typing> => [
   { name: "payer", label: "Payer" },
   { name: "payTo", label: "Recipient" },
   { name: "origin", label: "Origin" },
   { name: "key", label: "Key" },
-  { name: "reason", label: "Reason" },
-  { name: "min", label: "At least", kind: "amount" },
-  { name: "max", label: "At most", kind: "amount" },
+  { name: "reason", label: "Reason", kind: "reason" },
+  { name: "min", label: "At least", kind: "amount", issueOf: amountIssue(asset) },
+  { name: "max", label: "At most", kind: "amount", issueOf: amountIssue(asset) },
   { name: "from", label: "From (UTC)", kind: "date" },
   { name: "to", label: "Before (UTC)", kind: "date" }
 ]
@@ -123,8 +131,12 @@ export const Filters = (props: {
           }
         ]
   const change = (range: string) => amend({ range, from: "", to: "" })
+  // An order or a bound of amounts is within one asset: the select shows which.
+  const asset = routeQuery(place, facts, fixed).get("asset")
+  const effective = new URLSearchParams(query)
+  if (asset !== null) effective.set("asset", asset)
   return h(FilterBar, {
-    query,
+    query: effective,
     fixed,
     choices: [
       { name: "status", label: "State", choices: states },
@@ -133,7 +145,7 @@ export const Filters = (props: {
       ...schemes,
       { name: "sort", label: "Order", choices: sorts }
     ],
-    fields: typed,
+    fields: fieldsOf(facts?.assets.find((one) => one.asset === asset) ?? facts?.assets[0]),
     linked
   })
 }

@@ -75,14 +75,23 @@ export const bytes = (size: string | number): string => {
   return `${value >= 100 || step === 0 ? Math.round(value) : Number(value.toFixed(1))} ${byteSteps[step]}`
 }
 
-/** A share in percent; a dash when the whole is zero. */
+/** A share in percent; a dash when the whole is zero. What is not all is never rounded to it, nor something to none. */
 export const percent = (part: string | number, of: string | number): string => {
   const whole = Number(of)
-  return whole === 0 ? "–" : `${((Number(part) / whole) * 100).toFixed(1).replace(/\.0$/, "")} %`
+  if (whole === 0) return "–"
+  const share = (Number(part) / whole) * 100
+  if (share > 0 && share < 0.05) return "< 0.1 %"
+  return `${(share < 100 ? Math.min(share, 99.9) : share).toFixed(1).replace(/\.0$/, "")} %`
 }
 
 /** An address or a hash, shortened. */
 export const short = (text: string): string => (text.length <= 16 ? text : `${text.slice(0, 6)}…${text.slice(-6)}`)
+
+/** Of the browser's tab: a URL whole, an address or a hash by its ends; what a name may disguise not at all. */
+export const tabTitle = (label: string, name: string): string => {
+  const shown = /^[\x21-\x7e]+$/.test(name) ? [/^https?:/.test(name) ? name.slice(0, 80) : short(name)] : []
+  return `${[label, ...shown].join(" ")} · Tollkeeper`
+}
 
 const dayTime = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const
 const own = new Intl.DateTimeFormat(undefined, { ...dayTime, second: "2-digit" })
@@ -125,10 +134,17 @@ export const amountParts = (
   return { whole, part, symbol: asset_symbol }
 }
 
-/** What a reader writes as an amount, in atomic units; undefined when it is none of this asset. */
+/**
+ * What a reader writes as an amount, in atomic units; undefined when it is none of this asset. Commas are between
+ * thousands alone, as the pages write them: in `1,5` one would be read in two ways.
+ */
 export const atomic = (text: string, decimals: number): string | undefined => {
-  const [, whole = "", part = ""] = /^([0-9]{1,24})(?:[.]([0-9]*))?$/.exec(text.trim()) ?? []
-  return whole === "" || part.length > decimals
+  const form = /^([0-9]{1,24}|[0-9]{1,3}(?:,[0-9]{3}){1,7})?(?:[.]([0-9]*))?$/
+  const [, whole = "", part = ""] = form.exec(text.trim()) ?? []
+  return `${whole}${part}` === "" || part.length > decimals
     ? undefined
-    : (BigInt(whole) * 10n ** BigInt(decimals) + BigInt(part.padEnd(decimals, "0") || "0")).toString()
+    : (
+        BigInt(whole.replaceAll(",", "")) * 10n ** BigInt(decimals) +
+        BigInt(part.padEnd(decimals, "0") || "0")
+      ).toString()
 }

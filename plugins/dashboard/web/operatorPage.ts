@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { Find } from "./Find.ts"
-import { short } from "./format.ts"
+import { tabTitle } from "./format.ts"
 import { later } from "./later.ts"
 import { LiveView } from "./LiveView.ts"
 import { OverviewView } from "./OverviewView.ts"
@@ -12,8 +12,9 @@ import { usePlace } from "./place.ts"
 import { RefusalsPage } from "./RefusalsView.ts"
 import { ResourcesView } from "./ResourcesView.ts"
 import { type Session, SignIn, useSession, SignedInAs } from "./session.ts"
+import { keyName } from "./things.ts"
 import { SettlementsView } from "./SettlementsView.ts"
-import { SettlementView } from "./SettlementView.ts"
+import { RecordView, SettlementView } from "./SettlementView.ts"
 
 // Views beside those that a visit begins with.
 const AccountView = later(async () => (await import("./ThingViews.ts")).AccountView)
@@ -60,8 +61,9 @@ const details: ReadonlyArray<View> = [
   {
     name: "settlement",
     label: "Settlement",
-    operators: true,
-    show: ({ may_move }, id) => h(SettlementView, { id, mayMove: may_move })
+    operators: false,
+    show: ({ may_move, may_operate }, id) =>
+      may_operate ? h(SettlementView, { id, mayMove: may_move }) : h(RecordView, { id })
   },
   {
     name: "resource",
@@ -101,15 +103,11 @@ const Content = (props: { readonly view: View; readonly rest: string; readonly s
   return view.show(session, rest)
 }
 
-/** A thing in a title: an origin whole, an address or a hash by its ends; what a link may disguise not at all. */
-const nameOf = (rest: string): ReadonlyArray<string> =>
-  /^[\x21-\x7e]+$/.test(rest) ? [/^https?:/.test(rest) ? rest.slice(0, 80) : short(rest)] : []
-
 /** Names the view in the title of the browser's tab and history, and shows its tab where the row of tabs scrolls. */
 const useNamed = (view: View, rest: string) => {
   const nav = useRef<HTMLElement>(null)
   useEffect(() => {
-    document.title = `${[view.label, ...nameOf(rest)].join(" ")} · Tollkeeper`
+    document.title = tabTitle(view.label, view.name === "key" ? keyName(rest) : rest)
     const row = nav.current
     const tab = row?.querySelector<HTMLElement>("[aria-current]")
     if (row != null && tab != null) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2

@@ -14,12 +14,23 @@ export interface Pages<Row> {
   /** Undefined on the last page. */
   readonly more: (() => void) | undefined
   readonly isBusy: boolean
+  /** What is shown is the answer to the filters before, until the next one comes. */
+  readonly isPending: boolean
+  /** Why there is no further page. */
+  readonly failed: string | undefined
 }
 
 interface Kept<Row> {
   readonly path: string
   readonly rows: ReadonlyArray<Row>
   readonly cursor: string | null
+}
+
+/** A request for the next page. */
+interface Further {
+  readonly path: string
+  readonly isBusy: boolean
+  readonly failed?: string | undefined
 }
 
 /** A fresh first page over what is kept; without a row in common with it, it replaces everything. */
@@ -36,7 +47,9 @@ const furtherLimit = 200
 export const usePages = <Row>(path: string, everyMillis: number, keyOf: (row: Row) => string): Pages<Row> => {
   const asked = useAsked<CursorPage<Row>>(path, everyMillis)
   const [kept, keep] = useState<Kept<Row>>({ path: "", rows: [], cursor: null })
-  const [isBusy, setBusy] = useState(false)
+  const [further, report] = useState<Further>({ path, isBusy: false })
+  const before = useRef<Asked<CursorPage<Row>>>(asked)
+  if (asked.state !== "loading") before.current = asked
   const current = useRef(path)
   current.current = path
   useEffect(() => {
@@ -50,10 +63,10 @@ export const usePages = <Row>(path: string, everyMillis: number, keyOf: (row: Ro
   const isCurrent = kept.path === path
   const cursor = isCurrent ? kept.cursor : null
   const more = async (): Promise<void> => {
-    setBusy(true)
-    const further = path.replace(/\blimit=[0-9]+/, `limit=${furtherLimit}`)
-    const answer = await ask<CursorPage<Row>>(`${further}&cursor=${encodeURIComponent(cursor!)}`)
-    setBusy(false)
+    report({ path, isBusy: true })
+    const next = path.replace(/\blimit=[0-9]+/, `limit=${furtherLimit}`)
+    const answer = await ask<CursorPage<Row>>(`${next}&cursor=${encodeURIComponent(cursor!)}`)
+    report({ path, isBusy: false, failed: answer.state === "failed" ? answer.words : undefined })
     if (answer.state !== "ready" || current.current !== path) return
     const { items, pagination } = answer.body
     keep((last) => {
@@ -63,10 +76,13 @@ export const usePages = <Row>(path: string, everyMillis: number, keyOf: (row: Ro
       return { path, rows: [...last.rows, ...added], cursor: pagination.cursor }
     })
   }
+  const isPending = asked.state === "loading" && before.current.state === "ready"
   return {
-    asked,
-    rows: isCurrent ? kept.rows : asked.state === "ready" ? asked.body.items : [],
+    asked: isPending ? before.current : asked,
+    rows: isCurrent || isPending ? kept.rows : asked.state === "ready" ? asked.body.items : [],
     more: cursor === null ? undefined : () => void more(),
-    isBusy
+    isBusy: further.path === path && further.isBusy,
+    isPending,
+    failed: further.path === path ? further.failed : undefined
   }
 }

@@ -3,8 +3,8 @@
 // surroundings.
 import { type ComponentChildren, h, render, type VNode } from "preact"
 import { useId, useState } from "preact/hooks"
-import type { Asked } from "./ask.ts"
-import { moment, relative, short } from "./format.ts"
+import { type Asked, askCsv } from "./ask.ts"
+import { count, moment, relative } from "./format.ts"
 import { type Link, linkLabel } from "./stream.ts"
 
 export type Child = ComponentChildren
@@ -48,6 +48,8 @@ export interface Figure {
   readonly label: string
   readonly value: Child
   readonly note?: Child
+  /** What is long, such as a URL, has the room of two. */
+  readonly isWide?: boolean
 }
 
 /** Named figures, side by side. */
@@ -55,10 +57,10 @@ export const Figures = ({ items }: { readonly items: ReadonlyArray<Figure> }): V
   h(
     "dl",
     { class: "figures" },
-    items.map(({ label, note, value }) =>
+    items.map(({ isWide, label, note, value }) =>
       h(
         "div",
-        { key: label },
+        { key: label, class: isWide === true ? "span" : undefined },
         h("dt", null, label),
         h("dd", null, value, note === undefined ? null : h("span", { class: "note" }, note))
       )
@@ -93,25 +95,6 @@ export const Moment = (props: {
   const { own, utc } = moment(at)
   const more = [...(shown === undefined ? [] : [own]), utc, relative(at, Date.now())].join(", ")
   return h("time", { dateTime: at, "data-more": more, tabIndex: inLink === true ? undefined : 0 }, shown ?? own)
-}
-
-/** Copies the full text in place of the selected ends. */
-const copyWhole = (text: string) => (event: ClipboardEvent) => {
-  event.clipboardData?.setData("text/plain", text)
-  event.preventDefault()
-}
-
-/** An address or hash, shortened; its title and the clipboard have all of it. `whole` on its own page. */
-export const Name = (props: {
-  readonly text: string
-  readonly href?: string
-  readonly whole?: boolean
-}): VNode<any> => {
-  const { href, text } = props
-  if (props.whole === true) return h("code", { class: "name whole" }, text)
-  return href === undefined
-    ? h("code", { class: "name", title: text, onCopy: copyWhole(text) }, short(text))
-    : h("a", { href, title: text }, h("code", null, short(text)))
 }
 
 const tones: Readonly<Record<string, string>> = {
@@ -159,39 +142,46 @@ export const SettlementState = ({ word }: { readonly word: string }): VNode<any>
 export const LinkState = ({ link }: { readonly link: Link }): VNode<any> =>
   h("span", { class: `state ${link === "open" ? "good" : "warn"}`, role: "status" }, linkLabel[link])
 
-/** Maximum rows of a list's route; a list by cursor is saved whole, up to its own bound. */
+/** Rows of a list by offset in one file; a list by cursor is saved up to a bound of its own. */
 const savedMax = 200
+const bounds = [savedMax, 2_000, 10_000]
 
-const saveCsv = async (name: string, path: string): Promise<void> => {
-  const all = path.replace(/\blimit=[0-9]+/, `limit=${savedMax}`).replace(/&cursor=[^&]*/, "")
-  const response = await fetch(all, { headers: { accept: "text/csv" }, credentials: "same-origin" })
-  if (!response.ok) throw new Error(`status ${response.status}`)
+/** The file, from the first row of what is filtered; what to say of it beside the file itself. */
+const saveCsv = async (name: string, path: string): Promise<string | undefined> => {
+  const all = path.replace(/\blimit=[0-9]+/, `limit=${savedMax}`).replace(/&(?:cursor|offset)=[^&]*/g, "")
+  const answer = await askCsv(all)
+  if (answer.state === "failed") return `Not saved. ${answer.words}`
   const link = document.createElement("a")
-  link.href = URL.createObjectURL(await response.blob())
+  link.href = URL.createObjectURL(new Blob([answer.body], { type: "text/csv" }))
   link.download = `${name}.csv`
   link.click()
   URL.revokeObjectURL(link.href)
+  const rows = answer.body.split("\r\n").length - 2
+  return bounds.includes(rows) ? `Saved the first ${count(rows)} rows; narrow the filters for others.` : undefined
 }
 
-/** A button that saves a list as CSV, from the list's route: from the first shown row to the route's limit. */
+/** A button that saves a list as CSV, from the list's route and with its filters. */
 export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> => {
-  const [isLost, report] = useState(false)
-  const save = (): Promise<void> =>
-    saveCsv(name, path).then(
-      () => report(false),
-      () => report(true)
-    )
+  const [words, say] = useState<string | undefined>(undefined)
   return h(
     "span",
     { class: "row" },
-    isLost ? h("span", { class: "state bad", role: "alert" }, "Not saved; try again") : null,
+    words === undefined ? null : h("span", { class: "quiet", role: "alert" }, words),
     h(
       "button",
-      { type: "button", class: "small", onClick: save },
+      { type: "button", class: "small", onClick: () => void saveCsv(name, path).then(say) },
       "Export CSV",
       h("span", { class: "spoken" }, ` of ${name}`)
     )
   )
+}
+
+/** Leads to the content without a change of the fragment, which has the view and its filters. */
+const skip = (event: Event): void => {
+  event.preventDefault()
+  const main = document.getElementById("main")
+  main?.setAttribute("tabindex", "-1")
+  main?.focus()
 }
 
 /** The bar above every page; `end` is right-aligned. */
@@ -199,7 +189,7 @@ export const Bar = (props: { readonly here: string; readonly find?: Child; reado
   h(
     "header",
     { class: "bar" },
-    h("a", { class: "skip", href: "#main" }, "Skip to the content"),
+    h("a", { class: "skip", href: "#main", onClick: skip }, "Skip to the content"),
     h("a", { class: "brand", href: "/" }, "Tollkeeper"),
     h(
       "nav",
@@ -230,6 +220,8 @@ export const Foot = (): VNode<any> =>
       "Every figure here is the answer of a route of this facilitator; ",
       h("a", { href: "/docs" }, "the API page"),
       " describes them. ",
+      h("a", { href: "/status" }, "Status"),
+      " of the last 30 days. ",
       h("a", { href: "/receipts" }, "Check a receipt"),
       " in this browser."
     )

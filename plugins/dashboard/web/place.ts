@@ -34,6 +34,13 @@ export const usePlace = (): Place => {
   return readPlace(fragment)
 }
 
+/** A text as it is typed, before it is in the URL; the URL's own when that changes. */
+export const useTyped = (given: string): readonly [typed: string, type: (text: string) => void] => {
+  const [typed, type] = useState(given)
+  useEffect(() => type(given), [given])
+  return [typed, type]
+}
+
 type Query = Readonly<Record<string, string | undefined>>
 
 /** The address of a view; members without a value are left out. */

@@ -14,7 +14,7 @@ interface Priced {
 }
 
 /** Atomic units of an asset. */
-export const figureOf = (amount: string, asset: string, assets: ReadonlyArray<AssetShown>): string => {
+const figureOf = (amount: string, asset: string, assets: ReadonlyArray<AssetShown>): string => {
   const known = assets.find((one) => one.asset === asset)
   return known === undefined
     ? `${count(amount)} units of ${short(asset)}`

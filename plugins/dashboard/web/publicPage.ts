@@ -1,10 +1,11 @@
 // The public pages of one resource (`/resource`) and of one account that is paid (`/payee`): what the public discovery
 // routes answer, and nothing more, with badges that a seller can embed.
 import { h, type VNode } from "preact"
+import { useEffect } from "preact/hooks"
 import { type Facts, useFacts } from "./about.ts"
 import { useAsked } from "./ask.ts"
 import { Find } from "./Find.ts"
-import { address, count, percent } from "./format.ts"
+import { address, count, percent, tabTitle } from "./format.ts"
 import { Bar, type Child, draw, Figures, Foot, Moment, Panel, Shown, State, written } from "./parts.ts"
 import { payeePageOf, publicPageOf } from "./place.ts"
 import { Prices } from "./PriceHistory.ts"
@@ -239,17 +240,16 @@ const Page = (): VNode<any> => {
   const session = useSession()
   const query = new URLSearchParams(location.search)
   if (!query.has("type")) query.set("type", query.has("toolName") ? "mcp" : "http")
+  const isPayee = location.pathname === "/payee"
+  const name = query.get(isPayee ? "account" : "url") ?? ""
+  useEffect(() => {
+    document.title = tabTitle(isPayee ? "Recipient" : "Resource", name)
+  }, [])
   return h(
     "div",
     null,
     h(Bar, { here: location.pathname, find: h(Find, { mayRead: session?.may_read === true }) }),
-    h(
-      "main",
-      { id: "main" },
-      location.pathname === "/payee"
-        ? h(PayeePage, { account: query.get("account") ?? "" })
-        : h(ResourcePage, { query })
-    ),
+    h("main", { id: "main" }, isPayee ? h(PayeePage, { account: name }) : h(ResourcePage, { query })),
     h(Foot, {})
   )
 }

@@ -49,29 +49,52 @@ const labels: Readonly<Record<string, string>> = {
   settle_ledger_transaction_expired: "Signature expired",
   settle_ledger_authorization_spent: "Signature already used",
   settle_ledger_transaction_status_unknown: "Outcome not known yet",
-  settlement_pending: "Outcome not known yet",
+  settlement_pending: "Still pending",
   settle_ledger_temporarily_unavailable: "Channels in use",
   settle_ledger_sponsor_budget_exceeded: "Fee budget used up",
   invalid_ledger_enforcing_simulation_failed: "Ledger would refuse it",
-  invalid_ledger_auth_expired: "Signature expired",
+  invalid_ledger_auth_expired: "Signature expired before it was sent",
   unauthorized: "No listed key",
   invalid_request: "Malformed request",
   requirements_mismatch: "Other terms than asked for",
+  network_mismatch: "Different networks",
+  invalid_ledger_asset_not_allowed: "Asset not accepted",
+  invalid_exact_ledger_signature_expiration_too_far: "Signature valid for too long",
+  invalid_exact_ledger_payload_wrong_amount: "Other amount signed",
+  invalid_exact_ledger_payload_wrong_recipient: "Other recipient signed",
+  invalid_exact_ledger_payload_wrong_asset: "Other asset signed",
+  invalid_exact_ledger_payload_fee_exceeds_maximum: "Network fee too high",
+  settle_ledger_already_settled: "Already settled",
   ledger_unavailable: "Ledger unavailable"
 }
 
-export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
+/** Of the code, or of the same check of the scheme `exact`. */
+const entryOf = (table: Readonly<Record<string, string>>, word: string): string | undefined =>
+  table[neutral(word)] ?? table[neutral(word).replace(/^invalid_(upto|batch_settlement)_/, "invalid_exact_")]
 
-/** A code as words, where no sentence is known: `settle_ledger_x_failed` → `X failed`. */
+export const sentenceOf = (word: string): string | undefined => entryOf(sentences, word)
+
+/** A code as words, where no sentence is known: `invalid_exact_ledger_payload_x_failed` → `X failed`. */
 const wordsOf = (word: string): string =>
   neutral(word)
     .replace(/^(settle|invalid)_/, "")
+    .replace(/^(exact|upto|batch_settlement)_/, "")
     .replace(/^ledger_/, "")
+    .replace(/^payload_/, "")
     .replaceAll("_", " ")
     .replace(/^[a-z]/, (letter) => letter.toUpperCase())
 
 /** A code in a few words. */
-export const reasonLabel = (word: string): string => labels[neutral(word)] ?? wordsOf(word)
+export const reasonLabel = (word: string): string => entryOf(labels, word) ?? wordsOf(word)
+
+/** Codes of payments, as a filter offers them. */
+export const reasonsKnown: ReadonlyArray<string> = Object.keys(labels)
+
+/** The code that a reader means by a label, or by the code itself in any spelling. */
+export const reasonOf = (text: string): string => {
+  const asked = text.trim().toLowerCase()
+  return reasonsKnown.find((word) => reasonLabel(word).toLowerCase() === asked) ?? asked.replace(/[^a-z0-9]+/g, "_")
+}
 
 /** A code as people read it. */
 export const reasonText = (word: string): string => sentenceOf(word) ?? wordsOf(word)

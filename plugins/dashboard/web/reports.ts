@@ -5,7 +5,6 @@ import type * as Client from "../../../examples/client/types.ts"
 export type {
   ActorShown,
   ChannelShown,
-  Found,
   Life,
   Moves,
   Overview,

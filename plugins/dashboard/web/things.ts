@@ -78,35 +78,42 @@ const Explorer = (props: { readonly kind: Kind; readonly id: string; readonly in
   )
 }
 
+/** A caller as people name it: a key by its label, one without a key by its address. */
+export const keyName = (principal: string): string => principal.replace(/^key:/, "").replace(/^ip:/, "Address ")
+
+/** Copies the full text in place of the selected ends. */
+const copyWhole = (text: string) => (event: ClipboardEvent) => {
+  event.clipboardData?.setData("text/plain", text)
+  event.preventDefault()
+}
+
 /** `whole` on a page of its own; else shortened, and its tools are outside the order of the tab key. */
 export const Thing = (props: {
   readonly kind: Kind
   readonly id: string
   /** Shown in place of the id. */
   readonly text?: string
-  /** Leads elsewhere than to the operator's page. */
-  readonly href?: string
+  /** Leads elsewhere than to the operator's page; null nowhere, where the reader has no page of it. */
+  readonly href?: string | null
   readonly whole?: boolean
   /** What is copied, when that is not the id. */
   readonly copies?: string
 }): VNode<any> => {
-  const { id, kind, text, whole } = props
+  const { href, id, kind, text, whole } = props
   const isCode = kind === "settlement" || kind === "account" || (kind === "asset" && text === undefined)
-  const shown =
-    isCode && text === undefined
-      ? h("code", null, whole === true ? id : short(id))
-      : isCode
-        ? h("code", null, text)
-        : written(text ?? id)
+  const isPlain = whole === true || href === null
+  const shown = isCode
+    ? h("code", whole === true ? null : { title: id, onCopy: copyWhole(id) }, text ?? (whole === true ? id : short(id)))
+    : written(text ?? (kind === "key" ? keyName(id) : id))
   return h(
     "span",
     { class: whole === true ? "thing whole" : "thing" },
-    whole === true ? shown : h("a", { href: props.href ?? pageOf(kind, id), title: props.copies ?? id }, shown),
+    isPlain ? shown : h("a", { href: href ?? pageOf(kind, id), title: props.copies ?? id }, shown),
     h(
       "span",
       { class: "tools" },
-      h(Copy, { text: props.copies ?? id, noun: nouns[kind], inList: whole !== true }),
-      h(Explorer, { kind, id, inList: whole !== true })
+      h(Copy, { text: props.copies ?? id, noun: nouns[kind], inList: whole !== true && href !== null }),
+      h(Explorer, { kind, id, inList: whole !== true && href !== null })
     )
   )
 }

@@ -1,7 +1,11 @@
-// How the pages show an address written by an untrusted party, read an amount, and keep filters in the URL.
+// How the pages show an address written by an untrusted party, read an amount and what is pasted into the search, say
+// an error, and keep filters in the URL.
 import { expect, it } from "vitest"
-import { address, atomic, bytes, rounded } from "../../../plugins/dashboard/web/format.ts"
+import { sentenceOf } from "../../../plugins/dashboard/web/ask.ts"
+import { address, atomic, bytes, percent, rounded } from "../../../plugins/dashboard/web/format.ts"
+import { searchedFor } from "../../../plugins/dashboard/web/identifiers.ts"
 import { hrefOf, readPlace } from "../../../plugins/dashboard/web/place.ts"
+import { reasonLabel, reasonOf, reasonsKnown } from "../../../plugins/dashboard/web/reasons.ts"
 
 it.each([
   // A Cyrillic letter in place of a Latin one.
@@ -28,7 +32,13 @@ it("an amount as people write it is exact in atomic units, or refused", () => {
     "12",
     "1"
   ])
-  for (const text of ["1.00000001", "-1", "1e3", "1,5", "", "0x1"])
+  // As the pages write it: thousands apart, and a cent without a zero before it.
+  expect([atomic("1,234,567.8", 7), atomic(".5", 7), atomic("3.", 7)]).toEqual([
+    "12345678000000",
+    "5000000",
+    "30000000"
+  ])
+  for (const text of ["1.00000001", "-1", "1e3", "1,5", "1,23,456", ",123", "", ".", "0x1"])
     expect([text, atomic(text, 7)]).toEqual([text, undefined])
 })
 
@@ -38,6 +48,17 @@ it("a headline is rounded down from one on, and exact below", () => {
   )
   expect(shown).toEqual(["3,164.52", "9.99", "1.00", "0.9999999", "0.0000001", "0.00", "−3,164.52"])
   expect([rounded("1234", 0), rounded("1234", 2)]).toEqual(["1,234.00", "12.34"])
+})
+
+it("a share is never rounded to all or to none", () => {
+  expect([percent(9_999, 10_000), percent(1, 10_000), percent(10_000, 10_000), percent(0, 7), percent(1, 0)]).toEqual([
+    "99.9 %",
+    "< 0.1 %",
+    "100 %",
+    "0 %",
+    "–"
+  ])
+  expect([percent(1, 3), percent("89", "100")]).toEqual(["33.3 %", "89 %"])
 })
 
 it("bytes have the decimal unit that fits", () => {
@@ -61,4 +82,43 @@ it("a fragment keeps the view, the thing and the filters apart, whatever is in t
   ])
   expect(readPlace("#settlement/%").rest).toBe("%")
   expect(hrefOf("account", "GABC", { status: "failed", payer: "" })).toBe("/dashboard#account/GABC?status=failed")
+})
+
+const hash = "3f2a91c0ffee".padEnd(64, "0")
+const account = `G${"ABCDEFG234567".repeat(5).slice(0, 55)}`
+const id = "3f2a91c0-0000-4000-a000-00000000beef"
+
+it.each([
+  [`  ${hash}\n`, hash],
+  [`"${hash.toUpperCase()}",`, hash],
+  [`0x${hash}`, hash],
+  [`${hash.slice(0, 30)} \n ${hash.slice(30)}`, hash],
+  [`\u200b${account.toLowerCase()}\u200b`, account],
+  [`https://stellar.expert/explorer/testnet/tx/${hash}`, hash],
+  [`https://stellar.expert/explorer/public/account/${account}?filter=x`, account],
+  [`http://127.0.0.1/dashboard#settlement/${id}`, id],
+  [`/payee?account=${account}`, account],
+  // What is no identifier stays as it is written.
+  ["  weather   of a city ", "weather of a city"],
+  [`https://shop.example/tx/${hash}0`, `https://shop.example/tx/${hash}0`],
+  ["order_2026-0001-a", "order_2026-0001-a"]
+])("what is pasted as %j is searched for as %j", (pasted, searched) => expect(searchedFor(pasted)).toBe(searched))
+
+it("an error is said without its code, with the filter that does not fit", () => {
+  expect(sentenceOf(400, { error: "invalid_parameter", details: ["payTo: an address, or a pseudonym of one"] })).toBe(
+    "A filter does not fit. Recipient: an address, or a pseudonym of one"
+  )
+  for (const error of ["temporarily_unavailable", "not_found", "something_else"])
+    expect(sentenceOf(500, { error })).not.toContain("_")
+  expect(sentenceOf(409, { error: "move_refused", message: "the count must be from 1" })).toBe(
+    "The count must be from 1"
+  )
+  expect(sentenceOf(502, undefined)).toBe("Status 502")
+})
+
+it("a reason is chosen by its label, each of which is one reason's", () => {
+  expect(reasonsKnown.length).toBeGreaterThan(15)
+  for (const word of reasonsKnown) expect(reasonOf(reasonLabel(word).toUpperCase())).toBe(word)
+  expect(reasonOf("invalid_exact_ledger_payload")).toBe("invalid_exact_ledger_payload")
+  expect(reasonOf(reasonLabel("settle_stellar_transaction_failed"))).toBe("settle_ledger_transaction_failed")
 })

@@ -1,0 +1,52 @@
+// What was decided of a listing, in sentences: the same for its operator and for its seller.
+import { h, type VNode } from "preact"
+import { Moment, written } from "./parts.ts"
+import { reasonText, sentenceOf } from "./reasons.ts"
+
+export interface Decision {
+  readonly at: string
+  readonly by: string
+  readonly move: string
+  readonly to: string
+  readonly reason: string | null
+}
+
+const shownMax = 50
+
+const decided: Readonly<Record<string, string>> = {
+  listed: "was listed",
+  returned: "is listed again",
+  quarantined: "was taken out of the catalog",
+  restored: "was put back into the catalog",
+  removed: "was removed",
+  proven: "has a confirmed owner",
+  displaced: "went to another recipient",
+  stale: "went stale"
+}
+
+const stages: Readonly<Record<string, string>> = { verified: "Verified", settled: "Settled" }
+
+/** At which step of a payment something was observed. */
+export const stageText = (stage: string): string => stages[stage] ?? stage
+
+/** The operator, the act and the reason. */
+const Sentence = ({ of }: { readonly of: Decision }): VNode<any> =>
+  h(
+    "li",
+    null,
+    h("span", { class: "quiet" }, h(Moment, { at: of.at }), "  "),
+    `It ${decided[of.move] ?? `is now ${of.to}, by ${of.move.replaceAll("_", " ")}`}`,
+    of.by === "facilitator" ? "" : ` by ${of.by}`,
+    of.reason === null || of.reason === ""
+      ? "."
+      : [" – ", sentenceOf(of.reason) ?? written(/^[a-z_]+$/.test(of.reason) ? `${reasonText(of.reason)}.` : of.reason)]
+  )
+
+export const Decisions = ({ items }: { readonly items: ReadonlyArray<Decision> }): VNode<any> =>
+  items.length === 0
+    ? h("p", { class: "empty" }, "Nothing was decided yet.")
+    : h(
+        "ol",
+        { class: "sentences" },
+        items.slice(0, shownMax).map((one, index) => h(Sentence, { key: index, of: one }))
+      )
