@@ -3,7 +3,10 @@
 # to sign, builds the same bytes from the seller's terms, signs them when they are equal, and pays. `exact` alone.
 # `pay.sh --account buyer.pem` prints the account of a key. The layout is plugins/prepare/README.md.
 #
-# FACILITATOR_URL, MAX_AMOUNT, NETWORK and PASSPHRASE are optional; LEDGER_RPC_URL is asked for the newest ledger.
+# FACILITATOR_URL, MAX_AMOUNT, NETWORK, PASSPHRASE and ASSETS (contracts to pay in) are optional; LEDGER_RPC_URL is
+# asked for the newest ledger.
+# What a seller, a facilitator or a ledger answers is no number until it is known to be one: bash runs commands that it
+# finds in the text of an arithmetic expression.
 set -euo pipefail
 # The sort of bytes, not of letters.
 export LC_ALL=C
@@ -11,6 +14,7 @@ export LC_ALL=C
 hex() { od -An -v -tx1 | tr -d ' \n'; }
 unhex() { local bytes; bytes=$(sed 's/../\\x&/g'); printf '%b' "$bytes"; }
 refuse() { echo "refused: $1" >&2; exit 3; }
+whole='^(0|[1-9][0-9]{0,8})$'
 # The first value of a member in JSON: text, or a number.
 member() { grep -oE "\"$1\": ?(\"[^\"]*\"|-?[0-9]+)" | head -n1 | sed -E "s/^\"$1\": ?\"?//; s/\"$//"; }
 
@@ -53,15 +57,29 @@ trap 'rm -rf "$work"' EXIT
 # 1. The terms.
 curl -sS -D "$work/headers" -o "$work/page" "$url"
 grep -q '^HTTP[^ ]* 402' "$work/headers" || { cat "$work/page"; exit; }
-terms=$(grep -i '^payment-required:' "$work/headers" | sed 's/^[^:]*: *//' | tr -d '\r' | base64 -d)
-accepted=$(printf %s "$terms" | sed -E 's/.*"accepts": ?\[(\{[^{}]*("extra": ?\{[^{}]*\})?[^{}]*\}).*/\1/')
+terms=$(grep -i '^payment-required:' "$work/headers" | sed 's/^[^:]*: *//' | tr -d '\r' | base64 -d | tr '\t\r\n' '   ')
+accepted=$(printf %s "$terms" | sed -nE 's/.*"accepts": ?\[(\{[^{}]*("extra": ?\{[^{}]*\})?[^{}]*\}).*/\1/p')
 resource=$(printf %s "$terms" | grep -oE '"resource": ?\{[^{}]*\}' | head -n1)
 for name in scheme network asset amount payTo maxTimeoutSeconds; do
+  # Another one of that name, in `extra`, could be read in its place.
+  [ "$(printf %s "$accepted" | grep -oE "\"$name\" *:" | wc -l)" -eq 1 ] || refuse "the terms have no $name, or two"
   declare "$name=$(printf %s "$accepted" | member "$name")"
 done
 [ "$scheme" = exact ] || refuse "$scheme is no scheme of this buyer"
+case "$wanted" in
+  stellar:testnet | ledger:testnet)
+    usual="CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
+    usual+=" CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC" ;;
+  stellar:pubnet | ledger:pubnet)
+    usual="CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75"
+    usual+=" CAS3J7GYLGXMF6TDJBBYYSE3HQ6BBSMLNUQ34T6TZMYMW2EVH34XOWMA" ;;
+  *) usual="" ;;
+esac
+[[ $asset =~ ^C[A-Z2-7]{55}$ && " ${ASSETS:-$usual} " == *" $asset "* ]] || refuse "the asset is not one to pay in"
 [ "$network" = "$wanted" ] || refuse "the terms are for another network"
 [[ $amount =~ ^[1-9][0-9]{0,17}$ ]] && ((amount <= ${MAX_AMOUNT:-1000000})) || refuse "the price is above the limit"
+[[ $maxTimeoutSeconds =~ $whole ]] || refuse "the terms' time is no number"
+((maxTimeoutSeconds >= 1 && maxTimeoutSeconds <= 300)) || refuse "the terms' time is not of 1 to 300 seconds"
 
 # 2. What the facilitator says is to be signed.
 given=$(curl -sS --fail-with-body "$facilitator/prepare" -H 'content-type: application/json' \
@@ -74,11 +92,14 @@ if [ -n "${LEDGER_RPC_URL:-}" ]; then
   newest=$(curl -sS "$LEDGER_RPC_URL" -H 'content-type: application/json' \
     -d '{"jsonrpc":"2.0","id":1,"method":"getLatestLedger"}' | member sequence) apart=3
 fi
-[[ $nonce =~ ^-?[0-9]{1,19}$ && $expiry =~ ^[0-9]{1,9}$ ]] || refuse "the facilitator's answer is incomplete"
+[[ $nonce =~ ^(0|-?[1-9][0-9]{0,18})$ && $expiry =~ $whole && $newest =~ $whole ]] ||
+  refuse "the facilitator's answer is incomplete"
 ((expiry <= newest + (maxTimeoutSeconds + 4) / 5 + apart)) || refuse "the signature would live longer than the terms say"
 
 # 3. The same bytes from the seller's terms.
-call="$(address "$asset")000000087472616e736665720000000300000012$(address "$payer")00000012$(address "$payTo")"
+contract=$(address "$asset") from=$(address "$payer") to=$(address "$payTo")
+[ -n "$contract" ] && [ -n "$from" ] && [ -n "$to" ] || exit 3
+call="${contract}000000087472616e736665720000000300000012${from}00000012$to"
 call+="0000000a$(printf '%032x' "$amount")"
 authorized="00000000${call}00000000"
 passphrase=$(printf %s "${PASSPHRASE:-Test SDF Network ; September 2015}" | openssl dgst -sha256 -binary | hex)
@@ -89,7 +110,7 @@ zeros=$(printf '%064d' 0)
 head="0000000200000000${zeros}00000064000000000000000100000000000000000000000100000000"
 head+="0000001800000000"
 envelope() {
-  printf %s "${head}${call}0000000100000001$(address "$payer")$life$1${authorized}0000000000000000" | unhex | base64 -w0
+  printf %s "${head}${call}0000000100000001${from}$life$1${authorized}0000000000000000" | unhex | base64 -w0
 }
 [ "$(printf %s "$given" | member hash)" = "$(hex < "$work/hash")" ] &&
   [ "$(printf %s "$given" | member transaction)" = "$(envelope 00000001)" ] ||

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile, execFileSync, spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -94,4 +94,88 @@ it.live.runIf(hasTools)(
       expect([yield* facilitator.balance(payTo), yield* facilitator.balance(account)]).toEqual([12_345n, 9_987_655n])
     }).pipe(Effect.scoped),
   240_000
+)
+
+/** Answers every path as it is given: a seller, its facilitator and a ledger RPC in one. */
+const answering = (answers: Record<string, () => { readonly terms?: unknown; readonly json?: unknown }>) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = createServer((request, response) => {
+        const { json, terms } = answers[request.url ?? ""]?.() ?? {}
+        const header = Buffer.from(JSON.stringify(terms ?? {})).toString("base64")
+        request
+          .resume()
+          .on("end", () =>
+            terms === undefined
+              ? response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(json ?? {}))
+              : response.writeHead(402, { "payment-required": header }).end("{}")
+          )
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      return { server, url: `http://127.0.0.1:${(server.address() as { port: number }).port}` }
+    }),
+    ({ server }) => Effect.sync(() => server.close())
+  )
+
+it.live.runIf(hasTools)(
+  "nothing that a seller, a facilitator or a ledger answers runs as a command of the buyer",
+  () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-curl-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+      const key = join(folder, "buyer.pem")
+      execFileSync("openssl", ["genpkey", "-algorithm", "ed25519", "-out", key])
+      const mark = join(folder, "ran")
+      const command = `BASH_VERSINFO[$(touch ${mark})0]`
+      const honest = {
+        scheme: "exact",
+        network: "stellar:testnet",
+        amount: "1",
+        asset: testnetUsdc,
+        payTo: "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF",
+        maxTimeoutSeconds: 60
+      }
+      const prepared = { nonce: "1", transaction: "AAAA", toSign: { hash: "00" } }
+      const expires = { ledger: 5, latestLedger: 5 }
+      let terms: unknown = honest
+      let given: unknown = { ...prepared, expires }
+      let sequence: unknown = 5
+      const { url } = yield* answering({
+        "/page": () => ({ terms: { x402Version: 2, resource: { url: "/page" }, accepts: [terms] } }),
+        "/prepare": () => ({ json: given }),
+        "/rpc": () => ({ json: { jsonrpc: "2.0", id: 1, result: { sequence } } })
+      })
+      const pay = (env = {}) =>
+        Effect.promise(() =>
+          promisify(execFile)("bash", [script, `${url}/page`], {
+            env: { ...process.env, BUYER_KEY: key, FACILITATOR_URL: url, ...env }
+          }).then(
+            ({ stdout }) => stdout,
+            (error) => String(error.stderr || error.stdout)
+          )
+        )
+      // Terms that name a member twice are read by the first, whichever object it is in.
+      for (const extra of [{ maxTimeoutSeconds: command }, { amount: command }, { payTo: command }]) {
+        terms = { extra, ...honest }
+        expect(yield* pay()).toMatch(/^refused: the terms have no \w+, or two/)
+      }
+      terms = { ...honest, maxTimeoutSeconds: command }
+      expect(yield* pay()).toMatch(/^refused: /)
+      terms = { ...honest, asset: "CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75" }
+      expect(yield* pay()).toMatch(/^refused: the asset is not one to pay in/)
+      terms = { ...honest, maxTimeoutSeconds: 301 }
+      expect(yield* pay()).toMatch(/^refused: the terms' time is not of 1 to 300 seconds/)
+      terms = honest
+      given = { ...prepared, expires: { ledger: 5, latestLedger: command } }
+      expect(yield* pay()).toMatch(/^refused: the facilitator's answer is incomplete/)
+      given = { ...prepared, expires: { ledger: command, latestLedger: 5 } }
+      expect(yield* pay()).toMatch(/^refused: /)
+      given = { ...prepared, expires }
+      sequence = command
+      expect(yield* pay({ LEDGER_RPC_URL: `${url}/rpc` })).toMatch(/^refused: /)
+      sequence = 5
+      expect(yield* pay()).toMatch(/^refused: the facilitator asks for another signature/)
+      expect(existsSync(mark)).toBe(false)
+    }).pipe(Effect.scoped),
+  60_000
 )
