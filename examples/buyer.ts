@@ -1,7 +1,8 @@
 // A buyer: requests a page, reads the terms of the 402, signs one authorization, and requests again. It signs the
-// single call `transfer(buyer, seller, amount)` with an expiry that the terms set; the facilitator pays the ledger's
-// fee, so that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs. Where
-// a seller charges for usage (`upto`), the buyer signs a maximum, by `upto.ts`.
+// single call `transfer(buyer, seller, amount)` of an asset that it knows, with an expiry that the terms set, and it
+// builds what it signs; the facilitator pays the ledger's fee, so that the buyer needs the asset and nothing else. It
+// refuses terms above its own limit before it signs. Where a seller charges for usage (`upto`), the buyer signs a
+// maximum, by `upto.ts`.
 //
 //   BUYER_SECRET=S… node examples/buyer.ts http://127.0.0.1:…/weather
 import { fileURLToPath } from "node:url"
@@ -9,14 +10,15 @@ import {
   Account,
   Address,
   authorizeEntry,
-  Contract,
   Keypair,
   nativeToScVal,
   Networks,
   Operation,
   rpc,
-  TransactionBuilder
+  TransactionBuilder,
+  xdr
 } from "@stellar/stellar-sdk"
+import { ledgersOf, usualAssets } from "./preparedBytes.mjs"
 import { UptoStellarClient } from "./upto.ts"
 
 export interface BuyerOptions {
@@ -25,6 +27,8 @@ export interface BuyerOptions {
   readonly rpcUrl: string
   /** The most this buyer pays for one request, in atomic units of the asset. */
   readonly maxAmount: bigint
+  /** Contracts of the assets to pay in: what a limit is in units of. Default USDC and XLM of the network. */
+  readonly assets?: ReadonlyArray<string>
   /** Default `ledger:testnet` and its passphrase. */
   readonly network?: string
   readonly networkPassphrase?: string
@@ -53,9 +57,13 @@ export const buy = async (url: string, options: BuyerOptions): Promise<Purchase>
   if (unpaid.status !== 402) return { response: unpaid }
   const paymentRequired: any = await unpaid.json()
   const network = options.network ?? "ledger:testnet"
+  const assets = options.assets ?? usualAssets(network)
   const accepted = paymentRequired.accepts.find(
     (option: any) =>
-      schemes.has(option.scheme) && option.network === network && BigInt(option.amount) <= options.maxAmount
+      schemes.has(option.scheme) &&
+      option.network === network &&
+      assets.includes(option.asset) &&
+      BigInt(option.amount) <= options.maxAmount
   )
   if (accepted === undefined) throw new Error(`${url} asks for nothing that this buyer would pay on ${network}`)
 
@@ -77,38 +85,49 @@ export const buy = async (url: string, options: BuyerOptions): Promise<Purchase>
 
 /** The transaction of a payment: one transfer, authorized by the buyer, in an unsigned envelope. */
 export const signPayment = async (accepted: any, options: BuyerOptions): Promise<string> => {
+  if (!(options.assets ?? usualAssets(options.network ?? "ledger:testnet")).includes(accepted.asset))
+    throw new Error(`${accepted.asset} is not an asset that this buyer pays in`)
   const buyer = Keypair.fromSecret(options.secret)
   const networkPassphrase = options.networkPassphrase ?? Networks.TESTNET
   const server = new rpc.Server(options.rpcUrl, { allowHttp: new URL(options.rpcUrl).protocol === "http:" })
-  const transfer = new Contract(accepted.asset).call(
-    "transfer",
-    new Address(buyer.publicKey()).toScVal(),
-    new Address(accepted.payTo).toScVal(),
-    nativeToScVal(BigInt(accepted.amount), { type: "i128" })
-  )
-  const envelopeOf = (operation: Parameters<TransactionBuilder["addOperation"]>[0]) =>
-    new TransactionBuilder(new Account(nullAccount, "0"), { fee: "100", networkPassphrase })
-      .addOperation(operation)
-      .setTimeout(300)
-      .build()
+  const transfer = new xdr.InvokeContractArgs({
+    contractAddress: new Address(accepted.asset).toScAddress(),
+    functionName: "transfer",
+    args: [
+      new Address(buyer.publicKey()).toScVal(),
+      new Address(accepted.payTo).toScVal(),
+      nativeToScVal(BigInt(accepted.amount), { type: "i128" })
+    ]
+  })
+  const lifetime = ledgersOf(accepted.maxTimeoutSeconds)
+  const { sequence } = await server.getLatestLedger()
+  const expirationLedger = sequence + lifetime
+  // No simulation is asked what to authorize: a seller's own contract as the asset would answer with more than its
+  // transfer. The older form of credentials is one that every facilitator reads.
+  const unsigned = new xdr.SorobanAuthorizationEntry({
+    rootInvocation: new xdr.SorobanAuthorizedInvocation({
+      function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(transfer),
+      subInvocations: []
+    }),
+    credentials: xdr.SorobanCredentials.sorobanCredentialsAddress(
+      new xdr.SorobanAddressCredentials({
+        address: new Address(buyer.publicKey()).toScAddress(),
+        nonce: new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0),
+        signatureExpirationLedger: expirationLedger,
+        signature: xdr.ScVal.scvVoid()
+      })
+    )
+  })
+  const entry = await authorizeEntry(unsigned, buyer, expirationLedger, networkPassphrase)
 
-  // The first simulation returns the required authorization, in the older form of credentials, which every facilitator
-  // reads. A ledger is assumed to take five seconds.
-  const draft = envelopeOf(transfer)
-  const recorded = await server.simulateTransaction(draft, undefined, undefined, false)
-  if (!rpc.Api.isSimulationSuccess(recorded)) throw new Error(`the ledger refuses this payment: ${reasonOf(recorded)}`)
-  const entries = recorded.result?.auth ?? []
-  const expirationLedger = recorded.latestLedger + Math.ceil(accepted.maxTimeoutSeconds / 5)
-  const auth = await Promise.all(
-    entries.map((entry) => authorizeEntry(entry, buyer, expirationLedger, networkPassphrase))
-  )
-
-  // The second one, with the signature in place, must succeed and returns the call's resources.
-  const call = draft.operations[0]
-  if (call?.type !== "invokeHostFunction") throw new Error("the draft calls no contract")
-  const signed = envelopeOf(Operation.invokeHostFunction({ func: call.func, auth }))
+  // A simulation, with the signature in place, must succeed and returns the call's resources.
+  const func = xdr.HostFunction.hostFunctionTypeInvokeContract(transfer)
+  const signed = new TransactionBuilder(new Account(nullAccount, "0"), { fee: "100", networkPassphrase })
+    .addOperation(Operation.invokeHostFunction({ func, auth: [entry] }))
+    .setTimeout(300)
+    .build()
   const enforced = await server.simulateTransaction(signed)
-  if (!rpc.Api.isSimulationSuccess(enforced)) throw new Error(`the ledger refuses the signature: ${reasonOf(enforced)}`)
+  if (!rpc.Api.isSimulationSuccess(enforced)) throw new Error(`the ledger refuses the payment: ${reasonOf(enforced)}`)
   return rpc.assembleTransaction(signed, enforced).build().toXDR()
 }
 

@@ -7,7 +7,14 @@
 //
 //   BUYER_SECRET=S… node examples/prepared.mjs http://127.0.0.1:3000/weather
 import { sign } from "node:crypto"
-import { checkBatchTerms, makeBatchPayload, noteCharged, noteCorrected, refundPayload } from "./preparedBatch.mjs"
+import {
+  checkBatchTerms,
+  makeBatchPayload,
+  noteCharged,
+  noteCorrected,
+  refundPayload,
+  signedBefore
+} from "./preparedBatch.mjs"
 import {
   accountOf,
   address,
@@ -15,11 +22,13 @@ import {
   i64,
   invocation,
   join,
+  ledgersOf,
   list,
   privateKeyOf,
   sha256,
   SignatureRefused,
   u32,
+  usualAssets,
   value
 } from "./preparedBytes.mjs"
 
@@ -30,19 +39,21 @@ export { accountOf, SignatureRefused }
  *   maxTimeoutSeconds: number, extra?: any }} Terms
  */
 /**
- * `facilitator`: whose /prepare is asked; absent: the one that the seller names, else this machine's. `maxAmount`:
- * atomic units, the most for one request. `uptoContracts`: settlement contracts that the buyer knows. `rpcUrl`: a
- * ledger RPC, asked for its newest ledger alone; without one, that number is the facilitator's. `wallet`: a contract
- * that pays; `sign` gives the XDR of what its `__check_auth` takes as the signature of 32 bytes. `batch`: as
- * `preparedBatch.mjs` has it.
+ * `facilitator`: whose /prepare is asked; absent: the one that the seller names, over HTTPS unless `allowsPlain`,
+ * else this machine's. `apiKey`: for the first and the last, never for one that a seller names. `maxAmount`: atomic
+ * units, the most for one request. `assets`: contracts that it pays in, default USDC and XLM of the network.
+ * `maxTimeout`: seconds, the longest that a signature may live, default 300. `uptoContracts`: settlement contracts
+ * that the buyer knows. `rpcUrl`: a ledger RPC, asked for its newest ledger alone; without one, that number is the
+ * facilitator's, and one that a seller names is not asked. `wallet`: a contract that pays; `sign` gives the XDR of
+ * what its `__check_auth` takes as the signature of 32 bytes. `batch`: as `preparedBatch.mjs` has it.
  * @typedef {{ secret: string, facilitator?: string, maxAmount: bigint, network?: string,
  *   assets?: ReadonlyArray<string>, networkPassphrase?: string, uptoContracts?: ReadonlyArray<string>,
- *   rpcUrl?: string, apiKey?: string, batch?: import("./preparedBatch.mjs").BatchOptions,
+ *   rpcUrl?: string, apiKey?: string, allowsPlain?: boolean,
+ *   maxTimeout?: number, batch?: import("./preparedBatch.mjs").BatchOptions,
  *   wallet?: { contract: string, sign: (hash: Uint8Array) => Uint8Array | Promise<Uint8Array> } }} Options
  */
 
-/** Seconds that a buyer assumes for a ledger, and ledgers that two nodes may differ by. */
-const secondsPerLedger = 5
+/** Ledgers that two nodes may differ by. */
 const ledgersApart = 3
 
 /** The call, and what the payer authorizes of it. @param {Terms} terms @param {string} payer @param {any} given */
@@ -94,14 +105,16 @@ const bytesOf = (given, { authorized, called }, payer, passphrase) => {
 
 /** Throws for terms that this buyer would not pay. @param {Terms} terms @param {Options} options */
 const checkTerms = (terms, options) => {
-  const { assets, maxAmount, network = "stellar:testnet", uptoContracts = [] } = options
+  const { maxAmount, network = "stellar:testnet", uptoContracts = [] } = options
+  const { assets = usualAssets(network) } = options
   const refuse = (/** @type {string} */ why) => {
     throw new SignatureRefused(why)
   }
   if (terms.network !== network) refuse("the terms are for another network")
   if (!/^[1-9][0-9]{0,38}$/.test(terms.amount) || BigInt(terms.amount) > maxAmount)
     refuse("the price is above the limit")
-  if (assets !== undefined && !assets.includes(terms.asset)) refuse("the asset is not one that this buyer pays in")
+  ledgersOf(terms.maxTimeoutSeconds, options.maxTimeout)
+  if (!assets.includes(terms.asset)) refuse("the asset is not one that this buyer pays in")
   if (terms.scheme === "batch-settlement") return checkBatchTerms(terms, options.batch)
   if (terms.scheme !== "exact" && terms.scheme !== "upto") refuse(`${terms.scheme} is no scheme of this buyer`)
   if (terms.scheme === "upto" && !uptoContracts.includes(terms.extra?.uptoContract))
@@ -109,14 +122,14 @@ const checkTerms = (terms, options) => {
 }
 
 /** @param {any} given @param {Terms} terms @param {Options} options */
-const checkLife = async (given, { maxTimeoutSeconds, scheme }, { rpcUrl }) => {
+const checkLife = async (given, { maxTimeoutSeconds, scheme }, { maxTimeout, rpcUrl }) => {
   if (scheme === "upto" && !/^[0-9a-f]{64}$/.test(given.chosen?.settlementId))
     throw new SignatureRefused("the facilitator gives no settlement id")
   const { latestLedger, ledger } = given.expires ?? {}
   const asked =
     rpcUrl === undefined ? undefined : await post(rpcUrl, { jsonrpc: "2.0", id: 1, method: "getLatestLedger" })
-  const newest = asked?.result?.sequence ?? latestLedger
-  const longest = Math.ceil(maxTimeoutSeconds / secondsPerLedger) + (asked === undefined ? 0 : ledgersApart)
+  const newest = asked === undefined ? latestLedger : asked.result?.sequence
+  const longest = ledgersOf(maxTimeoutSeconds, maxTimeout) + (asked === undefined ? 0 : ledgersApart)
   if (![ledger, newest].every(Number.isSafeInteger) || ledger > newest + longest)
     throw new SignatureRefused(`the signature would live to ledger ${ledger}, longer than the terms say`)
   const { validAfter = newest } = given.chosen ?? {}
@@ -138,6 +151,20 @@ const post = async (url, body, headers = {}) => {
 }
 
 /**
+ * Whose /prepare is asked, and whether a seller named it: a stranger, who gets no key and no plain request.
+ * @param {Terms} terms @param {Options} options
+ */
+const prepareAt = ({ extra }, { allowsPlain = false, facilitator, rpcUrl }) => {
+  const named = facilitator === undefined ? extra?.prepareUrl : undefined
+  if (named === undefined) return { isNamed: false, prepareUrl: `${facilitator ?? "http://127.0.0.1:4022"}/prepare` }
+  if (!URL.canParse(named) || !(allowsPlain ? /^https?:$/ : /^https:$/).test(new URL(named).protocol))
+    throw new SignatureRefused("the seller names a /prepare that is not asked over HTTPS")
+  if (rpcUrl === undefined)
+    throw new SignatureRefused("the newest ledger would be the word of one that the seller names")
+  return { isNamed: true, prepareUrl: named }
+}
+
+/**
  * Asks /prepare, compares, and signs: the envelope with the signature in it. `layOut` gives the call by the answer.
  * @param {Terms} terms @param {Options} options @param {unknown} choices
  * @param {(given: any) => { called: Uint8Array, authorized: Uint8Array, beside?: Buffer }} layOut
@@ -145,9 +172,8 @@ const post = async (url, body, headers = {}) => {
 const signCall = async (terms, options, choices, layOut) => {
   const { account, key } = accountOf(options.secret)
   const payer = options.wallet?.contract ?? account
-  const named = terms.extra?.prepareUrl ?? "http://127.0.0.1:4022/prepare"
-  const prepareUrl = options.facilitator === undefined ? named : `${options.facilitator}/prepare`
-  const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }
+  const { isNamed, prepareUrl } = prepareAt(terms, options)
+  const headers = options.apiKey === undefined || isNamed ? {} : { authorization: `Bearer ${options.apiKey}` }
   const body = { x402Version: 2, paymentRequirements: terms, payer, ...(choices === undefined ? {} : { choices }) }
   const given = await post(prepareUrl, body, /** @type {any} */ (headers))
   await checkLife(given, terms, options)
@@ -221,6 +247,8 @@ export const pay = async (url, options) => {
   const accepted = choose(required, url, options)
   const { extensions, resource } = required
   let isCorrected = false
+  checkTerms(accepted, options)
+  const before = signedBefore(accepted, options)
   let payload = await signPrepared(accepted, options)
   for (let attempt = 1; ; attempt++) {
     const payment = encode({ x402Version: 2, payload, resource, accepted, ...(extensions && { extensions }) })
@@ -229,7 +257,8 @@ export const pay = async (url, options) => {
     const receipt = sent === null ? undefined : decode(sent)
     if (receipt?.success === true) noteCharged(accepted, options, payload, receipt)
     const isRefused = response.status === 402 && payload.type !== undefined && !isCorrected
-    if (isRefused && noteCorrected(await requiredBy(response.clone()), accepted, options)) {
+    const refused = isRefused ? { max: BigInt(payload.voucher.maxClaimableAmount), before } : undefined
+    if (refused !== undefined && noteCorrected(await requiredBy(response.clone()), accepted, options, refused)) {
       isCorrected = true
       payload = await signPrepared(accepted, options)
       continue

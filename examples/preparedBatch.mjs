@@ -2,15 +2,17 @@
 // The part of `prepared.mjs` that pays by `batch-settlement`: one deposit, compared like every payment, then a voucher
 // a request that no party lays out but this file. A channel is that of the seller's terms; the buyer bounds the deposit
 // and the delay after which it gets its money back without the seller. A seller's total is taken only with a voucher
-// that this buyer's own key signed for at least as much.
+// that this buyer's own key signed for at least as much, and not by the one that it has just been sent: of that one no
+// buyer knows whether it was taken, and a second one would pay twice for one request.
 import { createPublicKey, sign, verify } from "node:crypto"
 import { accountOf, call, invocation, privateKeyOf, sha256, SignatureRefused, strkey, value } from "./preparedBytes.mjs"
 
 /** @typedef {import("./prepared.mjs").Terms} Terms */
 /** @typedef {import("./prepared.mjs").Options} Options */
 /**
- * What a buyer knows of a channel, atomic units: charged in all, and deposited.
- * @typedef {{ charged: bigint, balance: bigint }} Channel
+ * What a buyer knows of a channel, atomic units: charged in all, deposited, and the most that a voucher was signed for,
+ * kept before that voucher is sent.
+ * @typedef {{ charged: bigint, balance: bigint, signed?: bigint }} Channel
  */
 /**
  * `contracts`: those that the buyer deposits into; without any, the scheme is refused. `depositTimes`: prices that a
@@ -83,6 +85,16 @@ const voucherOf = ({ channelId, voucherHash }, secret, max) => ({
   signature: sign(null, voucherHash(max), privateKeyOf(secret)).toString("hex")
 })
 
+/** The most that vouchers of a channel were signed for. @param {Channel | undefined} known */
+const signedIn = (known) => known?.signed ?? known?.charged ?? 0n
+
+/** The same of the channel with the seller of these terms. @param {Terms} terms @param {Options} options */
+export const signedBefore = (terms, options) => {
+  if (terms.scheme !== "batch-settlement") return 0n
+  const { channelId, channels } = channelOf(terms, options)
+  return signedIn(channels.get(channelId))
+}
+
 /** @param {Terms} terms @param {Options} options @param {bigint} missing */
 const depositFor = ({ amount, extra }, { batch, maxAmount }, missing) => {
   const { depositTimes = 100, depositMax = maxAmount * BigInt(depositTimes) } = batch ?? {}
@@ -103,9 +115,15 @@ const depositFor = ({ amount, extra }, { batch, maxAmount }, missing) => {
 export const makeBatchPayload = async (terms, options, signCall) => {
   const of = channelOf(terms, options)
   const { channelId, channels, config, vector, voucherHash } = of
-  const { balance, charged } = channels.get(channelId) ?? { charged: 0n, balance: 0n }
+  const known = channels.get(channelId) ?? { charged: 0n, balance: 0n }
+  const { balance, charged } = known
   const max = charged + BigInt(terms.amount)
-  if (max <= balance) return { type: "voucher", channelConfig: config, voucher: voucherOf(of, options.secret, max) }
+  const voucher = () => {
+    const before = signedIn(known)
+    channels.set(channelId, { charged, balance, signed: max > before ? max : before })
+    return voucherOf(of, options.secret, max)
+  }
+  if (max <= balance) return { type: "voucher", channelConfig: config, voucher: voucher() }
   const amount = depositFor(terms, options, max - balance)
   const { batchContract } = terms.extra
   const [payer, most] = [value.address(config.payer), value.i128(amount)]
@@ -117,7 +135,7 @@ export const makeBatchPayload = async (terms, options, signCall) => {
     { called, authorized: invocation(called, [below]), beside: voucherHash(max) }
   )
   const deposit = { amount: String(amount), authorization: { transaction } }
-  return { type: "deposit", channelConfig: config, voucher: voucherOf(of, options.secret, max), deposit }
+  return { type: "deposit", channelConfig: config, voucher: voucher(), deposit }
 }
 
 /** What a buyer sends for a refund of all that is left. @param {Terms} terms @param {Options} options */
@@ -140,17 +158,23 @@ export const noteCharged = (terms, options, payload, receipt) => {
   const charged = digits.test(said ?? "") && BigInt(said) < signed ? BigInt(said) : signed
   const deposited = before.balance + BigInt(payload.deposit?.amount ?? 0)
   const isRefunded = payload.type === "refund" && digits.test(balance ?? "")
+  const left = charged < before.charged ? before.charged : charged
   channels.set(channelId, {
-    charged: charged < before.charged ? before.charged : charged,
-    balance: isRefunded ? BigInt(balance) : deposited
+    charged: left,
+    // What was charged stays in the channel, whatever the seller says of a refund: it would be deposited once more.
+    balance: !isRefunded ? deposited : BigInt(balance) > left ? BigInt(balance) : left,
+    signed: signedIn(before) > signed ? signedIn(before) : signed
   })
 }
 
 /**
- * Takes the total of a corrective 402, where a voucher of our own key is for at least as much.
- * @param {any} required @param {Terms} terms @param {Options} options @returns {boolean}
+ * Takes the total of a corrective 402, where a voucher of our own key is for at least as much. `sent`: what the refused
+ * request was sent for, and what had been signed before it. What lies between is the voucher just sent, and is no proof
+ * of an earlier total.
+ * @param {any} required @param {Terms} terms @param {Options} options @param {{ max: bigint, before: bigint }} sent
+ * @returns {boolean}
  */
-export const noteCorrected = (required, terms, options) => {
+export const noteCorrected = (required, terms, options, sent) => {
   const { channelId, channels, config, voucherHash } = channelOf(terms, options)
   const shown = required.accepts
     ?.map((/** @type {Terms} */ one) => one.extra)
@@ -160,11 +184,14 @@ export const noteCorrected = (required, terms, options) => {
   if (![balance, charged, max].every((one) => digits.test(one ?? "")) || !/^[0-9a-f]{128}$/.test(signature ?? ""))
     return false
   if (BigInt(charged) > BigInt(max)) return false
+  if (BigInt(max) > sent.before && BigInt(max) <= sent.max) return false
   const der = Buffer.concat([Buffer.from("302a300506032b6570032100", "hex"), strkey(config.payerAuthorizer).key])
   const key = createPublicKey({ key: der, format: "der", type: "spki" })
   if (!verify(null, voucherHash(BigInt(max)), key, Buffer.from(signature, "hex"))) return false
-  // A seller that calls a channel empty gets no deposit for it.
-  const known = channels.get(channelId)?.balance ?? 0n
-  channels.set(channelId, { charged: BigInt(charged), balance: known > BigInt(balance) ? known : BigInt(balance) })
+  const larger = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a > b ? a : b)
+  // A seller that says that less is deposited is not believed: what this buyer has deposited it knows itself.
+  const deposited = larger(channels.get(channelId)?.balance ?? 0n, BigInt(balance))
+  const signed = [sent.max, sent.before, BigInt(max)].reduce(larger)
+  channels.set(channelId, { charged: BigInt(charged), balance: deposited, signed })
   return true
 }

@@ -90,3 +90,32 @@ export const accountOf = (secret) => {
   for (let at = 0; at < 56; at++, bits >>= 5n) text = alphabet[Number(bits & 31n)] + text
   return { account: text, key }
 }
+
+/**
+ * Ledgers that a signature lives by terms, of five seconds each. Throws for terms of more than `most` seconds.
+ * @param {unknown} seconds @param {number} [most]
+ */
+export const ledgersOf = (seconds, most = 300) => {
+  if (!Number.isSafeInteger(seconds) || Number(seconds) < 1 || Number(seconds) > most)
+    throw new SignatureRefused(`the terms' time is not of 1 to ${most} seconds`)
+  return Math.ceil(Number(seconds) / 5)
+}
+
+/**
+ * Assets that a buyer pays in where it names none: USDC and XLM of a network that is known, in either spelling. A limit
+ * is in units of these; one unit of another asset may be worth anything.
+ * @param {string} network @returns {ReadonlyArray<string>}
+ */
+export const usualAssets = (network) => {
+  if (/^(stellar|ledger):testnet$/.test(network))
+    return [
+      "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+      "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
+    ]
+  if (/^(stellar|ledger):pubnet$/.test(network))
+    return [
+      "CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75",
+      "CAS3J7GYLGXMF6TDJBBYYSE3HQ6BBSMLNUQ34T6TZMYMW2EVH34XOWMA"
+    ]
+  return []
+}

@@ -17,11 +17,14 @@ import {
   xdr
 } from "@stellar/stellar-sdk"
 import { settlementWasmHash } from "../plugins/x402-upto/contract.ts"
+import { ledgersOf, usualAssets } from "./preparedBytes.mjs"
 
 export interface UptoClientOptions {
   readonly secret: string
   /** A ledger RPC; asked for its newest ledger and for the contract's code. */
   readonly rpcUrl: string
+  /** Contracts of the assets to pay in. Default USDC and XLM of the terms' network. */
+  readonly assets?: ReadonlyArray<string>
   /** Default the test network's. */
   readonly networkPassphrase?: string
   /** sha256, hex, of the only contract code that this buyer signs for. Default the one of this project. */
@@ -65,11 +68,14 @@ export class UptoStellarClient {
     const { facilitatorAddress, uptoContract } = requirements.extra ?? {}
     if (typeof uptoContract !== "string" || typeof facilitatorAddress !== "string")
       throw new Error("the terms name no settlement contract and facilitator")
+    const { asset, network } = requirements
+    if (!(this.#options.assets ?? usualAssets(network)).includes(asset))
+      throw new Error(`${asset} is not an asset that this buyer pays in`)
     await this.#recognize(uptoContract)
+    const lifetime = ledgersOf(requirements.maxTimeoutSeconds)
     const { protocolVersion, sequence } = await this.#server.getLatestLedger()
     const max = BigInt(requirements.amount)
-    // A ledger is assumed to take five seconds.
-    const deadline = sequence + Math.ceil(requirements.maxTimeoutSeconds / 5)
+    const deadline = sequence + lifetime
     const signedArguments = [
       address(this.#buyer.publicKey()),
       address(requirements.payTo),

@@ -1,8 +1,8 @@
 // The buyer's side of `batch-settlement`, in the interface of the official client. It deposits a multiple of the price
 // once, then signs one cumulative voucher a request. What it stores is a convenience: a buyer that lost it reads the
-// channel from the ledger, and takes the seller's total only with a voucher that bears its own signature. It signs for
-// no contract but the one whose code it knows. One request of a channel at a time; parallel ones take channels of
-// their own, by other salts.
+// channel from the ledger, and takes the seller's total only with a voucher that bears its own signature and is not the
+// one that it has just sent. It signs for no contract but the one whose code it knows. One request of a channel at a
+// time; parallel ones take channels of their own, by other salts.
 import { Account, Address, authorizeEntry, hash, Keypair, Networks, Operation, rpc } from "@stellar/stellar-sdk"
 import { TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import {
@@ -14,6 +14,7 @@ import {
   withdrawArgs
 } from "../../plugins/x402-batch/contract.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
+import { ledgersOf, usualAssets } from "../preparedBytes.mjs"
 import type { ChannelConfig } from "./channels.ts"
 import { channelIdIn, contractOf, isVoucherOf, placeOf, type Signer, signerOf, signVoucher } from "./vouchers.ts"
 
@@ -22,6 +23,8 @@ export interface ClientChannel {
   /** What the seller charged in all: the base of the next voucher. */
   readonly charged: string
   readonly balance: string
+  /** The most that a voucher was signed for, kept before that voucher is sent. Default `charged`. */
+  readonly signed?: string
 }
 
 export interface ClientStorage {
@@ -50,14 +53,14 @@ export interface BatchClientOptions {
   readonly depositMax?: bigint
   /** 32 bytes, hex: separates channels with one seller. Default zeros. */
   readonly salt?: string
+  /** Contracts of the assets to deposit. Default USDC and XLM of the terms' network. */
+  readonly assets?: ReadonlyArray<string>
   /** sha256, hex, of the only contract code that this buyer deposits into. Default the one of this project. */
   readonly wasmHash?: string
 }
 
 /** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
-/** A ledger is assumed to take five seconds. */
-const secondsPerLedger = 5
 const timeoutSeconds = 60
 
 const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
@@ -79,6 +82,9 @@ const invocation = (
     subInvocations
   })
 
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+const signedIn = ({ charged, signed = charged }: ClientChannel): bigint => larger(BigInt(signed), BigInt(charged))
+
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64")
 const decode = (header: string | null): any =>
   header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
@@ -98,6 +104,8 @@ export class BatchStellarClient {
   readonly #server: rpc.Server
   readonly #storage: ClientStorage
   readonly #known = new Set<string>()
+  /** Of each channel's newest request: its voucher, and the most that was signed before. */
+  readonly #sent = new Map<string, { readonly max: bigint; readonly before: bigint }>()
 
   constructor(options: BatchClientOptions) {
     this.#options = options
@@ -135,13 +143,21 @@ export class BatchStellarClient {
     // A deposit whose answer was lost, or another's, is in the channel already.
     const channel = isEnough ? known : await this.#recover(requirements, channelId, known?.charged)
     const max = BigInt(channel.charged) + price
-    const voucher = signVoucher(this.#signer, place, channelId, max)
+    const sign = async () => {
+      const before = signedIn(channel)
+      this.#sent.set(channelId, { max, before })
+      await this.#storage.set(channelId, { ...channel, signed: String(larger(max, before)) })
+      return signVoucher(this.#signer, place, channelId, max)
+    }
     const missing = max - BigInt(channel.balance)
-    if (missing <= 0n) return { x402Version, payload: { type: "voucher", channelConfig, voucher } }
+    if (missing <= 0n) return { x402Version, payload: { type: "voucher", channelConfig, voucher: await sign() } }
+    const { asset, network } = requirements
+    if (!(this.#options.assets ?? usualAssets(network)).includes(asset))
+      throw new Error(`${asset} is not an asset that this buyer pays in`)
     const amount = this.#depositFor(requirements, missing)
     const authorization = { transaction: await this.#authorizeDeposit(requirements, channelConfig, amount) }
     const deposit = { amount: String(amount), authorization }
-    return { x402Version, payload: { type: "deposit", channelConfig, voucher, deposit } }
+    return { x402Version, payload: { type: "deposit", channelConfig, voucher: await sign(), deposit } }
   }
 
   /** Asks the seller at `url` to refund `amount`, or all that is left; the settlement's answer. */
@@ -153,6 +169,8 @@ export class BatchStellarClient {
       const channelId = this.channelIdOf(accepted)
       const channel = (await this.#storage.get(channelId)) ?? (await this.#recover(accepted, channelId))
       const place = placeOf(accepted.network, contractOf(accepted))
+      // A refund signs for no more than what was charged: any voucher of ours may correct that.
+      this.#sent.delete(channelId)
       const payload = {
         type: "refund",
         channelConfig: this.configOf(accepted),
@@ -215,7 +233,8 @@ export class BatchStellarClient {
       value === undefined ? undefined : channelStateOf(xdr.ScVal.schema.decode(value.val.toXdr()) as unknown as Value)
     const claimed = state?.totalClaimed ?? 0n
     const charged = claimed > BigInt(known) ? String(claimed) : known
-    const channel = { charged, balance: String(state?.balance ?? 0n) }
+    const { signed } = (await this.#storage.get(channelId)) ?? {}
+    const channel = { charged, balance: String(state?.balance ?? 0n), ...(signed === undefined ? {} : { signed }) }
     await this.#storage.set(channelId, channel)
     return channel
   }
@@ -250,12 +269,14 @@ export class BatchStellarClient {
     const signed = BigInt(payload.voucher.maxClaimableAmount)
     const said = /^\d{1,39}$/.test(chargedCumulativeAmount ?? "") ? BigInt(chargedCumulativeAmount) : signed
     // No seller has charged more than was signed, nor less than before.
-    const charged = said > signed ? signed : said
+    const charged = larger(said > signed ? signed : said, BigInt(channel.charged))
     const deposited = payload.type === "deposit" ? BigInt(payload.deposit.amount) : 0n
     const refunded = payload.type === "refund" && /^\d{1,39}$/.test(balance ?? "")
     await this.#storage.set(channelId, {
-      charged: String(charged < BigInt(channel.charged) ? channel.charged : charged),
-      balance: refunded ? balance : String(BigInt(channel.balance) + deposited)
+      charged: String(charged),
+      // What was charged stays in the channel, whatever the seller says of a refund.
+      balance: refunded ? String(larger(BigInt(balance), charged)) : String(BigInt(channel.balance) + deposited),
+      signed: String(larger(signedIn(channel), signed))
     })
   }
 
@@ -272,9 +293,15 @@ export class BatchStellarClient {
     }
     const place = placeOf(accept.network, contractOf(accept))
     if (!isVoucherOf(this.#signer.address, place, voucher)) return false
-    if (BigInt(charged) > BigInt(voucher.maxClaimableAmount)) return false
-    const { balance } = await this.#recover(accept, channelId)
-    await this.#storage.set(channelId, { balance, charged })
+    const proven = BigInt(voucher.maxClaimableAmount)
+    if (BigInt(charged) > proven) return false
+    // Of the voucher just sent no buyer knows whether it was taken: a further one would pay twice for one request.
+    const { before, max } = this.#sent.get(channelId) ?? { before: 0n, max: 0n }
+    if (proven > before && proven <= max) return false
+    const known = await this.#storage.get(channelId)
+    const recovered = await this.#recover(accept, channelId)
+    const signed = String(larger(proven, known === undefined ? 0n : signedIn(known)))
+    await this.#storage.set(channelId, { ...recovered, charged, signed })
     return true
   }
 
@@ -294,8 +321,9 @@ export class BatchStellarClient {
     const contract = contractOf(requirements)
     await this.#recognize(contract)
     const passphrase = requirements.network.endsWith(":pubnet") ? Networks.PUBLIC : Networks.TESTNET
+    const lifetime = ledgersOf(requirements.maxTimeoutSeconds ?? timeoutSeconds)
     const { protocolVersion, sequence } = await this.#server.getLatestLedger()
-    const expiration = sequence + Math.ceil((requirements.maxTimeoutSeconds ?? timeoutSeconds) / secondsPerLedger)
+    const expiration = sequence + lifetime
     const root = invocation(contract, functionName, args, below)
     const credentials = new xdr.SorobanAddressCredentials({
       address: new Address(this.#payer.publicKey()).toScAddress(),

@@ -1,14 +1,15 @@
 """Paying by `batch-settlement`: one deposit, compared like every payment, then one voucher a request.
 
 A channel is that of the seller's terms; the buyer bounds the deposit and the delay after which it gets its money back
-without the seller. A seller's total is taken only with a voucher that this buyer's own key signed for at least as much.
+without the seller. A seller's total is taken only with a voucher that this buyer's own key signed for at least as much,
+and not by the one that it has just been sent: a second one would pay twice for one request.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Mapping
 
 from cryptography.exceptions import InvalidSignature
@@ -34,10 +35,11 @@ DELAY_MIN = 900
 
 @dataclass
 class Known:
-    """What a buyer knows of a channel, atomic units: charged in all, and deposited."""
+    """What a buyer knows of a channel, atomic units: charged in all, deposited, and the most that it signed for."""
 
     charged: int = 0
     balance: int = 0
+    signed: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,21 @@ class Batch:
         known = self.channels.get(channel.id.hex(), Known())
         most = known.charged + int(terms["amount"])
         if most <= known.balance:
-            return {"type": "voucher", "channelConfig": channel.config, "voucher": channel.voucher(key, most)}
+            return {"type": "voucher", "channelConfig": channel.config, "voucher": self._voucher(channel, key, most)}
         asked = self.deposit(terms, channel, most - known.balance, max_amount)
         deposit = {"amount": asked.choices["amount"], "authorization": {"transaction": sign(asked)}}
-        voucher = channel.voucher(key, most)
+        voucher = self._voucher(channel, key, most)
         return {"type": "deposit", "channelConfig": channel.config, "voucher": voucher, "deposit": deposit}
+
+    def _voucher(self, channel: "Channel", key: Ed25519PrivateKey, most: int) -> dict[str, str]:
+        known = self.channels.get(channel.id.hex(), Known())
+        self.channels[channel.id.hex()] = replace(known, signed=max(most, known.signed, known.charged))
+        return channel.voucher(key, most)
+
+    def signed(self, channel: "Channel") -> int:
+        """The most that vouchers of a channel were signed for."""
+        known = self.channels.get(channel.id.hex(), Known())
+        return max(known.signed, known.charged)
 
     def note_charged(self, channel: "Channel", payload: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
         """Keeps what a paid request charged: never above what was signed, never below what was charged before."""
@@ -124,10 +136,16 @@ class Batch:
         charged = min(int(said), signed) if DIGITS.fullmatch(said) else signed
         held = before.balance + int(payload.get("deposit", {}).get("amount", "0"))
         refunded = payload["type"] == "refund" and DIGITS.fullmatch(balance)
-        self.channels[channel.id.hex()] = Known(max(charged, before.charged), int(balance) if refunded else held)
+        left = max(charged, before.charged)
+        held = max(int(balance), left) if refunded else held
+        self.channels[channel.id.hex()] = Known(left, held, max(signed, before.signed))
 
-    def note_corrected(self, channel: "Channel", required: Mapping[str, Any], key: Ed25519PrivateKey) -> bool:
-        """Takes the total of a corrective 402, where a voucher of our own key is for at least as much."""
+    def note_corrected(
+        self, channel: "Channel", required: Mapping[str, Any], key: Ed25519PrivateKey, sent: int, before: int
+    ) -> bool:
+        """Takes the total of a corrective 402, where a voucher of our own key is for at least as much.
+
+        `sent`: what the refused request was signed for; `before`: the most that was signed before it."""
         for terms in required.get("accepts", []):
             extra = terms.get("extra") or {}
             state, proof = extra.get("channelState") or {}, extra.get("voucherState") or {}
@@ -140,10 +158,10 @@ class Batch:
                 key.public_key().verify(signature, channel.voucher_hash(int(most)))
             except (InvalidSignature, ValueError):
                 continue
-            if int(charged) <= int(most):
-                # A seller that calls a channel empty gets no deposit for it.
-                known = self.channels.get(channel.id.hex(), Known()).balance
-                self.channels[channel.id.hex()] = Known(int(charged), max(known, int(balance)))
+            if int(charged) <= int(most) and not before < int(most) <= sent:
+                # A seller that says that less is deposited is not believed.
+                held = max(int(balance), self.channels.get(channel.id.hex(), Known()).balance)
+                self.channels[channel.id.hex()] = Known(int(charged), held, max(int(most), before, sent))
                 return True
         return False
 

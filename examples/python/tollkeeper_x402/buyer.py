@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from .batch import Batch, Channel, Deposit
 from .layout import ACCOUNT, SEED, Choices, Layout, SignatureRefused, Terms, account_signature, layout, sealed
 from .layout import strkey, strkey_text
-from .wire import ask, decode, encode, plain, terms_of
+from .wire import ask, decode, encode, plain, prepare_at, terms_of, usual_assets
 
 TESTNET = "Test SDF Network ; September 2015"
 SECONDS_PER_LEDGER = 5
@@ -46,11 +46,13 @@ class Buyer:
     max_amount: int
     """The most for one request, atomic units."""
     facilitator: str | None = None
-    """Whose /prepare is asked; None: the one that the seller names (`extra.prepareUrl`), else that of this machine."""
+    """Whose /prepare is asked; None: the one that the seller names (`extra.prepareUrl`, HTTPS), else this machine's."""
     network: str = "stellar:testnet"
     passphrase: str = TESTNET
     assets: tuple[str, ...] | None = None
-    """Assets to pay in; None: any."""
+    """Contracts of the assets to pay in; None: USDC and XLM of the network."""
+    max_timeout: int = 300
+    """Seconds, the longest that a signature may live."""
     upto_contracts: tuple[str, ...] = ()
     """Settlement contracts that this buyer knows; `upto` is refused for any other."""
     batch: Batch = field(default_factory=Batch)
@@ -58,6 +60,9 @@ class Buyer:
     rpc_url: str | None = None
     """A ledger RPC, asked for its newest ledger alone."""
     api_key: str | None = None
+    """For `facilitator` or this machine's, never for one that a seller names."""
+    allows_plain: bool = False
+    """Whether one that a seller names may be asked without TLS."""
 
     def __post_init__(self) -> None:
         version, seed = strkey(self.secret)
@@ -72,8 +77,11 @@ class Buyer:
             raise SignatureRefused("the terms are for another network")
         if not re.fullmatch("[1-9][0-9]{0,38}", terms["amount"]) or int(terms["amount"]) > self.max_amount:
             raise SignatureRefused("the price is above the limit")
-        if self.assets is not None and terms["asset"] not in self.assets:
+        if terms["asset"] not in (usual_assets(self.network) if self.assets is None else self.assets):
             raise SignatureRefused("the asset is not one that this buyer pays in")
+        time = terms.get("maxTimeoutSeconds")
+        if type(time) is not int or not 1 <= time <= self.max_timeout:
+            raise SignatureRefused(f"the terms' time is not of 1 to {self.max_timeout} seconds")
         if terms["scheme"] == "upto" and terms.get("extra", {}).get("uptoContract") not in self.upto_contracts:
             raise SignatureRefused("the settlement contract is not one that this buyer knows")
         if terms["scheme"] == BATCH:
@@ -84,6 +92,8 @@ class Buyer:
         if self.rpc_url is not None:
             asked = ask(self.rpc_url, {"jsonrpc": "2.0", "id": 1, "method": "getLatestLedger"})
             newest, apart = asked.json()["result"]["sequence"], LEDGERS_APART
+        if type(newest) is not int:
+            raise SignatureRefused("the newest ledger is not known")
         chosen = given.get("chosen", {})
         choices = Choices(
             nonce=int(given["nonce"]),
@@ -122,10 +132,10 @@ class Buyer:
         self, terms: Terms, more: Mapping[str, Any], build: Callable[[Choices], Layout], beside: bytes | None = None
     ) -> str:
         """Asks /prepare, compares, and signs: the envelope with the signature in it."""
-        headers = {} if self.api_key is None else {"authorization": f"Bearer {self.api_key}"}
         body = {"x402Version": 2, "paymentRequirements": terms, "payer": self.account, **more}
-        named = (terms.get("extra") or {}).get("prepareUrl", "http://127.0.0.1:4022/prepare")
-        answer = ask(named if self.facilitator is None else f"{self.facilitator}/prepare", body, headers)
+        knows_ledger = self.rpc_url is not None
+        url, headers = prepare_at(terms, self.facilitator, self.api_key, self.allows_plain, knows_ledger)
+        answer = ask(url, body, headers)
         if answer.status != 200:
             raise RuntimeError(f"/prepare answers {answer.status}: {answer.body.decode()}")
         given = answer.json()
@@ -156,6 +166,8 @@ class Buyer:
         if not offered:
             raise SignatureRefused(f"{url} takes nothing on {self.network}")
         accepted = next(filter(self._pays, offered), offered[0])
+        self.check_terms(accepted)
+        before = self.batch.signed(self._channel(accepted)) if accepted["scheme"] == BATCH else 0
         for corrected in (False, True):
             payload = self.sign(accepted)
             payment = {"x402Version": 2, "payload": payload, "accepted": accepted}
@@ -168,7 +180,8 @@ class Buyer:
                 self.batch.note_charged(channel, payload, paid.receipt)
                 return paid
             # The seller's total is another: once more, when it shows a voucher of ours.
-            if corrected or not self.batch.note_corrected(channel, paid.required or {}, self._key):
+            sent = int(payload["voucher"]["maxClaimableAmount"])
+            if corrected or not self.batch.note_corrected(channel, paid.required or {}, self._key, sent, before):
                 return paid
         raise AssertionError("the second turn returns")
 

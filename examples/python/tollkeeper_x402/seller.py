@@ -107,8 +107,8 @@ class Seller:
             receipt = self._settle(payload, amount)
             if not receipt.get("success"):
                 return self._refuse(url, receipt.get("errorReason", "not settled"), receipt)
-            # One transaction of the ledger releases one thing.
-            if self._put(f"tx.{receipt['transaction']}", name) != name:
+            # One transaction of the ledger releases one thing. What a facilitator names stays in the folder.
+            if self._put(f"tx.{receipt['transaction']}".replace("/", "-"), name) != name:
                 return self._refuse(url, "this payment was for another request")
             sold = self._put(f"{name}.receipt", json.dumps(receipt))
         headers = {"content-type": "application/json", "payment-response": encode(json.loads(sold))}

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import Any, Mapping
 
-from .layout import Terms
+from .layout import SignatureRefused, Terms
 
 CORRECTIVE = ("channelState", "voucherState")
+
+USUAL_ASSETS = {
+    "testnet": (
+        "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+        "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC",
+    ),
+    "pubnet": (
+        "CCW67TSZV3SSS2HXMBQ5JFGCKJNXKZM7UQUWUZPUTHXSTZLEO7SJMI75",
+        "CAS3J7GYLGXMF6TDJBBYYSE3HQ6BBSMLNUQ34T6TZMYMW2EVH34XOWMA",
+    ),
+}
+
+
+def usual_assets(network: str) -> tuple[str, ...]:
+    """USDC and XLM of a known network: a limit is in units of these, and one unit of another may be worth anything."""
+    name = re.fullmatch("(?:stellar|ledger):(testnet|pubnet)", network)
+    return () if name is None else USUAL_ASSETS[name[1]]
 
 
 @dataclass(frozen=True)
@@ -58,3 +76,20 @@ def plain(terms: Terms) -> Terms:
     """The terms that were offered, without what a correction adds."""
     extra = {name: value for name, value in (terms.get("extra") or {}).items() if name not in CORRECTIVE}
     return {**terms, "extra": extra} if "extra" in terms else terms
+
+
+def prepare_at(
+    terms: Terms, facilitator: str | None, api_key: str | None, allows_plain: bool, knows_ledger: bool
+) -> tuple[str, Mapping[str, str]]:
+    """Whose /prepare is asked, and with what: one that a seller names is a stranger, who gets no key.
+
+    Its word for the newest ledger is not taken either: the buyer has to know that by an RPC of its own."""
+    named = None if facilitator is not None else (terms.get("extra") or {}).get("prepareUrl")
+    if named is None:
+        key = {} if api_key is None else {"authorization": f"Bearer {api_key}"}
+        return f"{facilitator or 'http://127.0.0.1:4022'}/prepare", key
+    if not str(named).startswith(("https://", "http://") if allows_plain else "https://"):
+        raise SignatureRefused("the seller names a /prepare that is not asked over HTTPS")
+    if not knows_ledger:
+        raise SignatureRefused("the newest ledger would be the word of one that the seller names")
+    return str(named), {}

@@ -71,7 +71,7 @@ it.live(
       const { page, server } = yield* sell(facilitator)
       const contract = yield* contractOf(facilitator)
       const buyer = yield* facilitator.account(500_000n)
-      const channels = new Map<string, { charged: bigint; balance: bigint }>()
+      const channels = new Map<string, { charged: bigint; balance: bigint; signed?: bigint }>()
       const options = {
         secret: buyer.secret(),
         facilitator: facilitator.url,
@@ -84,7 +84,7 @@ it.live(
         const { receipt, response } = yield* buy
         assert.deepStrictEqual([response.status, receipt?.success], [200, true], JSON.stringify(receipt))
         const [known] = channels.values()
-        assert.deepStrictEqual(known, { charged: at * price, balance: 5n * price })
+        assert.deepStrictEqual(known, { charged: at * price, balance: 5n * price, signed: at * price })
       }
       assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 495_000n)
       // The record is lost: nothing is signed for a total that no own voucher proves.
@@ -139,7 +139,7 @@ it("takes a seller's total by a voucher of its own key alone, and never more tha
   const extra = { receiverAuthorizer: authorizer, withdrawDelay: 900, batchContract: testnetUsdc }
   const terms = { scheme: "batch-settlement", network: "stellar:testnet", asset: testnetUsdc, amount: "10", payTo }
   const offered = { ...terms, maxTimeoutSeconds: 60, extra }
-  const channels = new Map<string, { charged: bigint; balance: bigint }>()
+  const channels = new Map<string, { charged: bigint; balance: bigint; signed?: bigint }>()
   const options = { secret: Keypair.random().secret(), maxAmount: 10n, batch: { contracts: [testnetUsdc], channels } }
   const voucherFor = (charged: bigint, secret = options.secret) => {
     const known = new Map()
@@ -161,16 +161,24 @@ it("takes a seller's total by a voucher of its own key alone, and never more tha
     ]
   })
   const stranger = voucherFor(40n, Keypair.random().secret()).signature
-  const takes = (required: unknown) => noteCorrected(required, offered, options)
+  const takes = (required: unknown, sent = { max: 10n, before: 0n }) => noteCorrected(required, offered, options, sent)
   assert.deepStrictEqual(
-    [shown("41", "40"), shown("41", "41"), shown("40", "40", stranger), shown("-1", "40"), { accepts: [] }].map(takes),
+    [shown("41", "40"), shown("41", "41"), shown("40", "40", stranger), shown("-1", "40"), { accepts: [] }].map((one) =>
+      takes(one)
+    ),
     [false, false, false, false, false]
   )
   assert.strictEqual(channels.size, 0)
+  // The voucher that the seller has just been sent proves no earlier total.
+  assert.isFalse(takes(shown("40", "40"), { max: 40n, before: 30n }))
   assert.isTrue(takes(shown("30", "40")))
-  assert.deepStrictEqual(channels.get(channelId), { charged: 30n, balance: 100n })
-  assert.isTrue(takes(shown("40", "40", signature, "0")))
-  assert.deepStrictEqual(channels.get(channelId), { charged: 40n, balance: 100n }, "no second deposit")
+  assert.deepStrictEqual(channels.get(channelId), { charged: 30n, balance: 100n, signed: 40n })
+  assert.isTrue(takes(shown("40", "40"), { max: 50n, before: 40n }))
+  // Nor is it believed when it says that less is deposited.
+  const poorer = shown("40", "40")
+  poorer.accepts[0]!.extra.channelState.balance = "0"
+  assert.isTrue(takes(poorer, { max: 50n, before: 40n }))
+  assert.strictEqual(channels.get(channelId)!.balance, 100n)
 })
 
 it.live(
