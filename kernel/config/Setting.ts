@@ -67,7 +67,7 @@ export const text = (options: Doc & { readonly default: string }): Setting<strin
 export const optionalText = (options: Doc): Setting<string | undefined> =>
   Schema.optionalKey(annotated(Schema.String, options)) as any
 
-export const choice = <const L extends ReadonlyArray<string>>(
+export const choice = <const L extends ReadonlyArray<string | boolean>>(
   literals: L,
   options: Doc & { readonly default: L[number] }
 ): Setting<L[number]> => withDefault(Schema.Literals(literals) as any, options)

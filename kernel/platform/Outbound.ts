@@ -16,9 +16,10 @@ export type AnswerHead = Pick<OutboundAnswer, "status" | "headers">
 
 /**
  * Made for an answer when its head is read; it sees each chunk of the body in order, and the first chunk for which it
- * says true is the last that is read. Undefined reads to the end.
+ * says true is the last that is read. `pause`: it may be the last, and is when nothing but blanks follows for a moment.
+ * Undefined reads to the end.
  */
-export type BodyReader = (head: AnswerHead) => ((chunk: Uint8Array) => boolean) | undefined
+export type BodyReader = (head: AnswerHead) => ((chunk: Uint8Array) => boolean | "pause") | undefined
 
 export interface OutboundRequest {
   /** http or https. */

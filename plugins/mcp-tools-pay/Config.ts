@@ -113,7 +113,8 @@ export interface ConfigValues {
     /** As they are written; the policy decides by `canonicalRules` of them. */
     readonly rules: ReadonlyArray<PolicyRule>
     readonly otherwise: Outcome
-    readonly askClient: boolean
+    /** True: over stdio alone. */
+    readonly askClient: boolean | "http-clients"
     readonly approvalMillis: number
   }
   readonly http: {

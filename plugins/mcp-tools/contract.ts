@@ -8,7 +8,7 @@ import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import type { CanonicalResource } from "./discovery/DiscoveryWire.ts"
 import { ReferenceInput, readReference, VersionHashInput } from "./discovery/getResource.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
-import { inert, quoted } from "./inert.ts"
+import { inert, isWord, quoted } from "./inert.ts"
 import { listedIdentity } from "./discovery/listedIdentity.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
@@ -35,6 +35,7 @@ export {
   type Identity,
   inert,
   type InputNeeded,
+  isWord,
   listedIdentity,
   quoted,
   readReference,

@@ -19,3 +19,6 @@ export const inert = (text: string, lengthMax: number): string =>
 
 /** The same in quotation marks. */
 export const quoted = (text: string, lengthMax: number): string => `"${inert(text, lengthMax).replaceAll('"', "'")}"`
+
+/** Whether a stranger's name may be part of our own words: one word, in which nothing can be said. */
+export const isWord = (text: string): boolean => /^[a-z0-9._-]{1,64}$/i.test(text)

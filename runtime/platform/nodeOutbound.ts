@@ -51,6 +51,10 @@ const firstOf = (headers: http.IncomingHttpHeaders): Record<string, string> =>
     })
   )
 
+/** How long more of a body is waited for that may have ended. */
+const pauseMillis = 250
+const isBlank = (chunk: Uint8Array) => chunk.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d))
+
 const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundFailed> =>
   Effect.callback<OutboundAnswer, OutboundFailed>((resume) => {
     const url = new URL(request.url)
@@ -72,8 +76,10 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
         let bytes = 0
         const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
         const isLast = request.reader?.(head) ?? (() => false)
+        let pause: NodeJS.Timeout | undefined
         const answered = (cut?: OutboundAnswer["cut"]) => {
           clearTimeout(late)
+          clearTimeout(pause)
           const body = new Uint8Array(Buffer.concat(chunks))
           resume(Effect.succeed({ ...head, body, ...(cut === undefined ? {} : { cut }) }))
         }
@@ -93,13 +99,23 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
             return
           }
           chunks.push(chunk)
-          if (!isLast(chunk)) return
-          answered()
-          outgoing.destroy()
+          const last = isLast(chunk)
+          if (pause !== undefined && isBlank(chunk)) return
+          clearTimeout(pause)
+          pause = undefined
+          const end = () => {
+            answered()
+            outgoing.destroy()
+          }
+          if (last === "pause") pause = setTimeout(end, pauseMillis)
+          else if (last) end()
         })
         incoming.once("end", () => answered())
         incoming.once("error", () => broken("unreachable"))
-        incoming.once("close", () => clearTimeout(late))
+        incoming.once("close", () => {
+          clearTimeout(late)
+          clearTimeout(pause)
+        })
       }
     )
     outgoing.once("error", (error) => {

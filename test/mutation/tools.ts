@@ -47,6 +47,9 @@ const restart = ofTest(["test/plugins/mcp-tools-pay/restart.slow.test.ts"], "mcp
   TOLLKEEPER_TEST_SLOW: "only"
 })
 const channels = ofTest(["test/plugins/mcp-tools-pay/channels.daily.test.ts"], "mcp-tools-pay/")
+const kept = ofTest(["test/plugins/mcp-tools-pay/kept.daily.test.ts"], "mcp-tools-pay/")
+const invocation = ofTest(["test/plugins/mcp-tools-pay/Invocation.test.ts"], "mcp-tools-pay/")
+const words = ofTest(["test/plugins/mcp-tools-pay/words.test.ts"], "mcp-tools-pay/")
 const policy = (name: string, from: string, to: string, file = "policy/Policy.ts"): Mutation =>
   inFile(
     `mcp-tools-pay/${file}`,
@@ -111,8 +114,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   terms("terms: extension data is not compared", '"feesSponsored", "extra"]', '"feesSponsored"]'),
   delivery(
     "request: another listing of one address is another call",
-    'caller.principal, "", args',
-    "caller.principal, ref, args",
+    'resource: "", args',
+    "resource: input.ref, args",
     "call/fetchResource.ts"
   ),
   call("request: half a character is a path parameter", "|| /\\p{Surrogate}/u.test(value)", ""),
@@ -157,8 +160,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   delivery(
     "delivery: content without proof is thrown away",
-    "const isKept = isContent && part === undefined && (yield* keepContent(open, keptOf(open, answer)))",
-    "const isKept = false",
+    "(isNew && (yield* keepContent(open, keptOf(open, answer))))",
+    "false",
     "call/sendPayment.ts"
   ),
   delivery(
@@ -201,8 +204,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   eras(
     "eras: a result that asks for input is content",
-    'return resultTypes.has(result["resultType"])',
-    'return resultTypes.has(result["resultType"]) || true',
+    'return resultTypes.has(answered.result["resultType"])',
+    'return resultTypes.has(answered.result["resultType"]) || true',
     "SellerSession.ts"
   ),
   stateless(
@@ -435,8 +438,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   policy("policy: no limit per minute", "lately >= paymentsPerMinute", "lately > 10_000", "budget/Reservation.ts"),
   inFile("mcp-tools-pay/seller/SellerSession.ts", hostile)(
     "mcp: a payment follows a redirect",
-    "{ redirectsMax: 0, ...(timeoutMillis",
-    "{ ...(timeoutMillis"
+    "{ redirectsMax: 0, ...(paid ===",
+    "{ ...(paid ==="
   ),
   inFile("mcp-tools-pay/seller/SellerSession.ts", hostile)(
     "mcp: a session may have any name",
@@ -693,8 +696,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   channels(
     "channels: a seller's total is taken by its word",
-    "correction !== undefined && channel.isOurs(correction)",
-    "correction !== undefined",
+    'correction === undefined || !channel.isOurs(correction))\n      return { _tag: "Refused"',
+    'correction === undefined)\n      return { _tag: "Refused"',
     "channel/payByChannel.ts"
   ),
   channels(
@@ -726,5 +729,95 @@ export const mutations: ReadonlyArray<Mutation> = [
     "Effect.forEach(channels.all(), refund,",
     "Effect.forEach(channels.all().slice(0, 0), refund,",
     "channel/refundChannels.ts"
+  ),
+  channels(
+    "channels: the voucher just sent proves an earlier total",
+    "signedMax <= counted || signedMax > sent",
+    "true",
+    "channel/channelTerms.ts"
+  ),
+  channels(
+    "channels: what was signed for is forgotten with the process",
+    "yield* totalsInFile(folder)",
+    "totalsInMemory()",
+    "budget/tableStore.ts"
+  ),
+  channels(
+    "channels: a seller says what is deposited",
+    "const { balance } = yield* read(channel)",
+    "const balance = 0n",
+    "channel/AgentChannels.ts"
+  ),
+  channels(
+    "channels: a voucher is not kept before it is sent",
+    "{ payment: sealed }), () => storeUnavailable)\n  if (!(yield* moved",
+    "{}), () => storeUnavailable)\n  if (!(yield* moved",
+    "channel/payByChannel.ts"
+  ),
+  channels(
+    "channels: a refund is believed by the seller's word",
+    '(yield* isRefunded(channel, charged)) ? "refunded" : "refused"',
+    '"refunded"',
+    "channel/refundChannels.ts"
+  ),
+  kept(
+    "delivery: an error without a receipt is what was bought, though the payment was sent before",
+    "earlier === undefined ? answered : answerAgain(answered)",
+    "answered",
+    "call/sendPayment.ts"
+  ),
+  kept(
+    "delivery: a failure with a receipt ends a payment",
+    "          if (!isContent)\n            return {",
+    "          if (false)\n            return {",
+    "call/PaymentPolicyCheck.ts"
+  ),
+  invocation(
+    "payments: the asset of the listing makes another invocation",
+    "key: keyOf(asked ?? null)",
+    "key: keyOf(asked ?? [...assets][0] ?? null)",
+    "call/Invocation.ts"
+  ),
+  kept(
+    "payments: a stale listing hides an open payment",
+    "if (outcome !== undefined) return outcome\n  }\n  return undefined",
+    "if (outcome === undefined) return undefined\n  }\n  return undefined",
+    "call/fetchResource.ts"
+  ),
+  kept(
+    "delivery: a paid result deeper than the bounds is lost",
+    "payment: (part: Uint8Array) => parseJson(part, answerBounds)",
+    "payment: upstream.parseContent",
+    "seller/SellerSession.ts"
+  ),
+  policy(
+    "policy: an agent's own program approves its payments over HTTP",
+    'policy.askClient === "http-clients" || (policy.askClient && principal === "stdio")',
+    "policy.askClient",
+    "policy/askPerson.ts"
+  ),
+  canonical(
+    "policy: a rule for an agent decides by the case of its label",
+    "const agent = text.toLowerCase()",
+    "const agent = text",
+    "mcp-tools-pay/policy/canonicalRules.ts"
+  ),
+  words(
+    "errors: a seller's sentence names an extension",
+    'isWord(key) ? `extensions.${key}` : "extensions"',
+    "`extensions.${key}`",
+    "seller/compareTerms.ts"
+  ),
+  words(
+    "errors: a listing's sentence names a method",
+    "methods.filter((known) => listed.some((one) => one.method === known))",
+    "listed.map((one) => one.method)",
+    "call/httpCall.ts"
+  ),
+  readToResult(
+    "delivery: a stream of documents is cut after the first",
+    'return isEnded ? "pause" : false',
+    "return isEnded",
+    "readToResult.ts"
   )
 ]

@@ -42,6 +42,14 @@ export interface TransitionResult {
   readonly receipt?: string
 }
 
+/** What vouchers of a payment channel were signed for, atomic units in all. */
+export interface SignedTotals {
+  /** By calls that ended as paid, or whose end is not known: of these a seller may show the voucher. */
+  readonly counted: bigint
+  /** By any call, also one that was refused; written before the voucher leaves this process. */
+  readonly sent: bigint
+}
+
 /** Receipts that are listed at most. */
 export const receiptsMax = 20
 
@@ -66,6 +74,9 @@ export class BudgetStore extends Context.Service<
     readonly receipts: (agent: string) => Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
     /** Forgets the content of a released reservation, which is delivered. */
     readonly forget: (id: string) => Effect.Effect<void, BudgetUnavailable>
+    /** Zeros for a channel of which nothing is kept. */
+    readonly totals: (channelId: string) => Effect.Effect<SignedTotals, BudgetUnavailable>
+    readonly keepTotals: (channelId: string, totals: SignedTotals) => Effect.Effect<void, BudgetUnavailable>
     /** Whether other processes work on it. */
     readonly isShared: boolean
   }

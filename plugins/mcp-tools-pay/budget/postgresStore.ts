@@ -200,6 +200,8 @@ const keptOf = (sql: SqlClient.SqlClient, id: string) =>
     ([row]): Kept => ({ payment: row?.payment ?? undefined, content: row?.content ?? undefined })
   )
 
+const unshared = new BudgetUnavailable({ cause: "payment channels are not shared" })
+
 export const postgresStore = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient>) =>
@@ -245,6 +247,9 @@ export const postgresStore = Effect.gen(function* () {
           sql`update mcp_tools_reservations set payment = null, content = null where id = ${id} and state = 'released'`
         )
       ),
+    // A channel's total is counted by one process: the settings allow no payment channels beside this store.
+    totals: () => Effect.fail(unshared),
+    keepTotals: () => Effect.fail(unshared),
     isShared: true
   })
 })

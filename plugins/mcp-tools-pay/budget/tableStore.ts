@@ -5,6 +5,7 @@
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { BudgetStore, BudgetUnavailable, contentsMax, receiptsMax } from "./BudgetStore.ts"
+import { type ChannelTotals, totalsInFile, totalsInMemory } from "./channelTotals.ts"
 import { type KeptPayments, keptInFiles, keptInMemory } from "./keptPayments.ts"
 import { isOpen, mayTransition, releasedSince, remaining, type Reservation, undelivered } from "./Reservation.ts"
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
@@ -26,7 +27,8 @@ const withReceipts = (all: ReadonlyArray<Reservation>, agent: string) =>
 const makeTable = (
   initial: ReadonlyArray<Reservation>,
   save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>,
-  payments: KeptPayments
+  payments: KeptPayments,
+  totals: ChannelTotals
 ) => {
   const lock = Semaphore.makeUnsafe(1)
   let table = new Map(initial.map((reservation) => [reservation.id, reservation]))
@@ -85,12 +87,15 @@ const makeTable = (
     kept: payments.get,
     receipts: (agent) => Effect.sync(() => withReceipts([...table.values()], agent)),
     forget: payments.drop,
+    totals: (channelId) => Effect.sync(() => totals.get(channelId) ?? { counted: 0n, sent: 0n }),
+    keepTotals: (channelId, signed) =>
+      totals.put(channelId, signed).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     isShared: false
   })
 }
 
 export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(() =>
-  makeTable([], () => Effect.void, keptInMemory())
+  makeTable([], () => Effect.void, keptInMemory(), totalsInMemory())
 )
 
 const unavailable = (cause: unknown) => new BudgetUnavailable({ cause })
@@ -132,5 +137,5 @@ export const fileStore = (
         yield* handle.writeAll(new TextEncoder().encode(encodeTable(table)))
         yield* handle.sync
       }).pipe(Effect.scoped, Effect.andThen(files.rename(draft, file)), Effect.mapError(unavailable))
-    return makeTable(initial, save, payments)
+    return makeTable(initial, save, payments, yield* totalsInFile(folder))
   }).pipe(Effect.mapError((error) => (error instanceof BudgetUnavailable ? error : unavailable(error))))

@@ -15,6 +15,8 @@ export type Output = Readonly<Record<string, unknown>>
 
 export interface Invocation {
   readonly key: string
+  /** Under which versions before this one may have kept a payment for the same call. */
+  readonly formerKeys: ReadonlyArray<string>
   readonly ref: string
   readonly versionHash: string
   /** As the catalog has it; the seller's own copy may differ in descriptive text. */
@@ -43,6 +45,8 @@ export interface PaidAnswer {
   readonly asksAgain: { readonly reason: string | undefined; readonly challenge?: Challenge | undefined } | undefined
   /** Whether it is what the resource answers, and not a failure on the way to it, after which the same may be asked. */
   readonly isContent: boolean
+  /** It says itself that it failed: a status from 400 on, or an error of the tool. */
+  readonly isFailure?: boolean
   /** It broke off, or did not end in time: the same payment, sent again, may bring the whole. */
   readonly isPart?: boolean
   /** What was bought, as the agent gets it. */
@@ -61,22 +65,30 @@ export interface OpenPayment {
   readonly payment: Fields
   readonly authorization: Authorization
   /** What a person was shown of it is decided on, and not kept. */
-  readonly invocation: Omit<Invocation, "bought">
+  readonly invocation: Omit<Invocation, "bought" | "formerKeys">
   /** The transfer that the authorization makes, where it is not the option's own: a deposit into a channel. */
   readonly moves?: Transfer | undefined
   /** Payments of this invocation that were signed before it, and have been proven dead. */
   readonly replaces: ReadonlyArray<string>
 }
 
+/** A voucher of a payment channel whose result is not delivered yet. No ledger decides on it. */
+export type OpenVoucher = Omit<OpenPayment, "authorization" | "moves">
+
 /**
- * The same agent, resource, arguments and asset make the same invocation, in any session. `resource`: the reference of
- * a tool; empty for an HTTP request, whose arguments have its whole address: a listing that was renamed or replaced on
- * the way is another name of what was paid for.
+ * The same agent, resource, arguments and asset that was asked for make the same invocation, in any session, whatever
+ * the listing says meanwhile. `resource`: the reference of a tool; empty for an HTTP request, whose arguments have its
+ * whole address: a listing that was renamed or replaced on the way is another name of what was paid for. `assets`:
+ * those that an operator allows, one of which earlier versions had in the key where none was asked for.
  */
-export const invocationKey = (
+export const invocationKeys = (
   crypto: Crypto["Service"],
-  agent: string,
-  resource: string,
-  args: Fields,
-  asset: string
-): string => Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset]))))
+  called: { readonly agent: string; readonly resource: string; readonly args: Fields },
+  asked: string | undefined,
+  assets: Iterable<string>
+): Pick<Invocation, "key" | "formerKeys"> => {
+  const { agent, args, resource } = called
+  const keyOf = (asset: string | null) =>
+    Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset]))))
+  return { key: keyOf(asked ?? null), formerKeys: asked === undefined ? [...assets].map(keyOf) : [] }
+}

@@ -2,7 +2,7 @@
 // what the seller answered before the ledger showed the payment. Amounts are decimal strings.
 import { Option, Schema } from "effect"
 import type { Reservation } from "../budget/Reservation.ts"
-import type { OpenPayment, Output } from "./Invocation.ts"
+import type { OpenPayment, OpenVoucher, Output } from "./Invocation.ts"
 
 const Fields = Schema.Record(Schema.String, Schema.Unknown)
 const text = Schema.String
@@ -45,32 +45,33 @@ const Content = Schema.fromJsonString(
     content: Fields,
     misfits: Schema.Array(text),
     named: Schema.NullOr(text),
-    receipt: Schema.optionalKey(text)
+    receipt: Schema.optionalKey(text),
+    /** What was charged of a voucher. */
+    amount: Schema.optionalKey(Schema.BigIntFromString)
   })
 )
 
 const decodePayment = Schema.decodeUnknownOption(Payment)
 const decodeContent = Schema.decodeUnknownOption(Content)
 
-export const encodeKeptPayment = ({ invocation, moves, payment, replaces }: OpenPayment): string => {
+const withDecimals = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
+
+export const encodeKeptPayment = (open: OpenPayment | OpenVoucher): string => {
+  const { invocation, payment, replaces } = open
   const { about, key, option, ref, versionHash } = invocation
+  const moves = "moves" in open ? open.moves : undefined
   const kept = { version: 1, payment, invocation: { about, key, option, ref, versionHash }, replaces, moves }
-  return JSON.stringify(kept, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value))
+  return JSON.stringify(kept, withDecimals)
 }
 
-/** The payment of this reservation; undefined when it does not decode. */
-export const decodeKeptPayment = (
-  kept: string,
-  { authorization, id, invocation: key }: Reservation
-): OpenPayment | undefined => {
+const decoded = (kept: string, { id, invocation: key }: Reservation) => {
   const read = Option.getOrUndefined(decodePayment(kept))
-  if (read === undefined || authorization === undefined || read.invocation.key !== key) return undefined
+  if (read === undefined || read.invocation.key !== key) return undefined
   const { invocation, moves, payment, replaces } = read
   const { about, option } = invocation
   return {
     identifier: id,
     payment,
-    authorization,
     replaces,
     moves,
     invocation: {
@@ -81,6 +82,17 @@ export const decodeKeptPayment = (
   }
 }
 
+/** The payment of this reservation; undefined when it does not decode. */
+export const decodeKeptPayment = (kept: string, reservation: Reservation): OpenPayment | undefined => {
+  const { authorization } = reservation
+  const read = decoded(kept, reservation)
+  return read === undefined || authorization === undefined ? undefined : { ...read, authorization }
+}
+
+/** The voucher of this reservation, which nothing on the ledger authorizes; undefined when it does not decode. */
+export const decodeKeptVoucher = (kept: string, reservation: Reservation): OpenVoucher | undefined =>
+  reservation.authorization === undefined ? decoded(kept, reservation) : undefined
+
 /** What a seller answered, and what of its receipt does not fit. */
 export interface KeptContent {
   readonly content: Output
@@ -89,8 +101,10 @@ export interface KeptContent {
   readonly named: string | null
   /** The facilitator's receipt, which the seller passed on. */
   readonly receipt?: string
+  /** What was charged of a voucher, atomic units. */
+  readonly amount?: bigint
 }
 
-export const encodeKeptContent = (kept: KeptContent): string => JSON.stringify({ version: 1, ...kept })
+export const encodeKeptContent = (kept: KeptContent): string => JSON.stringify({ version: 1, ...kept }, withDecimals)
 
 export const decodeKeptContent = (kept: string): KeptContent | undefined => Option.getOrUndefined(decodeContent(kept))

@@ -140,6 +140,12 @@ export class PaymentPolicyCheck extends Context.Service<
           if (!isContent && word?.success === false) return notSettled(word)
           if (!isContent && word?.success !== true) return unknown("the seller answers with a failure of its own")
           const proof = yield* find(word?.transaction, open)
+          // A failure on the way to the content ends no payment, whatever receipt it has: the content may come yet.
+          if (!isContent)
+            return {
+              ...unknown("the seller answers with a failure of its own", proof?.transaction ?? word?.transaction),
+              ...(proof === undefined ? {} : { isPaid: true as const })
+            }
           if (proof !== undefined) {
             const { isNamed, transaction } = proof
             const source = isNamed ? "seller" : "ledger"

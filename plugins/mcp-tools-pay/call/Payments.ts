@@ -15,11 +15,11 @@ import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { AgentChannels } from "../channel/AgentChannels.ts"
 import { batchScheme } from "../channel/channelTerms.ts"
-import { payByChannel } from "../channel/payByChannel.ts"
+import { noteDelivered, payByChannel, resumeVoucher } from "../channel/payByChannel.ts"
 import { concurrent } from "./heldError.ts"
-import type { OpenPayment, Output, Seller } from "./Invocation.ts"
+import type { OpenPayment, OpenVoucher, Output, Seller } from "./Invocation.ts"
 import type { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
-import { decodeKeptPayment } from "./KeptWire.ts"
+import { decodeKeptPayment, decodeKeptVoucher } from "./KeptWire.ts"
 import { OpenPayments } from "./OpenPayments.ts"
 import { resumePayment, sendPayment, storeUnavailable, type Waiter } from "./sendPayment.ts"
 import { type Purchase, reserve, sign } from "./signPurchase.ts"
@@ -37,12 +37,20 @@ export interface ExistingOpenPayment {
   readonly reservation: Reservation
 }
 
+/** A voucher that was sent and whose end is not known. */
+export interface ExistingVoucher {
+  readonly _tag: "Voucher"
+  readonly voucher: OpenVoucher
+  readonly reservation: Reservation
+}
+
 export type PaymentState =
   /** `made`: how often the call was paid for before; `released`: which of that was signed and never spent. */
   | { readonly _tag: "None"; readonly made: number; readonly released: ReadonlyArray<string> }
   /** Being paid for in this process. */
   | { readonly _tag: "UnderWay"; readonly outcome: Effect.Effect<Output, ToolError> }
   | ExistingOpenPayment
+  | ExistingVoucher
   /** Nothing of it was kept, or it cannot be opened here. */
   | { readonly _tag: "Held"; readonly reservation: Reservation }
 
@@ -55,6 +63,21 @@ const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
   return yield* sendPayment(open, seller, waiter)
+})
+
+const resume = Effect.fnUntraced(function* (
+  existing: ExistingOpenPayment | ExistingVoucher,
+  connect: Effect.Effect<Seller, ToolError>,
+  waiter: Waiter
+) {
+  const { reservation } = existing
+  const open = existing._tag === "Voucher" ? existing.voucher : existing.open
+  const outcome =
+    existing._tag === "Voucher"
+      ? yield* resumeVoucher(existing.voucher, reservation, connect, waiter)
+      : yield* resumePayment(existing.open, reservation, connect, waiter)
+  if (outcome !== undefined) yield* noteDelivered(open.payment)
+  return outcome
 })
 
 /** By the scheme of the terms. */
@@ -96,7 +119,9 @@ const stateOf = Effect.fnUntraced(function* (
   const { payment } = yield* Effect.mapError((yield* BudgetStore).kept(reservation.id), () => storeUnavailable)
   const text = payment === undefined ? undefined : (yield* PaymentSeal).open(reservation.id, payment)
   const open = text === undefined ? undefined : decodeKeptPayment(text, reservation)
-  return open === undefined ? { _tag: "Held", reservation } : { _tag: "Open", open, reservation }
+  if (open !== undefined) return { _tag: "Open", open, reservation }
+  const voucher = text === undefined ? undefined : decodeKeptVoucher(text, reservation)
+  return voucher === undefined ? { _tag: "Held", reservation } : { _tag: "Voucher", voucher, reservation }
 })
 
 type Parts =
@@ -122,7 +147,7 @@ export class Payments extends Context.Service<
      * proven dead.
      */
     readonly resume: (
-      existing: ExistingOpenPayment,
+      existing: ExistingOpenPayment | ExistingVoucher,
       connect: Effect.Effect<Seller, ToolError>
     ) => Effect.Effect<Output | undefined, ToolError>
   }
@@ -188,8 +213,8 @@ export class Payments extends Context.Service<
           inOwnFiber((waiter) =>
             Effect.ensuring(once(purchase.invocation.key, pay(purchase, caller, seller, waiter)), seller.close)
           ),
-        resume: ({ open, reservation }, connect) =>
-          inOwnFiber((waiter) => once(open.invocation.key, resumePayment(open, reservation, connect, waiter)))
+        resume: (existing, connect) =>
+          inOwnFiber((waiter) => once(existing.reservation.invocation, resume(existing, connect, waiter)))
       })
     })
   )

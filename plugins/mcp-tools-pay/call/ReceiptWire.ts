@@ -11,7 +11,7 @@ const Receipt = Schema.NullOr(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Null, Schema.Array(Schema.String)]))
 ).annotate({ description: "settledAmount, transaction, status, …; null if free." })
 
-/** And `isError`, where the tool set it. */
+/** And `isError`, where the tool set it; `truncated`: the text that came of a result that passes a bound. */
 export const CallResult = Schema.Struct({
   content: Schema.Json.annotate({ description: "As the tool returned it." }),
   structuredContent: Schema.optionalKey(Schema.Json.annotate({ description: "Likewise." })),

@@ -15,6 +15,7 @@ import {
   stringifiedError,
   type ToolError,
   ToolsConfig,
+  type Upstream,
   Upstreams,
   VersionHashInput,
   Wrapping
@@ -25,11 +26,11 @@ import { openSeller, type SellerSession } from "../seller/SellerSession.ts"
 import { type Fields, readChallenge, readDeclaration } from "../seller/SellerWire.ts"
 import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
-import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
+import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
-import { makePurchase } from "./makePurchase.ts"
+import { makePurchase, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
-import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchase.ts"
+import { agreedOption, currentResource, endpointOf, TermsInput, askedTerms } from "./purchase.ts"
 
 const Input = Schema.Struct({
   ref: ReferenceInput,
@@ -54,6 +55,11 @@ interface Prepared {
   readonly args: Fields
 }
 
+const keysOf = Effect.fnUntraced(function* ({ arguments: args = {}, asset, ref }: typeof Input.Type, caller: Caller) {
+  const { assets } = yield* PayingPolicy
+  return invocationKeys(yield* Crypto, { agent: caller.principal, resource: ref, args }, asset, assets.keys())
+})
+
 /** Steps 1 to 3. Only the first makes a request: to the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
   if ((yield* readReference(input.ref)).type !== "mcp")
@@ -72,10 +78,10 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const args = input.arguments ?? {}
   const stringified = findStringified(args, declared?.inputSchema, "arguments")
   if (stringified !== undefined) return yield* stringifiedError(stringified)
-  const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
+  const keys = yield* keysOf(input, caller)
   const bought = { title, action: `tool ${identity.toolName} of ${identity.url}`, arguments: args }
   return {
-    invocation: { key, ref, versionHash, option, about, bought },
+    invocation: { ...keys, ref, versionHash, option, about, bought },
     endpoint,
     terms: { url: identity.url, toolName: identity.toolName, declared, option },
     args
@@ -111,10 +117,31 @@ const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: S
   return { challenge, option: yield* agreedOption(compareTerms(terms, challenge, listed)) }
 })
 
+/** The outcome of a payment that was made for this call before, by the call's own words. */
+const recovered = Effect.fnUntraced(function* (
+  input: typeof Input.Type,
+  caller: Caller,
+  upstream: Upstream,
+  timeoutMillis: number
+) {
+  const identity = yield* readReference(input.ref)
+  const endpoint = endpointOf(identity, (yield* ToolsConfig).resolvedMcpEndpoints)
+  if (identity.type !== "mcp" || endpoint === undefined) return undefined
+  const connect = Effect.map(openSeller(upstream, endpoint), (session) =>
+    mcpSeller(session, identity.toolName, input.arguments ?? {}, timeoutMillis)
+  )
+  return yield* recoverPurchase(yield* keysOf(input, caller), connect)
+})
+
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
-  const prepared = yield* prepare(input, caller)
+  const prepared = yield* Effect.catch(prepare(input, caller), (failed) =>
+    Effect.flatMap(recovered(input, caller, upstream, paidCallTimeoutMillis), (outcome) =>
+      outcome === undefined ? failed : Effect.succeed({ outcome })
+    )
+  )
+  if ("outcome" in prepared) return prepared.outcome
   const opened = openSeller(upstream, prepared.endpoint)
   const sellerOf = (session: SellerSession) =>
     mcpSeller(session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)

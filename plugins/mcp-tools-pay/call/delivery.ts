@@ -125,7 +125,10 @@ export const keptOf = (open: OpenPayment, { content, settlement }: PaidAnswer): 
 })
 
 /** The kept content; undefined when there is none. */
-export const contentOf = Effect.fnUntraced(function* ({ identifier }: OpenPayment, sealed: string | undefined) {
+export const contentOf = Effect.fnUntraced(function* (
+  { identifier }: Pick<OpenPayment, "identifier">,
+  sealed: string | undefined
+) {
   if (sealed === undefined) return undefined
   const text = (yield* PaymentSeal).open(identifier, sealed)
   return text === undefined ? undefined : decodeKeptContent(text)

@@ -26,11 +26,11 @@ import { contentOf, type HttpCall, httpSeller, sendOnce } from "../seller/httpSe
 import { readHttpChallenge } from "../seller/HttpWire.ts"
 import type { Policy } from "../policy/Policy.ts"
 import { readBodySchema } from "../seller/SellerWire.ts"
-import { chooseTerms, type PayingPolicy } from "./chooseTerms.ts"
+import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
-import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
+import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
-import { makePurchase } from "./makePurchase.ts"
+import { makePurchase, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
 import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchase.ts"
 
@@ -59,6 +59,47 @@ interface Prepared {
   readonly urls: ReadonlyArray<string>
 }
 
+/** A body of JSON's null is a body: only what was given is part of the invocation. */
+const bodyOf = ({ json, text }: typeof Input.Type) => ({
+  ...(json === undefined ? {} : { json }),
+  ...(text === undefined ? {} : { text })
+})
+
+const keysOf = Effect.fnUntraced(function* (call: HttpCall, input: typeof Input.Type, caller: Caller) {
+  const { asset, headers = {} } = input
+  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const args = { method: call.method, url: call.url.href, headers: named, ...bodyOf(input) }
+  const { assets } = yield* PayingPolicy
+  return invocationKeys(yield* Crypto, { agent: caller.principal, resource: "", args }, asset, assets.keys())
+})
+
+/** The requests that a call may be by its own words, whatever is listed: one for each method, when it names none. */
+const requestsOf = Effect.fnUntraced(function* (input: typeof Input.Type) {
+  const { http } = yield* Config
+  const identity = yield* readReference(input.ref)
+  const { method, pathParameters = {} } = input
+  const resource = Object.keys(pathParameters).length === 0 ? {} : { routeTemplate: "" }
+  const found = yield* Effect.forEach(method === undefined ? methods : [method], (one) =>
+    Effect.option(httpCall(identity, resource, one, input, http))
+  )
+  return identity.type === "http" ? found.flatMap((one) => (one._tag === "Some" ? [one.value] : [])) : []
+})
+
+/** The outcome of a payment that was made for this call before, by the call's own words. */
+const recovered = Effect.fnUntraced(function* (
+  input: typeof Input.Type,
+  caller: Caller,
+  upstream: Upstream,
+  timeoutMillis: number
+) {
+  for (const call of yield* requestsOf(input)) {
+    const connect = Effect.succeed(httpSeller(upstream, call, timeoutMillis))
+    const outcome = yield* recoverPurchase(yield* keysOf(call, input, caller), connect)
+    if (outcome !== undefined) return outcome
+  }
+  return undefined
+})
+
 /** Steps 1 to 3. Only the first makes a request: to the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
   const { batch, http } = yield* Config
@@ -71,15 +112,11 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
   if (stringified !== undefined) return yield* stringifiedError(stringified)
   const option = yield* chooseTerms(operation, askedTerms(input), batch)
-  const { headers = {}, json, text } = input
-  // A body of JSON's null is a body: only what was given is part of the invocation.
-  const body = { ...(json === undefined ? {} : { json }), ...(text === undefined ? {} : { text }) }
-  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  const args = { method: call.method, url: call.url.href, headers: named, ...body }
-  const key = invocationKey(yield* Crypto, caller.principal, "", args, option.asset)
-  const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...body, headers } }
+  const keys = yield* keysOf(call, input, caller)
+  const { headers = {} } = input
+  const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...bodyOf(input), headers } }
   return {
-    invocation: { key, ref, versionHash, option, about, bought, atMost: depositOf(option, batch) },
+    invocation: { ...keys, ref, versionHash, option, about, bought, atMost: depositOf(option, batch) },
     call,
     urls: [call.url.href, identity.url]
   } satisfies Prepared
@@ -109,7 +146,12 @@ const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared
 const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, caller: Caller) {
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
-  const prepared = yield* prepare(input, caller)
+  const prepared = yield* Effect.catch(prepare(input, caller), (failed) =>
+    Effect.flatMap(recovered(input, caller, upstream, paidCallTimeoutMillis), (outcome) =>
+      outcome === undefined ? failed : Effect.succeed({ outcome })
+    )
+  )
+  if ("outcome" in prepared) return prepared.outcome
   const seller = httpSeller(upstream, prepared.call, paidCallTimeoutMillis)
   const ask = Effect.map(unpaid(prepared, upstream), (asked) =>
     asked.free === undefined ? { ...asked, seller } : { free: asked.free }

@@ -52,7 +52,7 @@ export const chooseOperation = (
   return found !== undefined && methods.some((known) => known === found.method)
     ? Effect.succeed(found)
     : wrong("the resource is not listed with this method, or with several: name one of them", {
-        methods: listed.map((one) => one.method).slice(0, 10)
+        methods: methods.filter((known) => listed.some((one) => one.method === known))
       })
 }
 

@@ -1,6 +1,6 @@
 // The order of one purchase, for every kind of seller: the outcome of an earlier payment for the same call, the
 // operator's policy, the seller's challenge, and only then a payment. The policy decides on the resolved listing before
-// its seller is contacted; an earlier open payment is completed without asking the policy again.
+// its seller is contacted; an earlier open payment is completed without asking the policy or the catalog again.
 import { Effect } from "effect"
 import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
@@ -33,13 +33,39 @@ export const decidedOn = <A extends Pick<Invocation, "option" | "atMost">>(invoc
   return atMost === undefined ? invocation : { ...invocation, option: { ...option, amount: atMost } }
 }
 
+/** What is known of a payment for the same call, by this version or one before it. */
+const earlierOf = Effect.fnUntraced(function* ({ formerKeys, key }: Pick<Invocation, "key" | "formerKeys">) {
+  const { stateOf } = yield* Payments
+  const state = yield* stateOf(key)
+  for (const former of state._tag === "None" ? formerKeys : []) {
+    const known = yield* stateOf(former)
+    if (known._tag !== "None") return known
+  }
+  return state
+})
+
+/**
+ * What a payment that was made earlier for the same call comes to, where the call cannot be prepared now: its listing
+ * is gone, is another version, or asks for more. Nothing when there is none, or none that counts.
+ */
+export const recoverPurchase = Effect.fnUntraced(function* (
+  keys: Pick<Invocation, "key" | "formerKeys">,
+  connect: Effect.Effect<Seller, ToolError>
+) {
+  const state = yield* earlierOf(keys)
+  if (state._tag === "Open" || state._tag === "Voucher") return yield* (yield* Payments).resume(state, connect)
+  if (state._tag === "UnderWay") return yield* state.outcome
+  return state._tag === "Held" ? yield* heldError(state.reservation) : undefined
+})
+
 export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, shop: Shop) {
   const payments = yield* Payments
-  let state = yield* payments.stateOf(invocation.key)
-  if (state._tag === "Open") {
+  const earlier = earlierOf(invocation)
+  let state = yield* earlier
+  if (state._tag === "Open" || state._tag === "Voucher") {
     const outcome = yield* payments.resume(state, shop.connect)
     if (outcome !== undefined) return outcome
-    state = yield* payments.stateOf(invocation.key)
+    state = yield* earlier
   }
   if (state._tag === "UnderWay") return yield* state.outcome
   if (state._tag !== "None") return yield* heldError(state.reservation)

@@ -44,7 +44,7 @@ export const askedTerms = ({ asset, maxAtomicAmount, network, scheme }: TermsGiv
 })
 
 /** Where a listing is dialed; undefined for a symbolic name that the operator has given no address. */
-const endpointOf = ({ type, url }: Identity, resolved: Readonly<Record<string, string>>): URL | undefined => {
+export const endpointOf = ({ type, url }: Identity, resolved: Readonly<Record<string, string>>): URL | undefined => {
   const endpoint = type === "mcp" && url.startsWith("mcp:") ? resolved[url] : url
   return endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
 }

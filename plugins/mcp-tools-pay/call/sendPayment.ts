@@ -68,17 +68,37 @@ export const deliver = Effect.fnUntraced(function* (
   return yield* withReceipt(open, kept.content, proven)
 })
 
-/** Sends the payment, verifies the answer and records the result in the budget. */
-export const sendPayment = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller, waiter: Waiter) {
-  const answer = yield* paidAnswer(seller, open.payment)
+/**
+ * An answer to a payment that is sent again. A failure that names no settlement says that the seller does not know the
+ * payment any more, or not yet: it is not what was paid for.
+ */
+export const answerAgain = (answer: PaidAnswer | ToolError): PaidAnswer | ToolError =>
+  "content" in answer && answer.isFailure === true && answer.settlement?.success !== true
+    ? { ...answer, isContent: false }
+    : answer
+
+/**
+ * Sends the payment, verifies the answer and records the result in the budget. `earlier`: what was kept of an answer
+ * before this one; a failure never takes its place.
+ */
+export const sendPayment = Effect.fnUntraced(function* (
+  open: OpenPayment,
+  seller: Seller,
+  waiter: Waiter,
+  earlier?: { readonly content: KeptContent | undefined }
+) {
+  const answered = yield* paidAnswer(seller, open.payment)
+  const answer = earlier === undefined ? answered : answerAgain(answered)
   const verified = yield* (yield* PaymentPolicyCheck).verify(answer, open)
+  const before = "content" in answer && answer.isFailure !== true ? undefined : earlier?.content
   if (verified._tag === "Settled" && "content" in answer) {
-    const proven = { ...verified, status: "settled" } as const
-    return yield* deliver(open, keptOf(open, answer), proven, waiter)
+    if (before !== undefined) return yield* deliver(open, before, provenOf(before, verified.transaction), waiter)
+    return yield* deliver(open, keptOf(open, answer), { ...verified, status: "settled" }, waiter)
   }
   const isContent = "content" in answer && answer.isContent && answer.asksAgain === undefined
   const part = isContent && answer.isPart === true ? answer.content : undefined
-  const isKept = isContent && part === undefined && (yield* keepContent(open, keptOf(open, answer)))
+  const isNew = isContent && part === undefined && before === undefined
+  const isKept = before !== undefined || (isNew && (yield* keepContent(open, keptOf(open, answer))))
   const failed = verified as Exclude<typeof verified, { readonly _tag: "Settled" }>
   const transaction = failed._tag === "Unknown" ? failed.transaction : undefined
   yield* Effect.ignore(
@@ -130,5 +150,5 @@ export const resumePayment = Effect.fnUntraced(function* (
   const seller = yield* Effect.catch(connect, ({ message: why }) =>
     Effect.flatMap(errorOf(open, { _tag: "Unknown", why, transaction: named }, content !== undefined), Effect.fail)
   )
-  return yield* Effect.ensuring(sendPayment(open, seller, waiter), seller.close)
+  return yield* Effect.ensuring(sendPayment(open, seller, waiter, { content }), seller.close)
 })

@@ -1,6 +1,7 @@
 // What a seller's terms say of a payment channel, held against the operator's bounds before the seller is contacted,
 // and what a corrective answer says of one. A seller's total counts only with a voucher of our own key. Pure.
 import { StrKey } from "@stellar/stellar-sdk/base"
+import type { SignedTotals } from "../budget/BudgetStore.ts"
 import type { BatchPayments } from "../Config.ts"
 import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
 
@@ -62,6 +63,13 @@ export interface Correction {
   /** Hex. */
   readonly signature: string
 }
+
+/**
+ * Whether a corrective voucher is an earlier one: of a call that counts, or of a process that has lost its totals. One
+ * that was sent by a call that has not ended proves nothing, or that call would be paid for twice.
+ */
+export const isEarlier = ({ signedMax }: Correction, { counted, sent }: SignedTotals): boolean =>
+  signedMax <= counted || signedMax > sent
 
 /** What a 402 says of a channel; undefined where it says nothing that could be true. */
 export const readCorrection = (challenge: Challenge | undefined, channelId: string): Correction | undefined => {

@@ -2,18 +2,24 @@
 // any other: reserved in the budget whole, stored before it is signed and sent, proven by the ledger, sent again by the
 // same call. Else one voucher pays: it moves nothing now and counts nothing more, since its deposit was counted. No
 // ledger decides on a voucher: a refused one is let go, since the next voucher of the channel is for the same atoms;
-// one without an answer holds its call, which is never paid twice.
+// one without an answer holds its call, which is never paid twice, and so does one that its seller shows as an earlier
+// total. What was signed for is in the budget's store before it is sent.
 import { Effect, Semaphore } from "effect"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
-import { BudgetStore } from "../budget/BudgetStore.ts"
-import type { PaidAnswer, Seller } from "../call/Invocation.ts"
-import { deliver, paidAnswer, sendPayment, storeUnavailable, type Waiter } from "../call/sendPayment.ts"
+import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
+import type { Reservation } from "../budget/Reservation.ts"
+import { contentOf, type Proven } from "../call/delivery.ts"
+import { heldError } from "../call/heldError.ts"
+import type { OpenVoucher, Output, PaidAnswer, Seller } from "../call/Invocation.ts"
+import { encodeKeptPayment, type KeptContent } from "../call/KeptWire.ts"
+import { answerAgain, deliver, paidAnswer, sendPayment, storeUnavailable, type Waiter } from "../call/sendPayment.ts"
 import { type Purchase, reserve, sign } from "../call/signPurchase.ts"
 import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
-import { encodePayment } from "../seller/SellerWire.ts"
+import { PaymentSeal } from "../payer/PaymentSeal.ts"
+import { encodePayment, type Fields, isFields } from "../seller/SellerWire.ts"
 import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
-import { depositFor, readChannelTerms, readCorrection } from "./channelTerms.ts"
+import { amountIn, type ChannelTerms, depositFor, isEarlier, readChannelTerms, readCorrection } from "./channelTerms.ts"
 
 /** One call of an agent at a seller. */
 interface Order {
@@ -22,6 +28,8 @@ interface Order {
   readonly seller: Seller
   readonly waiter: Waiter
   readonly channel: AgentChannel
+  /** As they were decided on. */
+  readonly terms: ChannelTerms
 }
 
 const notEnabled = toolError("PAYMENT_REJECTED", "the operator allows no payment by batch-settlement")
@@ -29,15 +37,51 @@ const notEnabled = toolError("PAYMENT_REJECTED", "the operator allows no payment
 /** What was withdrawn is missing: charged and not claimed before. */
 const emptied = toolError("PAYMENT_REJECTED", "the channel lacks more than the deposit that the policy decided on")
 
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** Stores that a voucher for `max` is about to be sent; the totals as of then. */
+const noteSent = Effect.fnUntraced(function* ({ channelId }: AgentChannel, max: bigint) {
+  const store = yield* BudgetStore
+  const { counted, sent } = yield* Effect.mapError(store.totals(channelId), () => storeUnavailable)
+  const totals = { counted, sent: larger(sent, max) }
+  yield* Effect.mapError(store.keepTotals(channelId, totals), () => storeUnavailable)
+  return totals
+})
+
+/** Its call has ended as paid, or its end is not known. */
+const noteCounted = Effect.fnUntraced(function* (channelId: string, max: bigint) {
+  const store = yield* BudgetStore
+  yield* store.totals(channelId).pipe(
+    Effect.flatMap(({ counted, sent }) =>
+      store.keepTotals(channelId, { counted: larger(counted, max), sent: larger(sent, max) })
+    ),
+    Effect.ignore
+  )
+})
+
+/** The voucher of a payment that was kept; a deposit has one too. */
+const voucherIn = ({ payload }: Fields) => {
+  const voucher = isFields(payload) && isFields(payload["voucher"]) ? payload["voucher"] : {}
+  const [channelId, max] = [voucher["channelId"], amountIn(voucher["maxClaimableAmount"])]
+  return typeof channelId === "string" && max !== undefined ? { channelId, max } : undefined
+}
+
+/** What was delivered counts, where it was paid with a voucher. */
+export const noteDelivered = (payment: Fields) => {
+  const voucher = voucherIn(payment)
+  return voucher === undefined ? Effect.void : noteCounted(voucher.channelId, voucher.max)
+}
+
 const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBalance, max: bigint) {
-  const { caller, channel, purchase, seller, waiter } = order
+  const { caller, channel, purchase, seller, terms, waiter } = order
   const { batch } = yield* Config
   if (batch === undefined) return yield* notEnabled
   const { option } = purchase
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
-  const amount = depositFor(option, channel.terms, batch)
+  const amount = depositFor(option, terms, batch)
   if (max - known.balance > amount) return yield* emptied
+  yield* noteSent(channel, max)
   const identifier = yield* reserve(purchase.invocation, caller, purchase.made, ledger, amount)
   const moves = { asset: option.asset, payTo: channel.terms.contract, amount, channel: channel.config }
   const payload = (transaction: string) => ({
@@ -58,18 +102,21 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBa
   // Until the ledger has shown the deposit, it is asked again.
   doubt(channel, known.charged)
   const output = yield* sendPayment(open, seller, waiter)
+  yield* noteCounted(channel.channelId, max)
   channel.known = { charged: max, balance: known.balance + amount }
   return output
 })
 
-/** What a voucher's answer comes to; `again`: the seller has proven another total, and nothing was paid. */
-const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel) => {
+/** What a voucher's answer comes to; `Corrected`: the seller has proven another total, and nothing was paid. */
+const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel, totals: SignedTotals) => {
   if (answer instanceof ToolError) return { _tag: "Unknown", why: answer.message } as const
   if (answer.asksAgain !== undefined) {
     const correction = readCorrection(answer.asksAgain.challenge, channel.channelId)
-    return correction !== undefined && channel.isOurs(correction)
+    if (correction === undefined || !channel.isOurs(correction))
+      return { _tag: "Refused", reason: answer.settlement?.reason ?? answer.asksAgain.reason } as const
+    return isEarlier(correction, totals)
       ? ({ _tag: "Corrected", correction } as const)
-      : ({ _tag: "Refused", reason: answer.settlement?.reason ?? answer.asksAgain.reason } as const)
+      : ({ _tag: "Unknown", why: "the seller shows it as an earlier total" } as const)
   }
   if (answer.isContent && answer.isPart === true)
     return { _tag: "Unknown", why: "its answer was cut off", part: answer.content } as const
@@ -78,33 +125,69 @@ const readAnswer = (answer: PaidAnswer | ToolError, channel: AgentChannel) => {
     : ({ _tag: "Unknown", why: "the seller answers with a failure of its own" } as const)
 }
 
+/** Of what a voucher paid for: the seller alone says what it charged, within what was signed. */
+const provenBy = ({ amount, misfits }: KeptContent): Proven => ({
+  status: "settled",
+  transaction: undefined,
+  source: "seller",
+  misfits,
+  ...(amount === undefined ? {} : { amount })
+})
+
+/** Delivers what a voucher for `max` paid for; `base`: what was charged before it. */
+const deliverPaid = Effect.fnUntraced(function* (
+  open: OpenVoucher,
+  channel: AgentChannel,
+  { content, settlement }: PaidAnswer,
+  { base, max }: { readonly base: bigint; readonly max: bigint },
+  waiter: Waiter
+) {
+  const said = settlement?.chargedTotal
+  const charged = said !== undefined && said >= base && said < max ? said : max
+  if (channel.known !== undefined) channel.known = { ...channel.known, charged: larger(channel.known.charged, charged) }
+  const misfits = settlement?.success === true ? [] : ["receipt"]
+  const kept = { content, misfits, named: null, amount: charged - base }
+  return yield* deliver(open, kept, provenBy(kept), waiter)
+})
+
+/** A voucher was sent, and nothing says that it paid. */
+const unknown = Effect.fnUntraced(function* (identifier: string, { part, why }: { why: string; part?: Output }) {
+  yield* Effect.ignore((yield* BudgetStore).move(identifier, { state: "unknown" }))
+  return yield* toolError(
+    "SETTLEMENT_UNKNOWN",
+    `a voucher was sent: ${why}. The same call sends it again, and no other`,
+    {
+      paymentIdentifier: identifier,
+      ...(part === undefined ? {} : { partialContent: part })
+    }
+  )
+})
+
 const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBalance, max: bigint) {
   const { caller, channel, purchase, seller, waiter } = order
   const { challenge, invocation, option, released: replaces } = purchase
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
+  const totals = yield* noteSent(channel, max)
   const identifier = yield* reserve(invocation, caller, purchase.made, ledger, 0n)
-  const moved = (state: "signed" | "unknown" | "released") =>
+  const moved = (state: "signed" | "released") =>
     Effect.mapError(store.move(identifier, { state }), () => storeUnavailable)
-  if (!(yield* moved("signed")))
-    return yield* toolError("PAYMENT_REJECTED", "the reservation no longer exists; nothing was paid")
   const payload = { type: "voucher", channelConfig: channel.config, voucher: channel.voucher(max) }
-  const answer = yield* paidAnswer(seller, encodePayment({ challenge, option, payload, identifier }))
-  const read = readAnswer(answer, channel)
+  const open = { identifier, invocation, replaces, payment: encodePayment({ challenge, option, payload, identifier }) }
+  // As any payment, it is kept before it is sent: the same call sends the same one again, from whichever process.
+  const sealed = (yield* PaymentSeal).seal(identifier, encodeKeptPayment(open))
+  const isKept = Effect.mapError(store.keep(identifier, { payment: sealed }), () => storeUnavailable)
+  if (!(yield* moved("signed")) || !(yield* isKept))
+    return yield* toolError("PAYMENT_REJECTED", "the reservation no longer exists; nothing was paid")
+  const read = readAnswer(yield* paidAnswer(seller, open.payment), channel, totals)
+  if (read._tag === "Paid" || read._tag === "Unknown") yield* noteCounted(channel.channelId, max)
   switch (read._tag) {
-    case "Paid": {
-      const { content, settlement } = read.answer
-      const said = settlement?.chargedTotal
-      const charged = said !== undefined && said >= known.charged && said < max ? said : max
-      channel.known = { charged, balance: known.balance }
-      const misfits = settlement?.success === true ? [] : ["receipt"]
-      const amount = charged - known.charged
-      const proven = { status: "settled", transaction: undefined, source: "seller", misfits, amount } as const
-      return yield* deliver({ identifier, invocation, replaces }, { content, misfits, named: null }, proven, waiter)
-    }
+    case "Paid":
+      return yield* deliverPaid(open, channel, read.answer, { base: known.charged, max }, waiter)
     case "Corrected": {
-      doubt(channel, read.correction.charged)
+      yield* noteCounted(channel.channelId, read.correction.signedMax)
       yield* moved("released")
+      doubt(channel, read.correction.charged)
       return undefined
     }
     case "Refused": {
@@ -115,14 +198,39 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
         reason: read.reason
       })
     }
-    case "Unknown": {
-      yield* moved("unknown")
-      return yield* toolError("SETTLEMENT_UNKNOWN", `a voucher was sent: ${read.why}. This call is not paid again`, {
-        paymentIdentifier: identifier,
-        ...("part" in read ? { partialContent: read.part } : {})
-      })
-    }
+    case "Unknown":
+      return yield* unknown(identifier, read)
   }
+})
+
+/**
+ * The outcome of a voucher that was sent earlier, here or by a process before this one: its content where that came, or
+ * the same voucher sent again. It is for the same atoms, so that it pays once, and it is never let go.
+ */
+export const resumeVoucher = Effect.fnUntraced(function* (
+  open: OpenVoucher,
+  reservation: Reservation,
+  connect: Effect.Effect<Seller, ToolError>,
+  waiter: Waiter
+) {
+  const { content: sealed } = yield* Effect.mapError((yield* BudgetStore).kept(open.identifier), () => storeUnavailable)
+  const content = yield* contentOf(open, sealed)
+  if (content !== undefined) return yield* deliver(open, content, provenBy(content), waiter)
+  const { batch } = yield* Config
+  const { option } = open.invocation
+  const [terms, voucher] = [batch === undefined ? "" : readChannelTerms(option, batch), voucherIn(open.payment)]
+  if (typeof terms === "string" || voucher === undefined) return yield* heldError(reservation)
+  const channel = yield* (yield* AgentChannels).of(reservation.agent, option, terms)
+  const { max } = voucher
+  const again = Effect.gen(function* () {
+    const seller = yield* Effect.catch(connect, ({ message: why }) => unknown(open.identifier, { why }))
+    const answer = yield* Effect.ensuring(paidAnswer(seller, open.payment), seller.close)
+    const read = readAnswer(answerAgain(answer), channel, { counted: max, sent: max })
+    if (read._tag === "Paid")
+      return yield* deliverPaid(open, channel, read.answer, { base: max - option.amount, max }, waiter)
+    return yield* unknown(open.identifier, read._tag === "Unknown" ? read : { why: "the seller refuses it now" })
+  })
+  return yield* Semaphore.withPermit(channel.lock)(again)
 })
 
 /** One turn; nothing where the seller has corrected the total. */
@@ -151,10 +259,10 @@ export const payByChannel = Effect.fnUntraced(function* (
   if (typeof terms === "string") return yield* notEnabled
   const channel = yield* (yield* AgentChannels).of(caller.principal, purchase.option, terms)
   const pay = Effect.gen(function* () {
-    const first = yield* turn({ purchase, caller, seller, waiter, channel })
+    const order = { purchase, caller, seller, waiter, channel, terms }
+    const first = yield* turn(order)
     if (first !== undefined) return first
-    const again = { ...purchase, made: purchase.made + 1 }
-    const second = yield* turn({ purchase: again, caller, seller, waiter, channel })
+    const second = yield* turn({ ...order, purchase: { ...purchase, made: purchase.made + 1 } })
     return second ?? (yield* toolError("PAYMENT_REJECTED", "the seller corrected the channel's total twice"))
   })
   return yield* Semaphore.withPermit(channel.lock)(pay)

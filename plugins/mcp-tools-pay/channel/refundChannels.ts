@@ -1,17 +1,18 @@
 // What is left of agents' channels is asked back: after a time without a call, and when the tool server ends. The
-// seller refunds; the ledger pays the payer. A refund that a seller does not give leaves the money in the channel, for
-// the next call or for the payer's own withdrawal, and is logged.
-import { Duration, Effect, Semaphore } from "effect"
+// seller refunds; the ledger pays the payer, and shows that it did. A refund that a seller does not give leaves the
+// money in the channel, for the next call or for the payer's own withdrawal, and is logged.
+import { Duration, Effect, Schedule, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { ToolError } from "../../mcp-tools/contract.ts"
 import { paidAnswer } from "../call/sendPayment.ts"
+import { BudgetStore } from "../budget/BudgetStore.ts"
 import { Config } from "../Config.ts"
 import { encodePayment } from "../seller/SellerWire.ts"
-import { type AgentChannel, AgentChannels, doubt } from "./AgentChannels.ts"
-import { readCorrection } from "./channelTerms.ts"
+import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
+import { isEarlier, readCorrection } from "./channelTerms.ts"
 
 /** Refusals of one seller in a row, after which it is not asked again. */
 const refundsFailedMax = 3
@@ -19,19 +20,40 @@ const refundsFailedMax = 3
 const endTimeout = "10 seconds"
 const everyMaxMillis = 30_000
 
+/** How often the ledger is read for a refund that a seller says it made, and the time between. */
+const readsMax = 5
+const betweenReads = Schedule.spaced("500 millis")
+
+/** Whether nothing is left beyond what was charged, by the ledger. */
+const isRefunded = Effect.fnUntraced(function* (channel: AgentChannel, charged: bigint) {
+  const { balance: read } = yield* AgentChannels
+  const isLeft = ({ balance }: ChannelBalance) => balance > charged
+  const again = Effect.suspend(() => {
+    doubt(channel, charged)
+    return read(channel)
+  })
+  const reads = { schedule: betweenReads, times: readsMax - 1, while: isLeft }
+  return !isLeft(yield* Effect.repeat(again, reads))
+})
+
 /** One request for a refund; `corrected`: the seller has proven another total, and may be asked again by it. */
 const askOnce = Effect.fnUntraced(function* (channel: AgentChannel) {
   const { last } = channel
-  const { balance, charged } = yield* (yield* AgentChannels).balance(channel)
+  const channels = yield* AgentChannels
+  const { balance, charged } = yield* channels.balance(channel)
   if (last === undefined || balance <= charged) return "nothing left"
   const { challenge, option, seller } = last
   const payload = { type: "refund", channelConfig: channel.config, voucher: channel.voucher(charged) }
   const identifier = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
   const answer = yield* paidAnswer(seller, encodePayment({ challenge, option, payload, identifier }))
   if (answer instanceof ToolError) return "refused"
-  if (answer.settlement?.success === true) return "refunded"
+  // The seller's word forgets no channel that has money in it.
+  if (answer.settlement?.success === true) return (yield* isRefunded(channel, charged)) ? "refunded" : "refused"
   const correction = readCorrection(answer.asksAgain?.challenge, channel.channelId)
   if (correction === undefined || !channel.isOurs(correction)) return "refused"
+  // A refund signs for nothing more, but its total would be the base of the next call.
+  const totals = yield* Effect.option((yield* BudgetStore).totals(channel.channelId))
+  if (totals._tag === "None" || !isEarlier(correction, totals.value)) return "refused"
   doubt(channel, correction.charged)
   return "corrected"
 })
@@ -58,7 +80,7 @@ export const startRefunds = Effect.gen(function* () {
   const { batch } = yield* Config
   if (batch === undefined) return
   const channels = yield* AgentChannels
-  const services = yield* Effect.context<AgentChannels | Crypto>()
+  const services = yield* Effect.context<AgentChannels | BudgetStore | Crypto>()
   yield* Effect.addFinalizer(() =>
     Effect.forEach(channels.all(), refund, { concurrency: "unbounded", discard: true }).pipe(
       Effect.timeout(endTimeout),

@@ -2,7 +2,8 @@
 // question: the first call to claim the request asks the person behind its client, the others wait for the answer,
 // which is stored with the requests. A refusal lasts as long as a request would. An approval is used up by the one
 // payment that it allows; calls that waited for it, or that arrive before that payment is reserved, continue beside
-// that one, and the budget's store lets one of them pay. A client that cannot ask leaves the request to an operator.
+// that one, and the budget's store lets one of them pay. A client that cannot ask, or is not trusted to, leaves the
+// request to an operator.
 import { Clock, Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { Network } from "../../../kernel/config/Network.ts"
@@ -113,10 +114,12 @@ const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: C
 })
 
 /** What becomes of a pending request: asked about, answered, or left to the call that asks. */
-const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswered }: Caller) {
+const question = Effect.fnUntraced(function* (pending: Approval, { ask, isAnswered, principal }: Caller) {
   const { changed, claim, decide, leave } = yield* Approvals
   const { policy } = yield* Config
-  if (!policy.askClient || ask === undefined) return yield* waiting(pending)
+  // Over HTTP what answers is a program with an agent's key, which may be the agent.
+  const isTrusted = policy.askClient === "http-clients" || (policy.askClient && principal === "stdio")
+  if (!isTrusted || ask === undefined) return yield* waiting(pending)
   const key = `approve-${pending.mark}`
   const isOurs = isAnswered?.(key) === true || (yield* claim(pending.id, questionMillis, policy.approvalMillis))
   if (!isOurs) return yield* isLeft(pending, policy.approvalMillis) ? waiting(pending) : changed(pending.id)

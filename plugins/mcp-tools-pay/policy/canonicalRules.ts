@@ -31,7 +31,11 @@ const assetOf = (text: string): string | undefined => {
   return StrKey.isValidContract(address) ? address : undefined
 }
 
-const agentOf = (text: string): string | undefined => (/^(key:.+|stdio)$/.test(text) ? text : undefined)
+/** As keys are labelled: in lower case, and of few characters. */
+const agentOf = (text: string): string | undefined => {
+  const agent = text.toLowerCase()
+  return /^(key:[a-z0-9-]{1,32}|stdio)$/.test(agent) ? agent : undefined
+}
 
 const expected = {
   agents: "agents are named as key:LABEL, or stdio",

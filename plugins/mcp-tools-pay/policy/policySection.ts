@@ -1,7 +1,7 @@
 // The operator's policy over payments, as data: rules in order, the first that fits decides, and limits beside the
 // budget's. What a rule does not name it does not ask about.
 import { Schema } from "effect"
-import { amount, choice, entry, flag, integer, list, section } from "../../../kernel/config/Setting.ts"
+import { amount, choice, entry, integer, list, section } from "../../../kernel/config/Setting.ts"
 
 const outcomes = ["allow", "approve", "deny"] as const
 export type Outcome = (typeof outcomes)[number]
@@ -55,9 +55,11 @@ export const policySection = section("policy", "Which payments agents may make, 
     default: 0,
     doc: "The same for all resources whose origin has not; 0 is no limit."
   }),
-  ask_client: flag({
+  ask_client: choice([true, false, "http-clients"], {
     default: true,
-    doc: "A client that can ask its person is asked for the approval; otherwise it waits for an operator."
+    doc:
+      "Whether a client that can ask its person is asked for the approval, in an operator's place: true over stdio; " +
+      "http-clients over HTTP too, where a holder of an agent's key can answer itself, and is trusted to ask a person."
   }),
   approval_minutes: integer({
     default: 60,

@@ -5,10 +5,11 @@
 // the first request is the one that is paid. An answer is read to the end of its JSON-RPC result; a server may keep its
 // stream open after it.
 import { Effect } from "effect"
+import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import type { FetchAnswer } from "../../../kernel/http/safeFetch.ts"
 import { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "../../catalog/contract.ts"
 import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
-import { toRpcAnswer } from "./readToResult.ts"
+import { answerBounds, toRpcAnswer } from "./readToResult.ts"
 import { eventData, type Fields, findAnswer, type ListedTool, paymentMeta, readTools } from "./SellerWire.ts"
 
 const protocolVersion = "2025-06-18"
@@ -20,10 +21,16 @@ const encoder = new TextEncoder()
 const caller = "the seller"
 const malformed = (message: string) => toolError("UPSTREAM_PROTOCOL_ERROR", message)
 
-export interface CallOptions {
-  /** The payment payload; absent for the call without. */
-  readonly payment?: Fields
-  readonly timeoutMillis?: number
+export interface Paid {
+  readonly payment: Fields
+  readonly timeoutMillis: number
+}
+
+/** A paid tool's result; one that cannot be read whole is the text that came. */
+export interface PaidResult {
+  readonly result: Fields
+  /** More of it may come when the same payment is sent again. */
+  readonly isPart: boolean
 }
 
 /** What a request has in place of the settings' caps. */
@@ -35,7 +42,9 @@ interface Caps {
 export interface SellerSession {
   readonly findTool: (name: string) => Effect.Effect<ListedTool | undefined, ToolError>
   /** The tool's result, successful or not. */
-  readonly callTool: (name: string, args: Fields, options?: CallOptions) => Effect.Effect<Fields, ToolError>
+  readonly callTool: (name: string, args: Fields) => Effect.Effect<Fields, ToolError>
+  /** The same with a payment, which has its own time. */
+  readonly payTool: (name: string, args: Fields, paid: Paid) => Effect.Effect<PaidResult, ToolError>
   readonly close: Effect.Effect<void>
 }
 
@@ -59,7 +68,7 @@ interface Message {
 }
 
 /** A request's result, or how the server refused it. */
-type Answered = { readonly result: Fields } | { readonly refusal: ToolError }
+type Answered = { readonly result: Fields; readonly isPart?: boolean } | { readonly refusal: ToolError }
 
 /** The requests that open a conversation. */
 const opening = new Set(["initialize", "server/discover"])
@@ -73,11 +82,15 @@ const readAnswer = Effect.fnUntraced(function* (
   upstream: Upstream,
   { body, headers }: FetchAnswer,
   id: number,
-  isContent: boolean
+  contentOf: "nothing" | "call" | "payment"
 ) {
   const isStream = /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
   const parts = isStream ? eventData(body).map((text) => encoder.encode(text)) : [withoutBom(body)]
-  const parse = isContent ? upstream.parseContent : upstream.parse
+  const parse = {
+    nothing: upstream.parse,
+    call: upstream.parseContent,
+    payment: (part: Uint8Array) => parseJson(part, answerBounds)
+  }[contentOf]
   const messages = yield* Effect.forEach(parts, (part) => Effect.option(parse(part)))
   const answer = findAnswer(
     messages.flatMap((message) => (message._tag === "Some" ? [message.value] : [])),
@@ -85,6 +98,32 @@ const readAnswer = Effect.fnUntraced(function* (
   )
   return { answer, isUnreadable: messages.some(({ _tag }) => _tag === "None") }
 })
+
+/** What came of a paid result that passes a bound: its text, since it was paid for. */
+const partOf = ({ body, cut }: FetchAnswer): Answered | undefined => {
+  const text = new TextDecoder().decode(body)
+  return /"result"\s*:/.test(text)
+    ? {
+        result: { content: [{ type: "text", text }], truncated: true },
+        isPart: cut !== undefined && cut !== "too_large"
+      }
+    : undefined
+}
+
+/** What an answer comes to in which none to the request was found. */
+const withoutAnswer = (
+  answered: FetchAnswer,
+  isUnreadable: boolean,
+  isPaid: boolean
+): Effect.Effect<Answered, ToolError> => {
+  const part = isPaid && isUnreadable ? partOf(answered) : undefined
+  if (part !== undefined) return Effect.succeed(part)
+  return malformed(
+    isUnreadable
+      ? "the seller's answer is not JSON within the limits"
+      : "the seller's answer does not match the request"
+  )
+}
 
 /** The two ways to send on one conversation: what is answered, and what is not. */
 const speak = (upstream: Upstream, endpoint: URL) => {
@@ -104,22 +143,24 @@ const speak = (upstream: Upstream, endpoint: URL) => {
       ? malformed("the seller's tool schema maps arguments to headers in an invalid way")
       : Effect.succeed({ message: { ...others, params: withEnvelope(params, clientInfo) }, mirrored })
   }
-  const post = Effect.fnUntraced(function* (sent: Message, caps: Caps = {}) {
+  const post = Effect.fnUntraced(function* (sent: Message, caps: Caps = {}, keepsPart = false) {
     const { message, mirrored } = yield* framed(sent)
     const request = {
       method: "POST",
       headers: { ...headers(), ...mirrored },
+      keepsPart,
       body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
       ...(sent.id === undefined ? {} : { reader: toRpcAnswer(sent.id) })
     } as const
     return yield* Effect.mapError(upstream.fetch(state.endpoint, request, caps), fetchError(caller))
   })
 
-  const request = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps) {
+  const request = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps, isPaid = false) {
     const id = ++state.lastId
-    const answered = yield* post({ id, method, params }, caps)
+    const answered = yield* post({ id, method, params }, caps, isPaid)
     const { headers, status, url } = answered
-    const read = yield* readAnswer(upstream, answered, id, method === "tools/call")
+    const contentOf = isPaid ? "payment" : method === "tools/call" ? "call" : "nothing"
+    const read = yield* readAnswer(upstream, answered, id, contentOf)
     // What was paid for is read whatever the status that it comes with.
     const isResult = read.answer !== undefined && "result" in read.answer
     if (status !== 200 && !(method === "tools/call" && isResult)) {
@@ -130,12 +171,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     }
     if (method === "initialize") state.session = headers["mcp-session-id"]
     const { answer } = read
-    if (answer === undefined)
-      return yield* malformed(
-        read.isUnreadable
-          ? "the seller's answer is not JSON within the limits"
-          : "the seller's answer does not match the request"
-      )
+    if (answer === undefined) return yield* withoutAnswer(answered, read.isUnreadable, isPaid)
     if ("errorCode" in answer) {
       const details = { code: answer.errorCode }
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's server rejected the request", details)
@@ -200,18 +236,25 @@ export const openSeller = Effect.fn("Seller.open")(function* (
     return undefined
   })
 
-  const callTool: SellerSession["callTool"] = Effect.fnUntraced(function* (name, args, options = {}) {
-    const { payment, timeoutMillis } = options
+  const callOnce = Effect.fnUntraced(function* (name: string, args: Fields, paid?: Paid) {
     // Headers mirror arguments by the tool's schema, which a payment that is sent again has not read.
     if (state.version === statelessRevision && state.listed === undefined) yield* findTool(name)
-    const result = yield* ask(
+    const answered: Answered = yield* conversation.request(
       "tools/call",
-      { name, arguments: args, ...(payment === undefined ? {} : { _meta: paymentMeta(payment) }) },
-      { redirectsMax: 0, ...(timeoutMillis === undefined ? {} : { timeoutMillis }) }
+      { name, arguments: args, ...(paid === undefined ? {} : { _meta: paymentMeta(paid.payment) }) },
+      { redirectsMax: 0, ...(paid === undefined ? {} : { timeoutMillis: paid.timeoutMillis }) },
+      paid !== undefined
     )
-    return resultTypes.has(result["resultType"])
-      ? result
+    if ("refusal" in answered) return yield* answered.refusal
+    return resultTypes.has(answered.result["resultType"])
+      ? answered
       : yield* malformed("the seller's tool asks for further input, which is not supported")
   })
-  return { findTool, callTool, close }
+  return {
+    findTool,
+    callTool: (name, args) => Effect.map(callOnce(name, args), ({ result }) => result),
+    payTool: (name, args, paid) =>
+      Effect.map(callOnce(name, args, paid), ({ isPart = false, result }) => ({ result, isPart })),
+    close
+  }
 })

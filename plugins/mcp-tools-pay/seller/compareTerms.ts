@@ -3,6 +3,7 @@
 // (titles, descriptions, examples) is not compared: it is not binding and the catalog sanitizes it. Pure.
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { neutralExtension } from "../../../kernel/Dialect.ts"
+import { isWord } from "../../mcp-tools/contract.ts"
 import {
   type Challenge,
   type DeclaredInput,
@@ -89,7 +90,7 @@ const unknownDemands = (extensions: Fields): ReadonlyArray<string> =>
     const info = isFields(value) ? value["info"] : undefined
     const isRequired = isFields(info) && info["required"] === true
     return isRequired && key !== "payment-identifier" && neutralExtension(key) !== "catalog"
-      ? [`extensions.${key}`]
+      ? [isWord(key) ? `extensions.${key}` : "extensions"]
       : []
   })
 

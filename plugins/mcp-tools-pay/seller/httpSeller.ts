@@ -99,6 +99,7 @@ export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: nu
             ? { reason: challenged.challenge.reason, challenge: challenged.challenge }
             : { reason: undefined },
       isContent: isContent(answer, settlement),
+      isFailure: answer.status >= 400,
       // What is too long is so each time; the rest of anything else may come when it is asked for again.
       isPart: answer.cut !== undefined && answer.cut !== "too_large",
       content: yield* contentOf(upstream, answer)

@@ -2,30 +2,33 @@
 // with the result's, and the content is what the tool returned, member for member.
 import { Effect } from "effect"
 import type { PaidAnswer, Seller } from "../call/Invocation.ts"
-import type { SellerSession } from "./SellerSession.ts"
+import type { PaidResult, SellerSession } from "./SellerSession.ts"
 import { type Fields, readChallenge, readSettlement } from "./SellerWire.ts"
 
-const readAnswer = (result: Fields): PaidAnswer => {
+const readAnswer = ({ isPart, result }: PaidResult): PaidAnswer => {
   const challenged = readChallenge(result)
   const settlement = readSettlement(result)
   return {
     settlement,
+    isPart,
     asksAgain:
       challenged._tag === "None"
         ? undefined
         : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
+    isFailure: result["isError"] === true,
     // With a failed settlement, an error replaces the purchased content.
     isContent: !(result["isError"] === true && settlement?.success === false),
     content: {
       content: result["content"] ?? [],
       ...("structuredContent" in result ? { structuredContent: result["structuredContent"] } : {}),
-      ...(result["isError"] === true ? { isError: true } : {})
+      ...(result["isError"] === true ? { isError: true } : {}),
+      ...(result["truncated"] === true ? { truncated: true } : {})
     }
   }
 }
 
 /** `timeoutMillis`: how long the paid call may take; it is verified and settled within it. */
 export const mcpSeller = (session: SellerSession, toolName: string, args: Fields, timeoutMillis: number): Seller => ({
-  send: (payment) => Effect.map(session.callTool(toolName, args, { payment, timeoutMillis }), readAnswer),
+  send: (payment) => Effect.map(session.payTool(toolName, args, { payment, timeoutMillis }), readAnswer),
   close: session.close
 })

@@ -1,7 +1,7 @@
 // Reads a seller's answer to the end of what was asked for, and no further: a server may leave its connection open
-// after the whole result has come. JSON ends where its outermost bracket or its text closes; of a stream of events, the
-// one that answers the request ends it. What follows is not read. Only where an answer does not say its own length.
-// Pure.
+// after the whole result has come. JSON ends where its outermost bracket or its text closes, unless more of it follows
+// within a moment: a stream of documents may be labelled as one. Of events, the one that answers the request ends the
+// stream. What follows is not read. Only where an answer does not say its own length. Pure.
 import { Result } from "effect"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import type { AnswerHead, BodyReader } from "../../../kernel/platform/Outbound.ts"
@@ -37,7 +37,18 @@ const jsonReader = () => {
   return (chunk: Uint8Array): boolean => chunk.some((byte) => end.next(byte))
 }
 
-const answerBounds = { depthMax: 1_000, valuesMax: 1_000_000, keys: "any" } as const
+/** `pause` for a chunk after which no document is open, and one has ended. */
+const documentsReader = () => {
+  const end = new JsonEnd()
+  let isEnded = false
+  return (chunk: Uint8Array): false | "pause" => {
+    for (const byte of chunk) isEnded = end.next(byte) || (isEnded && byte <= 0x20)
+    return isEnded ? "pause" : false
+  }
+}
+
+/** Of an answer that may be what was paid for: wider than of any other. */
+export const answerBounds = { depthMax: 1_000, valuesMax: 1_000_000, keys: "any" } as const
 const byteOrderMark = [0xef, 0xbb, 0xbf]
 const dataPrefix = new TextEncoder().encode("data:")
 
@@ -129,12 +140,13 @@ const isJson = ({ headers }: AnswerHead) =>
   /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(headers["content-type"] ?? "")
 const isEvents = ({ headers }: AnswerHead) => /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
+const isOpenJson = (head: AnswerHead) => isJson(head) && isPlain(head) && !isSized(head)
+
 /** Of a JSON resource. */
-export const toJsonEnd: BodyReader = (head) =>
-  isJson(head) && isPlain(head) && !isSized(head) ? jsonReader() : undefined
+export const toJsonEnd: BodyReader = (head) => (isOpenJson(head) ? documentsReader() : undefined)
 
 /** Of the answer to one JSON-RPC request. */
 export const toRpcAnswer =
   (id: number): BodyReader =>
   (head) =>
-    isEvents(head) && isPlain(head) && !isSized(head) ? eventReader(id) : toJsonEnd(head)
+    isEvents(head) && isPlain(head) && !isSized(head) ? eventReader(id) : isOpenJson(head) ? jsonReader() : undefined

@@ -34,6 +34,9 @@ const Input = Schema.Struct({
 
 type Page = typeof FoundPage.Type
 
+/** One that is shown in a sentence of ours: a token, as facilitators write them, and no words. */
+const isCursor = (cursor: string | null): boolean => cursor !== null && /^[\w.~+/=-]{1,8192}$/.test(cursor)
+
 export const searchTool = Effect.gen(function* () {
   const discovery = yield* DiscoveryClient
   const { wrap } = yield* Wrapping
@@ -44,7 +47,7 @@ export const searchTool = Effect.gen(function* () {
     [
       ...(page.nearestOnly === true ? ["A guess: nothing listed is known to answer the query."] : []),
       ...linesOf(page).map((line, at) => `${at + 1}. ${line}`),
-      ...(page.pagination.cursor === null ? [] : [`More: cursor ${page.pagination.cursor}`])
+      ...(isCursor(page.pagination.cursor) ? [`More: cursor ${page.pagination.cursor}`] : [])
     ].join("\n")
   return defineTool({
     name: "x402_search_resources",

@@ -75,7 +75,8 @@ describe("an operator's rule", () => {
         { recipients: [muxed] },
         { recipients: [payTo.toLowerCase()] },
         { assets: [testnetUsdc.toLowerCase()] },
-        { agents: ["key:a"] }
+        { agents: ["key:a"] },
+        { agents: ["key:A", "STDIO"] }
       ]
       for (const rule of rules) expect([rule, yield* read(rule)]).toEqual([rule, "deny"])
       for (const rule of [{ origins: ["https://api.shop.example:8443"] }, { origins: ["*.api.shop.example"] }])
@@ -94,7 +95,9 @@ describe("an operator's rule", () => {
         { origins: ["*shop.example"] },
         { recipients: ["GSELLER"] },
         { assets: ["USDC"] },
-        { agents: ["a"] }
+        { agents: ["a"] },
+        { agents: ["key:my bot"] },
+        { agents: ["key:bot_1"] }
       ]
       for (const rule of never) {
         const refused = yield* Effect.flip(read(rule))

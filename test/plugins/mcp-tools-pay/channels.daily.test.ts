@@ -3,12 +3,16 @@
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
 import { startBatchSeller } from "../../../examples/batch/startBatchSeller.ts"
 import { signPrepared } from "../../../examples/prepared.mjs"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
 import { makeBatch } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
+import { eventually } from "../../support/eventually.ts"
 import { queryDeclaration, verified } from "../catalog/support.ts"
 import { call } from "../mcp-tools/support.ts"
 import { enabled, query } from "./httpWorld.ts"
@@ -128,6 +132,9 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             }
           }
           yield* settled(other)
+          // What the other's voucher was for, this one has just signed too: it cannot know that it was not taken.
+          const unsure = yield* call(one, "x402_fetch_resource", { ref, query: query() })
+          expect(unsure.body["code"], JSON.stringify(unsure.body)).toBe("SETTLEMENT_UNKNOWN")
           yield* settled(one)
           expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(5_000n)
 
@@ -156,6 +163,183 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
         })
       )
       expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(6_000n)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is paid one price a call, whatever it shows as the total before it", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, server, set } = yield* startListed
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying(set)
+          const buy = (asked = query()) => call(client, "x402_fetch_resource", { ref, query: asked })
+          for (const _ of [1, 2]) expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
+          // The voucher that it has just been sent, as the proof of an earlier total.
+          const shown: Array<string> = []
+          const { enrichPaymentRequiredResponse: honest } = server
+          const { onBeforeVerify } = server.schemeHooks
+          server.enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any) => {
+            if (paymentPayload === undefined) return
+            const { maxClaimableAmount: max, signature } = paymentPayload.payload.voucher
+            shown.push(max)
+            const [state] = await server.channels.list()
+            requirements[0].extra.channelState = { ...state, chargedCumulativeAmount: max }
+            requirements[0].extra.voucherState = { signedMaxClaimable: max, signature }
+          }
+          server.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "another_total" }) as any
+          const asked = query()
+          expect((yield* buy(asked)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+          expect((yield* buy(asked)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+          expect([...new Set(shown)]).toEqual(["3000"])
+          server.enrichPaymentRequiredResponse = honest
+          server.schemeHooks.onBeforeVerify = onBeforeVerify
+        })
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is not believed when it says that less is deposited", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, server, set } = yield* startListed
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying(set)
+          const buy = () => call(client, "x402_fetch_resource", { ref, query: query() })
+          for (const _ of [1, 2]) expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
+          const { enrichPaymentRequiredResponse: honest } = server
+          const { onBeforeVerify } = server.schemeHooks
+          const sent: Array<string> = []
+          server.enrichPaymentRequiredResponse = async ({ paymentPayload, requirements }: any) => {
+            if (paymentPayload === undefined) return
+            sent.push(paymentPayload.payload.type)
+            const [state] = await server.channels.list()
+            const { signature, signedMaxClaimable } = state!
+            requirements[0].extra.channelState = { ...state, chargedCumulativeAmount: "1000", balance: "0" }
+            requirements[0].extra.voucherState = { signedMaxClaimable, signature }
+          }
+          server.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "another_total" }) as any
+          expect((yield* buy()).body["code"]).toBe("PAYMENT_REJECTED")
+          expect(sent).toEqual(["voucher", "voucher"])
+          server.enrichPaymentRequiredResponse = honest
+          server.schemeHooks.onBeforeVerify = onBeforeVerify
+        })
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is sent the same voucher again after a lost answer, and asked nothing where the content came", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying } = yield* PayWorld
+      const { ref, server, set } = yield* startListed
+      const before = yield* facilitator.balance(agent.publicKey())
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying(set)
+          const buy = (asked = query()) => call(client, "x402_fetch_resource", { ref, query: asked })
+          expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
+          const { onBeforeVerify } = server.schemeHooks
+          const sent: Array<string> = []
+          let answer = (context: any): Promise<any> => onBeforeVerify(context)
+          server.schemeHooks.onBeforeVerify = async (context: any) => {
+            sent.push(context.paymentPayload.payload.voucher.maxClaimableAmount)
+            return answer(context)
+          }
+          answer = () => Promise.reject(new Error("the answer is lost"))
+          const lost = query()
+          expect((yield* buy(lost)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+          answer = onBeforeVerify
+          const again = yield* buy(lost)
+          expect(again.body, JSON.stringify(again.body)).toMatchObject({
+            json: { page: "paid by a voucher" },
+            receipt: { settledAmount: "1000", status: "settled", source: "seller" }
+          })
+          expect(sent).toEqual(["2000", "2000"])
+
+          // The content comes after its caller has left.
+          let open = () => {}
+          const gate = new Promise<void>((resolve) => (open = resolve))
+          answer = (context) => gate.then(() => onBeforeVerify(context))
+          const [left, cancel] = [query(), new AbortController()]
+          const asked = client
+            .callTool({ name: "x402_fetch_resource", arguments: { ref, query: left } }, undefined, {
+              signal: cancel.signal
+            })
+            .catch(() => undefined)
+          yield* eventually(
+            Effect.sync(() => sent.length),
+            (length) => length === 3
+          )
+          cancel.abort()
+          yield* Effect.promise(() => asked)
+          yield* Effect.promise(() => client.ping())
+          open()
+          yield* eventually(
+            Effect.promise(() => server.channels.list()),
+            ([channel]) => channel?.chargedCumulativeAmount === "3000"
+          )
+          const kept = yield* buy(left)
+          expect(kept.body, JSON.stringify(kept.body)).toMatchObject({
+            json: { page: "paid by a voucher" },
+            receipt: { settledAmount: "1000", status: "settled" }
+          })
+          expect(sent).toEqual(["2000", "2000", "3000"])
+        })
+      )
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(3_000n)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is asked again for a refund that the ledger does not show", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying } = yield* PayWorld
+      const { ref, server, set } = yield* startListed
+      const before = yield* facilitator.balance(agent.publicKey())
+      const honest = { ...server.schemeHooks }
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying([...set, "batch_payments.refund_idle_seconds=1"])
+          const { body } = yield* call(client, "x402_fetch_resource", { ref, query: query() })
+          expect(body["receipt"]?.settledAmount).toBe("1000")
+          // It says that it has refunded, and has not.
+          let lies = 0
+          server.schemeHooks.onBeforeVerify = async () => ({ skip: true, result: { isValid: true } }) as any
+          server.schemeHooks.onAfterVerify = async () => undefined
+          server.schemeHooks.onBeforeSettle = async () => {
+            lies += 1
+            return { skip: true, result: { success: true, transaction: "", network: "ledger:testnet" } } as any
+          }
+          yield* eventually(
+            Effect.sync(() => lies),
+            (asked) => asked > 0
+          )
+          Object.assign(server.schemeHooks, honest)
+          yield* eventually(facilitator.balance(agent.publicKey()), (now) => before - now === 1_000n)
+        })
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("corrects a process that begins again by what that had signed for before", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, server, set } = yield* startListed
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-channels-"))
+      const { onBeforeVerify } = server.schemeHooks
+      const buy = Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying([...set, "budget.store=file"], undefined, folder)
+          const { body } = yield* call(client, "x402_fetch_resource", { ref, query: query() })
+          // It is not refunded at the end.
+          server.schemeHooks.onBeforeVerify = async () => ({ abort: true, reason: "later" }) as any
+          return body["receipt"]?.settledAmount ?? body
+        })
+      )
+      for (const _ of [1, 2, 3]) {
+        expect(yield* buy).toBe("1000")
+        server.schemeHooks.onBeforeVerify = onBeforeVerify
+      }
     }).pipe(Effect.scoped)
   )
 

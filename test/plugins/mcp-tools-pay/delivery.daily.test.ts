@@ -278,8 +278,20 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
         socket.write([`HTTP/1.1 ${status} X`, ...head, "transfer-encoding: chunked", "", chunk].join("\r\n"))
       }
       seller.behaviour = { raw: { paid: leftOpen } }
-      const { body } = yield* fetched(yield* paying([enabled]), ref)
+      const client = yield* paying([enabled])
+      const { body } = yield* fetched(client, ref)
       expect(body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
+      // Several documents under the label of one come whole.
+      seller.behaviour = {
+        raw: {
+          paid: (socket, reply) => {
+            leftOpen(socket, reply)
+            setTimeout(() => socket.end(`4\r\n{"b"\r\n3\r\n:2}\r\n0\r\n\r\n`), 50)
+          }
+        }
+      }
+      const { text } = (yield* fetched(client, ref)).body
+      expect([text?.slice(0, 11), text?.slice(-7)]).toEqual(['{"celsius":', '{"b":2}'])
     }).pipe(Effect.scoped)
   )
 

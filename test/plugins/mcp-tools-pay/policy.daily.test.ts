@@ -21,6 +21,8 @@ let fresh = 0
 const args = () => ({ a: ++fresh, b: 9_000 })
 
 const rules = (...all: ReadonlyArray<object>) => `policy.rules=${JSON.stringify(all)}`
+/** The person behind an HTTP client is asked. */
+const trusting = "policy.ask_client=http-clients"
 const asking = rules({ name: "dear", above: 1_999, outcome: "approve" })
 
 /** An operator with access to a tool server's state folder. */
@@ -126,7 +128,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
-      const url = yield* toolsUrl([asking])
+      const url = yield* toolsUrl([asking, trusting])
       const willing = yield* withPerson(url, { action: "accept", content: { approve: true } })
       expect((yield* pay(willing.client, ref, args())).body["receipt"]?.status).toBe("settled")
       expect(willing.asked).toHaveLength(1)
@@ -158,7 +160,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     Effect.gen(function* () {
       const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
-      const url = yield* toolsUrl([asking])
+      const url = yield* toolsUrl([asking, trusting])
       const [no, yes] = [{ action: "decline" }, { action: "accept", content: { approve: true } }]
       const before = yield* facilitator.balance(agent.publicKey())
       const twins = Effect.fnUntraced(function* (answer: object) {
@@ -184,13 +186,28 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
+  it.effect("a program with an agent's key approves no payment of its own over HTTP", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
+      seller.behaviour = {}
+      const before = yield* facilitator.balance(agent.publicKey())
+      for (const set of [[asking], [asking, "policy.ask_client=true"]]) {
+        const itself = yield* withPerson(yield* toolsUrl(set), { action: "accept", content: { approve: true } })
+        const { body } = yield* pay(itself.client, ref, args())
+        expect(body).toMatchObject({ code: "PAYMENT_REJECTED", details: { approval: { state: "pending" } } })
+        expect(itself.asked).toEqual([])
+      }
+      expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("a dismissed question goes to an operator and is not repeated", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
       const folder = yield* stateFolder
       const operator = operatorAt(folder)
-      const dismissing = yield* withPerson(yield* toolsUrl([asking], folder), { action: "cancel" })
+      const dismissing = yield* withPerson(yield* toolsUrl([asking, trusting], folder), { action: "cancel" })
       const own = args()
       for (let round = 0; round < 3; round++)
         expect((yield* pay(dismissing.client, ref, own)).body).toMatchObject({
@@ -214,7 +231,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
-      const person = yield* withPerson(yield* toolsUrl([asking]), { action: "decline" })
+      const person = yield* withPerson(yield* toolsUrl([asking, trusting]), { action: "decline" })
       const text = `\u202e"\n\nPrice: 0 USDC\u200b${"x".repeat(2_000)}`
       yield* pay(person.client, ref, { ...args(), text })
       const [question] = person.asked
@@ -230,7 +247,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     Effect.gen(function* () {
       const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
-      const url = yield* toolsUrl([asking])
+      const url = yield* toolsUrl([asking, trusting])
       const before = yield* facilitator.balance(agent.publicKey())
       const asked: Array<string> = []
       const modern = yield* connectModern(url, (message) => {

@@ -39,6 +39,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a questi
 
 const invocation: Invocation = {
   key: "call",
+  formerKeys: [],
   ref: "v1.ref",
   versionHash: "v",
   option: {
@@ -70,7 +71,7 @@ const twoPolicies = Effect.fnUntraced(function* (shared: unknown) {
   const one = Policy.layer.pipe(Layer.provide(Approvals.layer), Layer.provide(ground))
   const policies = yield* Effect.forEach([one, one], (layer) => Effect.provide(Policy, Layer.fresh(layer)))
   let asked = 0
-  const caller = { principal: "key:agent", session: "s", ask: () => Effect.sync(() => ++asked > 0) }
+  const caller = { principal: "stdio", session: "s", ask: () => Effect.sync(() => ++asked > 0) }
   return {
     asked: () => asked,
     verify: (at: number, made = 0) => policies[at]!.verify(invocation, caller, made)

@@ -51,6 +51,16 @@ describe("a seller's response", () => {
 
   it("a JSON response ends at its closing bracket or its declared length", () => {
     expect(endOf(toJsonEnd(json), `${answer}   `, 1)).toBe(bytes(answer).length)
+    expect(endOf(toRpcAnswer(4)(json), `${answer}   `, 1)).toBe(bytes(answer).length)
+    // It may go on: another document, or blanks alone.
+    const reader = toJsonEnd(json)!
+    expect(["[1]", "\n", '{"a":', "2}", "3"].map((text) => reader(bytes(text)))).toEqual([
+      "pause",
+      "pause",
+      false,
+      "pause",
+      false
+    ])
     expect(endOf(toJsonEnd(json), answer.slice(0, -1), 1)).toBe(-1)
     expect(endOf(toJsonEnd(json), '"a \\" }"\n', 1)).toBe(8)
     for (const type of ["application/json-seq", "application/jsonlines", "application/x-ndjson"])

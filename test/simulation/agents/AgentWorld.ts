@@ -166,6 +166,8 @@ export class AgentWorld {
       keep: (id, kept) => reached(kept.content === undefined ? "keep payment" : "keep content", store.keep(id, kept)),
       kept: (id) => reached("kept", store.kept(id)),
       forget: (id) => reached("forget", store.forget(id)),
+      totals: (...asked) => reached("totals", store.totals(...asked)),
+      keepTotals: (...asked) => reached("keep totals", store.keepTotals(...asked)),
       receipts: (...asked) => reached("receipts", store.receipts(...asked)),
       isShared: true
     }

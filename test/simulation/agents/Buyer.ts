@@ -41,6 +41,7 @@ export class Buyer {
     this.maxTimeoutSeconds = maxTimeoutSeconds
     this.invocation = {
       key: name,
+      formerKeys: [],
       ref: `v1.${name}`,
       versionHash: "v",
       option,
