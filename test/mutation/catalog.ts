@@ -30,6 +30,7 @@ const inTurns = inFile("FairScheduler.ts", "crowding")
 const counted = inFile("store/Quotas.ts", "grades")
 const versioned = inFile("store/Versions.ts", "grades")
 const merged = inFile("store/mergeDeclaration.ts", "grades")
+const fenced = inFile("ownership/Verdicts.ts", "time.daily")
 const verified = inFile("ownership/Verdicts.ts", "grades")
 const executed = inFile("ownership/Execution.ts", "grades")
 const sold = inFile("store/storeSightings.ts", "grades")
@@ -601,6 +602,11 @@ const ofHash: ReadonlyArray<Mutation> = [
 ]
 
 export const mutations: ReadonlyArray<Mutation> = [
+  fenced(
+    "a probe of a lost resource speaks of another",
+    "probed !== undefined && identityOf(probed) !== identityOf(row)",
+    "false"
+  ),
   ...ofGrades,
   ...ofEvidence,
   ...ofQuotas,

@@ -44,8 +44,13 @@ const nextProbe = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSe
 }
 
 /** What a probe is about: the operations that are listed, and the source of the words that name them. */
-export const subjectOf = ({ declaration, grade }: Pick<ResourceRow, "declaration" | "grade">): string =>
+const subjectOf = ({ declaration, grade }: Pick<ResourceRow, "declaration" | "grade">): string =>
   [grade, ...declaration.operations.map(({ method }) => method)].join(" ")
+
+/** A resource as it was probed. */
+export type Probed = Pick<ResourceRow, "type" | "resource" | "tool_name" | "declaration" | "grade">
+
+const identityOf = ({ resource, tool_name, type }: Probed): string => [type, resource, tool_name].join(" ")
 
 const claimsOf = (sql: SqlClient.SqlClient, id: bigint) =>
   sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id} order by last_seen_at desc`
@@ -85,8 +90,8 @@ export class Verdicts extends Context.Service<
       fence: bigint,
       asked: OriginAnswer,
       now: Date,
-      /** The words that the probe was about (`subjectOf`); default: those listed now. */
-      subject?: string
+      /** What was probed, as it was then; default: what is listed now. */
+      probed?: Probed
     ) => Effect.Effect<boolean, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Verdicts") {
@@ -98,15 +103,17 @@ export class Verdicts extends Context.Service<
       const { carryOut } = yield* Execution
       const { count, list, take, weigh } = yield* aftermath
 
-      const apply = (id: bigint, fence: bigint, given: OriginAnswer, now: Date, subject?: string) =>
+      const apply = (id: bigint, fence: bigint, given: OriginAnswer, now: Date, probed?: Probed) =>
         inTransaction(
           Effect.gen(function* () {
             const [probe] = yield* sql<Probe>`select attempts, dead from catalog_probes
               where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
+            // A database that lost its last commits gives ids and fences again, to other resources.
+            if (probed !== undefined && identityOf(probed) !== identityOf(row)) return false
             // Other words and other operations came meanwhile: a dead probe of the former ones says nothing of these.
-            const isOutdated = subject !== undefined && subject !== subjectOf(row)
+            const isOutdated = probed !== undefined && subjectOf(probed) !== subjectOf(row)
             const asked = isOutdated && isDead(given.life) ? { ...given, life: "unknown" as const } : given
             const claims = yield* claimsOf(sql, id)
             const verdict = verdictOn(row, claims, asked)

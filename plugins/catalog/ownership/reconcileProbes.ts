@@ -13,7 +13,7 @@ import type { ResourceType } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
 import { keepNamedPaths } from "./namedPaths.ts"
 import { Origins } from "./Origins.ts"
-import { subjectOf, Verdicts } from "./Verdicts.ts"
+import { Verdicts } from "./Verdicts.ts"
 
 /** Leases of one turn. */
 const batchMax = 8
@@ -116,7 +116,7 @@ export const startProbes = Effect.gen(function* () {
         where resource_id = ${row.id} and fence = ${row.fence}`
     } else {
       yield* keepNamed(row.origin ?? "", asked.named ?? [], now)
-      if (yield* apply(row.id, row.fence, asked, now, subjectOf(row))) yield* moved
+      if (yield* apply(row.id, row.fence, asked, now, row)) yield* moved
     }
   })
 

@@ -9,7 +9,7 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { changedFact } from "../../../plugins/catalog/contract.ts"
 import type { Declaration } from "../../../plugins/catalog/declaration/Declaration.ts"
-import { Verdicts } from "../../../plugins/catalog/ownership/Verdicts.ts"
+import { type Probed, Verdicts } from "../../../plugins/catalog/ownership/Verdicts.ts"
 import { writing } from "../../../plugins/catalog/plugin.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { Listings } from "../../../plugins/catalog/store/Listings.ts"
@@ -386,6 +386,9 @@ describeDatabases(
             yield* TestClock.adjust(1)
             expect(yield* lease).toMatchObject([{ id: resourceId, fence: 2n }])
             expect(yield* apply(resourceId!, 1n, word, yield* now)).toBe(false)
+            // The id and fence of a resource that was lost with the last commits of a database.
+            const lost = { type: "http", resource: "https://lost.example/a", tool_name: "" } as Probed
+            expect(yield* apply(resourceId!, 2n, word, yield* now, lost)).toBe(false)
             expect(yield* moves(a)).toEqual([listed])
             expect(yield* apply(resourceId!, 2n, word, yield* now)).toBe(true)
             expect(yield* moves(a)).toEqual([listed, "origin proven: active → active, origin_names_owner"])

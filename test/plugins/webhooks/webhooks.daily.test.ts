@@ -2,6 +2,7 @@
 // its facilitator restarts.
 import { expect, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
+import { createHmac } from "node:crypto"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
@@ -266,6 +267,15 @@ describe("webhooks", () => {
           expect(
             (yield* Effect.promise(() => fetch(example.url, { method: "POST", headers: forged, body: "{}" }))).status
           ).toBe(401)
+        // The same settlement, stored again from the ledger under another id.
+        const adopted = JSON.stringify(events[1])
+        const headersOf = (id: string) => {
+          const time = String(Math.floor(Date.now() / 1_000))
+          const signature = createHmac("sha256", secret).update(`${id}.${time}.${adopted}`).digest("base64")
+          return { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": `v1,${signature}` }
+        }
+        const repeated = { method: "POST", headers: headersOf("another.settled"), body: adopted }
+        expect((yield* Effect.promise(() => fetch(example.url, repeated))).status).toBe(204)
         expect(events).toHaveLength(2)
         while ((yield* states).some(({ state }) => state !== "delivered")) yield* Effect.sleep("20 millis")
         // Beside the facilitator, over the same database, as the command does it.
