@@ -120,6 +120,11 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
         expect([conflict.status, conflict.json.errorReason]).toEqual([409, "payment_identifier_conflict"])
         expect(conflict.json.transaction).toBe(first.json.transaction)
         expect(conflict.json.errorMessage).toMatch(/is settled/)
+        // Of one that failed, with no transaction of it on the ledger, no hash is named.
+        yield* facilitator.sql`update kernel_settlements set state = 'failed', ended_by = null,
+          reason = 'settle_ledger_transaction_failed' where inner_hash = ${first.json.transaction}`
+        const failed = yield* facilitator.settle(elsewhere(body), shop)
+        expect([failed.json.errorReason, failed.json.transaction]).toEqual(["payment_identifier_conflict", ""])
       })
     )
 
