@@ -172,6 +172,13 @@ const makeRecording = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "due" 
   }
 }
 
+/** What was claimed stays with the contract until it is settled: recorded again, to be submitted later. */
+const settleLater = (sql: SqlClient.SqlClient, id: bigint) =>
+  Effect.asVoid(sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload, begun_at)
+    select principal, network, kind, receiver, token, payload,
+      clock_timestamp() + make_interval(secs => ${settlePauseSeconds}::float8)
+    from batch_store_claims where id = ${id}`)
+
 const makeEnding = (
   sql: SqlClient.SqlClient
 ): Pick<Claims["Service"], "settled" | "failed" | "halved" | "attempted"> => {
@@ -181,12 +188,6 @@ const makeEnding = (
   const ended = (claim: OpenClaim, state: "settled" | "failed", reason: string | null, transaction: string | null) =>
     sql`update batch_store_claims set state = ${state}, reason = ${reason}::text, transaction = ${transaction}::text,
       ended_at = clock_timestamp() where ${its(claim)} returning 1`
-  /** What was claimed stays with the contract until it is settled: recorded again, to be submitted later. */
-  const settleLater = (id: bigint) =>
-    Effect.asVoid(sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload, begun_at)
-      select principal, network, kind, receiver, token, payload,
-        clock_timestamp() + make_interval(secs => ${settlePauseSeconds}::float8)
-      from batch_store_claims where id = ${id}`)
   return {
     settled: (claim, transaction) =>
       sql.withTransaction(
@@ -212,7 +213,7 @@ const makeEnding = (
         Effect.gen(function* () {
           const { id, kind } = claim
           if ((yield* ended(claim, "failed", reason, null)).length === 0) return
-          if (kind === "settle") return yield* settleLater(id)
+          if (kind === "settle") return yield* settleLater(sql, id)
           yield* sql`update batch_store_channels c set claim = null, claim_alone = true,
               claim_after = case when n.number > 1 then null else clock_timestamp() + make_interval(secs =>
                 case when c.withdraw_requested_at > 0 then ${failedPauseSeconds}::float8

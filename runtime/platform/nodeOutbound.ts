@@ -55,6 +55,61 @@ const firstOf = (headers: http.IncomingHttpHeaders): Record<string, string> =>
 const pauseMillis = 250
 const isBlank = (chunk: Uint8Array) => chunk.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d))
 
+interface Call {
+  /** When it began, by `performance.now()`. */
+  readonly begun: number
+  readonly resume: (answer: Effect.Effect<OutboundAnswer, OutboundFailed>) => void
+  /** Drops the connection. */
+  readonly close: () => void
+}
+
+/** Reads an answer's body as far as the request's reader and bounds allow. */
+const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { begun, close, resume }: Call): void => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
+  const isLast = request.reader?.(head) ?? (() => false)
+  let pause: NodeJS.Timeout | undefined
+  const settle = () => {
+    clearTimeout(late)
+    clearTimeout(pause)
+  }
+  const answered = (cut?: OutboundAnswer["cut"]) => {
+    settle()
+    const body = new Uint8Array(Buffer.concat(chunks))
+    resume(Effect.succeed({ ...head, body, ...(cut === undefined ? {} : { cut }) }))
+  }
+  const broken = (reason: NonNullable<OutboundAnswer["cut"]>) => {
+    if (request.keepsPart === true && bytes > 0) answered(reason)
+    else resume(Effect.fail(failed(reason)))
+    close()
+  }
+  const end = () => {
+    answered()
+    close()
+  }
+  const wait = partShare * request.timeoutMillis - (performance.now() - begun)
+  const late = request.keepsPart === true ? setTimeout(() => broken("timeout"), wait) : undefined
+  incoming.on("data", (chunk: Buffer) => {
+    const room = request.bytesMax - bytes
+    bytes += chunk.length
+    if (chunk.length > room) {
+      chunks.push(chunk.subarray(0, room))
+      broken("too_large")
+      return
+    }
+    chunks.push(chunk)
+    const last = isLast(chunk)
+    if (pause !== undefined && isBlank(chunk)) return
+    clearTimeout(pause)
+    pause = last === "pause" ? setTimeout(end, pauseMillis) : undefined
+    if (last === true) end()
+  })
+  incoming.once("end", () => answered())
+  incoming.once("error", () => broken("unreachable"))
+  incoming.once("close", settle)
+}
+
 const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundFailed> =>
   Effect.callback<OutboundAnswer, OutboundFailed>((resume) => {
     const url = new URL(request.url)
@@ -71,52 +126,7 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
         ...(secure && isIP(name) === 0 ? { servername: name } : {}),
         headers: { ...request.headers, host: url.host, connection: "close" }
       },
-      (incoming) => {
-        const chunks: Array<Buffer> = []
-        let bytes = 0
-        const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
-        const isLast = request.reader?.(head) ?? (() => false)
-        let pause: NodeJS.Timeout | undefined
-        const answered = (cut?: OutboundAnswer["cut"]) => {
-          clearTimeout(late)
-          clearTimeout(pause)
-          const body = new Uint8Array(Buffer.concat(chunks))
-          resume(Effect.succeed({ ...head, body, ...(cut === undefined ? {} : { cut }) }))
-        }
-        const broken = (reason: NonNullable<OutboundAnswer["cut"]>) => {
-          if (request.keepsPart === true && bytes > 0) answered(reason)
-          else resume(Effect.fail(failed(reason)))
-          outgoing.destroy()
-        }
-        const wait = partShare * request.timeoutMillis - (performance.now() - begun)
-        const late = request.keepsPart === true ? setTimeout(() => broken("timeout"), wait) : undefined
-        incoming.on("data", (chunk: Buffer) => {
-          const room = request.bytesMax - bytes
-          bytes += chunk.length
-          if (chunk.length > room) {
-            chunks.push(chunk.subarray(0, room))
-            broken("too_large")
-            return
-          }
-          chunks.push(chunk)
-          const last = isLast(chunk)
-          if (pause !== undefined && isBlank(chunk)) return
-          clearTimeout(pause)
-          pause = undefined
-          const end = () => {
-            answered()
-            outgoing.destroy()
-          }
-          if (last === "pause") pause = setTimeout(end, pauseMillis)
-          else if (last) end()
-        })
-        incoming.once("end", () => answered())
-        incoming.once("error", () => broken("unreachable"))
-        incoming.once("close", () => {
-          clearTimeout(late)
-          clearTimeout(pause)
-        })
-      }
+      (incoming) => receive(incoming, request, { begun, resume, close: () => outgoing.destroy() })
     )
     outgoing.once("error", (error) => {
       const isAuthoritative = codeOf(error) === "ECONNREFUSED"

@@ -69,7 +69,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a settle that rests keeps the next", "and attempts = 0 and begun_at <= clock_timestamp())", "and attempts = 0)"],
     [
       "what failed to be settled stays",
-      `if (kind === "settle") return yield* settleLater(id)`,
+      `if (kind === "settle") return yield* settleLater(sql, id)`,
       `if (kind === "settle") return`
     ],
     [

@@ -743,12 +743,6 @@ export const mutations: ReadonlyArray<Mutation> = [
     "budget/tableStore.ts"
   ),
   channels(
-    "channels: a seller says what is deposited",
-    "const { balance } = yield* read(channel)",
-    "const balance = 0n",
-    "channel/AgentChannels.ts"
-  ),
-  channels(
     "channels: a voucher is not kept before it is sent",
     "{ payment: sealed }), () => storeUnavailable)\n  if (!(yield* moved",
     "{}), () => storeUnavailable)\n  if (!(yield* moved",
