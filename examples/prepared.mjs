@@ -39,7 +39,7 @@ export { accountOf, SignatureRefused }
  *   maxTimeoutSeconds: number, extra?: any }} Terms
  */
 /**
- * `facilitator`: whose /prepare is asked; absent: the one that the seller names, over HTTPS unless `allowsPlain`,
+ * `facilitator`: its /prepare is requested; absent: the one that the seller names, over HTTPS unless `allowsPlain`,
  * else this machine's. `apiKey`: for the first and the last, never for one that a seller names. `maxAmount`: atomic
  * units, the most for one request. `assets`: contracts that it pays in, default USDC and XLM of the network.
  * `maxTimeout`: seconds, the longest that a signature may live, default 300. `uptoContracts`: settlement contracts
@@ -151,7 +151,8 @@ const post = async (url, body, headers = {}) => {
 }
 
 /**
- * Whose /prepare is asked, and whether a seller named it: a stranger, who gets no key and no plain request.
+ * The facilitator whose /prepare is requested, and whether the seller named it: such a URL gets no API key and no
+ * plain request.
  * @param {Terms} terms @param {Options} options
  */
 const prepareAt = ({ extra }, { allowsPlain = false, facilitator, rpcUrl }) => {

@@ -1,6 +1,6 @@
 // Watches channels with something to claim for withdrawals that their payers start, also when they make no more
 // requests. The facilitator's verify of a channel's newest voucher has the ledger's state read, which costs neither a
-// simulation nor a statement; what was read is taken from the scheme. Each seller's row is verified by itself: a
+// simulation nor a statement; what was read is taken from the scheme. Each seller's row is verified separately: a
 // voucher that does not verify hides no other seller's channel.
 import { Effect, Option } from "effect"
 import { Network } from "../../kernel/config/Network.ts"

@@ -81,7 +81,7 @@ def plain(terms: Terms) -> Terms:
 def prepare_at(
     terms: Terms, facilitator: str | None, api_key: str | None, allows_plain: bool, knows_ledger: bool
 ) -> tuple[str, Mapping[str, str]]:
-    """Whose /prepare is asked, and with what: one that a seller names is a stranger, who gets no key.
+    """The facilitator whose /prepare is requested, and the API key for it: a URL that the seller names gets no key.
 
     Its word for the newest ledger is not taken either: the buyer has to know that by an RPC of its own."""
     named = None if facilitator is not None else (terms.get("extra") or {}).get("prepareUrl")

@@ -215,7 +215,7 @@ const unknown = (more?: string): VNode<any> =>
     more === undefined ? null : h("p", { class: "quiet" }, more)
   )
 
-/** For readers who are no operators: what the reports have of it. */
+/** For callers without an operator's key: what the reports have of it. */
 export const RecordView = ({ id }: { readonly id: string }): VNode<any> => {
   const asked = useAsked<Settlement>(`/analytics/v1/transactions/${encodeURIComponent(id)}`, 5_000)
   if (asked.state === "failed" && (asked.status === 404 || asked.status === 400))

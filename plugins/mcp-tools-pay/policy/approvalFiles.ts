@@ -49,7 +49,7 @@ const makeFiles = Effect.gen(function* () {
   }
 
   const all = Effect.fnUntraced(function* (maxAgeMillis: number) {
-    // The first request makes the folder; who reads before finds none.
+    // The first request creates the folder; a read before that finds no approvals.
     if (!(yield* files.exists(folder))) return []
     const names = (yield* files.readDirectory(folder)).filter((name) => name.endsWith(".json"))
     const found = yield* Effect.forEach(names, (name) => read(path.join(folder, name), maxAgeMillis))

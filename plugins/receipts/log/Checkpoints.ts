@@ -75,7 +75,7 @@ const makeFormer = Effect.gen(function* () {
     }
   })
 
-  /** One for each size; one of a former key is replaced, since a retired key proves nothing by itself. */
+  /** One for each size; one of a former key is replaced, since a retired key alone proves nothing. */
   const store = (signed: Checkpoint, key: LogKey) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
     on conflict (epoch, size) do update set note = excluded.note, signed_at = excluded.signed_at
     where receipts_checkpoints.signed_at < ${new Date(key.validFrom)}::timestamptz`
