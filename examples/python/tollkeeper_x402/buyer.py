@@ -46,7 +46,7 @@ class Buyer:
     max_amount: int
     """The most for one request, atomic units."""
     facilitator: str | None = None
-    """Its /prepare is requested; None: the one that the seller names (`extra.prepareUrl`, HTTPS), else this machine's."""
+    """Its /prepare is requested; None: that of the terms (`extra.prepareUrl`, HTTPS), else this machine's."""
     network: str = "stellar:testnet"
     passphrase: str = TESTNET
     assets: tuple[str, ...] | None = None
