@@ -24,6 +24,13 @@ export interface Promised {
   readonly amount: bigint
 }
 
+/** Atomic units. */
+export interface Movement {
+  readonly amount: bigint
+  /** What it sold for a seller's books, where that is not what was meant when it was recorded. */
+  readonly sold?: bigint | undefined
+}
+
 export class Authorizations extends Context.Service<
   Authorizations,
   {
@@ -32,8 +39,6 @@ export class Authorizations extends Context.Service<
     /** Pure; the operation is XDR. */
     readonly useIn: (promised: Promised, operationXdr: Uint8Array) => NonceUse
     /** What a successful transaction moved, when it is the movement that was promised. */
-    readonly amountTransferred: (promised: Promised, executed: ExecutedTransaction) => bigint | undefined
-    /** What it sold for a seller's books, where that is not what was meant when it was recorded. */
-    readonly amountSold?: (promised: Promised, executed: ExecutedTransaction) => bigint | undefined
+    readonly movementIn: (promised: Promised, executed: ExecutedTransaction) => Movement | undefined
   }
 >()("tollkeeper/settlement/Authorizations") {}

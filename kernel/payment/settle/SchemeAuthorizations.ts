@@ -15,16 +15,12 @@ export const layer = Layer.effect(
           onNone: () => "none",
           onSome: ({ nonces }) => nonces.useIn(promised.authorizationKey, promised, operationXdr)
         }),
-      amountTransferred: (promised, executed) => {
+      movementIn: (promised, executed) => {
         const scheme = schemes.find(promised.scheme)
         // A scheme whose plugin is off cannot read its transaction; that it succeeded is then what is known.
-        if (Option.isNone(scheme)) return promised.amount
+        if (Option.isNone(scheme)) return { amount: promised.amount }
         const checked = scheme.value.checkExecuted(promised, executed)
-        return checked._tag === "Moved" ? checked.amount : undefined
-      },
-      amountSold: (promised, executed) => {
-        const checked = Option.getOrUndefined(schemes.find(promised.scheme))?.checkExecuted(promised, executed)
-        return checked?._tag === "Moved" ? checked.sold : undefined
+        return checked._tag === "Moved" ? checked : undefined
       }
     })
   })

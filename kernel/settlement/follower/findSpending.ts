@@ -57,7 +57,7 @@ export const readSpending = (
     executed,
     envelope,
     isOurs,
-    moved: isPayment ? authorizations.amountTransferred(promised, executed) : undefined
+    moved: isPayment ? authorizations.movementIn(promised, executed)?.amount : undefined
   }
 }
 

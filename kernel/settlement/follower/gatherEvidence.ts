@@ -26,12 +26,8 @@ export const makeLandedOf = Effect.map(
   (authorizations) =>
     (record: OpenRecord, kind: "payment" | "cancel", executed: ExecutedTransaction): Landed => {
       const isPaid = kind === "payment" && executed.succeeded
-      return {
-        kind,
-        executed,
-        amountTransferred: isPaid ? authorizations.amountTransferred(record, executed) : undefined,
-        amountSold: isPaid ? authorizations.amountSold?.(record, executed) : undefined
-      }
+      const movement = isPaid ? authorizations.movementIn(record, executed) : undefined
+      return { kind, executed, amountTransferred: movement?.amount, amountSold: movement?.sold }
     }
 )
 

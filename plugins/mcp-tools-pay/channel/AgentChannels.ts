@@ -64,7 +64,7 @@ const channelsMax = 1_000
 export const doubt = (channel: AgentChannel, charged: bigint): void =>
   void Object.assign(channel, { known: undefined, charged })
 
-const larger = (a: bigint = 0n, b: bigint): bigint => (a > b ? a : b)
+export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 
@@ -143,7 +143,7 @@ export class AgentChannels extends Context.Service<
           const key = channelKey(channel.terms.contract, channel.channelId)
           const { values } = yield* Effect.mapError(rpc.contractData([key]), () => unavailable)
           const state = channelStateOf(values.get(key))
-          channel.known = { charged: larger(state?.totalClaimed, channel.charged), balance: state?.balance ?? 0n }
+          channel.known = { charged: larger(state?.totalClaimed ?? 0n, channel.charged), balance: state?.balance ?? 0n }
           return channel.known
         }),
         all: () => [...channels.values()],

@@ -18,7 +18,7 @@ import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { encodePayment, type Fields, isFields } from "../seller/SellerWire.ts"
-import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
+import { type AgentChannel, AgentChannels, type ChannelBalance, doubt, larger } from "./AgentChannels.ts"
 import { amountIn, type ChannelTerms, depositFor, isEarlier, readChannelTerms, readCorrection } from "./channelTerms.ts"
 
 /** One call of an agent at a seller. */
@@ -36,8 +36,6 @@ const notEnabled = toolError("PAYMENT_REJECTED", "the operator allows no payment
 
 /** What was withdrawn is missing: charged and not claimed before. */
 const emptied = toolError("PAYMENT_REJECTED", "the channel lacks more than the deposit that the policy decided on")
-
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /** Stores that a voucher for `max` is about to be sent; the totals as of then. */
 const noteSent = Effect.fnUntraced(function* ({ channelId }: AgentChannel, max: bigint) {

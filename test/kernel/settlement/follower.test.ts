@@ -188,7 +188,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
       nonceOf: ({ authorizationKey }: { authorizationKey: string }) =>
         world.nonceOf?.(authorizationKey) ?? { address: "payer", nonce: 1n },
       useIn: () => (world.spending === undefined ? "none" : "same"),
-      amountTransferred: () => 10n
+      movementIn: () => ({ amount: 10n })
     }),
     Supervisor.layer
   )

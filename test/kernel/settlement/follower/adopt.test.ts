@@ -123,7 +123,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
         nonce: BigInt(authorizationKey.split(":")[1]!)
       }),
       useIn: ({ amount, authorizationKey }) => (authorizationKey === carried && amount === 10n ? "same" : "other"),
-      amountTransferred: () => 10n
+      movementIn: () => ({ amount: 10n })
     })
   )
   const { adopt, find } = yield* Effect.provide(makeAdopter, ports)

@@ -35,7 +35,10 @@ describe("a transaction on the ledger", () => {
     const promised = { scheme: "exact", authorizationKey: "", payer: "", payTo: "", asset: "", amount: 7n }
     const executed = { ledger: 5, succeeded: true } as ExecutedTransaction
     const read = (use: NonceUse, found: Partial<ExecutedTransaction> = {}) => {
-      const authorizations = { useIn: () => use, amountTransferred: () => 7n } as unknown as Authorizations["Service"]
+      const authorizations = {
+        useIn: () => use,
+        movementIn: () => ({ amount: 7n })
+      } as unknown as Authorizations["Service"]
       const own = { sponsors: new Set([sponsor]), channels: new Set<string>() }
       return readSpending(
         authorizations,
