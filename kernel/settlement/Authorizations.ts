@@ -25,7 +25,7 @@ export interface Promised {
 }
 
 /** Atomic units. */
-export interface Movement {
+export interface AmountsMoved {
   readonly amount: bigint
   /** What it sold for a seller's books, where that is not what was meant when it was recorded. */
   readonly sold?: bigint | undefined
@@ -39,6 +39,6 @@ export class Authorizations extends Context.Service<
     /** Pure; the operation is XDR. */
     readonly useIn: (promised: Promised, operationXdr: Uint8Array) => NonceUse
     /** What a successful transaction moved, when it is the movement that was promised. */
-    readonly movementIn: (promised: Promised, executed: ExecutedTransaction) => Movement | undefined
+    readonly movementIn: (promised: Promised, executed: ExecutedTransaction) => AmountsMoved | undefined
   }
 >()("tollkeeper/settlement/Authorizations") {}

@@ -1,6 +1,8 @@
 // What vouchers of agents' channels were signed for, kept beside the budget and as long as it. A seller's total is held
 // against it: a voucher that was just sent proves no earlier one.
 import { Effect, FileSystem, Path, Schema } from "effect"
+import { withDecimals } from "../call/KeptWire.ts"
+import { replaceFile } from "../replaceFile.ts"
 import { BudgetUnavailable, type SignedTotals } from "./BudgetStore.ts"
 
 export interface ChannelTotals {
@@ -53,17 +55,9 @@ export const totalsInFile = Effect.fnUntraced(function* (folder: string) {
     ? yield* Schema.decodeUnknownEffect(Text)(yield* files.readFileString(file))
     : {}
   const save = (all: ReadonlyMap<string, SignedTotals>) =>
-    Effect.gen(function* () {
-      const handle = yield* files.open(`${file}.draft`, { flag: "w", mode: 0o600 })
-      const text = JSON.stringify(Object.fromEntries(all), (_, value: unknown) =>
-        typeof value === "bigint" ? value.toString() : value
-      )
-      yield* handle.writeAll(new TextEncoder().encode(text))
-      yield* handle.sync
-    }).pipe(
-      Effect.scoped,
-      Effect.andThen(files.rename(`${file}.draft`, file)),
-      Effect.mapError((cause) => new BudgetUnavailable({ cause }))
+    Effect.mapError(
+      replaceFile(files, file, JSON.stringify(Object.fromEntries(all), withDecimals)),
+      (cause) => new BudgetUnavailable({ cause })
     )
   return makeTotals(new Map(Object.entries(found)), save)
 })

@@ -1,6 +1,7 @@
 // What a table of reservations keeps beside it: in memory, or one file a payment in a folder of its own, written beside
 // and put in its place before it counts. What is in them is sealed.
 import { Effect, FileSystem, Path, Schema } from "effect"
+import { replaceFile } from "../replaceFile.ts"
 import { BudgetUnavailable, type Kept } from "./BudgetStore.ts"
 
 export interface KeptPayments {
@@ -43,13 +44,7 @@ export const keptInFiles = Effect.fnUntraced(function* (folder: string, known: R
     const file = fileOf(id)
     return (yield* files.exists(file)) ? yield* decode(yield* files.readFileString(file)) : {}
   })
-  const write = Effect.fnUntraced(function* (id: string, kept: Kept) {
-    const draft = `${fileOf(id)}.draft`
-    const handle = yield* files.open(draft, { flag: "w", mode: 0o600 })
-    yield* handle.writeAll(new TextEncoder().encode(JSON.stringify(kept)))
-    yield* handle.sync
-    yield* files.rename(draft, fileOf(id))
-  }, Effect.scoped)
+  const write = (id: string, kept: Kept) => replaceFile(files, fileOf(id), JSON.stringify(kept))
   const drop = (id: string) =>
     Effect.andThen(
       Effect.ignore(files.remove(fileOf(id))),

@@ -4,6 +4,7 @@
 // machine's clock may be wrong.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
+import { replaceFile } from "../replaceFile.ts"
 import { BudgetStore, BudgetUnavailable, contentsMax, receiptsMax } from "./BudgetStore.ts"
 import { type ChannelTotals, totalsInFile, totalsInMemory } from "./channelTotals.ts"
 import { type KeptPayments, keptInFiles, keptInMemory } from "./keptPayments.ts"
@@ -123,7 +124,6 @@ export const fileStore = (
     yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
     yield* (yield* FolderLock).hold(folder)
     const file = fileIn(path, folder)
-    const draft = `${file}.draft`
     const found = (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
     // This process alone has the folder: what an earlier one had reserved and not signed, it never signs.
     const initial = found.map((one) => (one.state === "reserved" ? { ...one, state: "released" as const } : one))
@@ -132,10 +132,6 @@ export const fileStore = (
       new Set(initial.filter((one) => one.state !== "settled").map(({ id }) => id))
     )
     const save = (table: ReadonlyArray<Reservation>) =>
-      Effect.gen(function* () {
-        const handle = yield* files.open(draft, { flag: "w", mode: 0o600 })
-        yield* handle.writeAll(new TextEncoder().encode(encodeTable(table)))
-        yield* handle.sync
-      }).pipe(Effect.scoped, Effect.andThen(files.rename(draft, file)), Effect.mapError(unavailable))
+      Effect.mapError(replaceFile(files, file, encodeTable(table)), unavailable)
     return makeTable(initial, save, payments, yield* totalsInFile(folder))
   }).pipe(Effect.mapError((error) => (error instanceof BudgetUnavailable ? error : unavailable(error))))

@@ -54,7 +54,8 @@ const Content = Schema.fromJsonString(
 const decodePayment = Schema.decodeUnknownOption(Payment)
 const decodeContent = Schema.decodeUnknownOption(Content)
 
-const withDecimals = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
+/** A replacer of `JSON.stringify`: amounts as decimal texts. */
+export const withDecimals = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
 
 export const encodeKeptPayment = (open: OpenPayment | OpenVoucher): string => {
   const { invocation, payment, replaces } = open

@@ -28,7 +28,7 @@ import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
-import { makePurchase, recoverPurchase } from "./makePurchase.ts"
+import { makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
 import { agreedOption, currentResource, endpointOf, TermsInput, askedTerms } from "./purchase.ts"
 
@@ -136,11 +136,7 @@ const recovered = Effect.fnUntraced(function* (
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
-  const prepared = yield* Effect.catch(prepare(input, caller), (failed) =>
-    Effect.flatMap(recovered(input, caller, upstream, paidCallTimeoutMillis), (outcome) =>
-      outcome === undefined ? failed : Effect.succeed({ outcome })
-    )
-  )
+  const prepared = yield* orRecovered(prepare(input, caller), recovered(input, caller, upstream, paidCallTimeoutMillis))
   if ("outcome" in prepared) return prepared.outcome
   const opened = openSeller(upstream, prepared.endpoint)
   const sellerOf = (session: SellerSession) =>

@@ -30,7 +30,7 @@ import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
-import { makePurchase, recoverPurchase } from "./makePurchase.ts"
+import { makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
 import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchase.ts"
 
@@ -146,11 +146,7 @@ const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared
 const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, caller: Caller) {
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
-  const prepared = yield* Effect.catch(prepare(input, caller), (failed) =>
-    Effect.flatMap(recovered(input, caller, upstream, paidCallTimeoutMillis), (outcome) =>
-      outcome === undefined ? failed : Effect.succeed({ outcome })
-    )
-  )
+  const prepared = yield* orRecovered(prepare(input, caller), recovered(input, caller, upstream, paidCallTimeoutMillis))
   if ("outcome" in prepared) return prepared.outcome
   const seller = httpSeller(upstream, prepared.call, paidCallTimeoutMillis)
   const ask = Effect.map(unpaid(prepared, upstream), (asked) =>

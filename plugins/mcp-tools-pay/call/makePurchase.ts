@@ -58,6 +58,15 @@ export const recoverPurchase = Effect.fnUntraced(function* (
   return state._tag === "Held" ? yield* heldError(state.reservation) : undefined
 })
 
+/** A prepared call, or where it cannot be prepared now the outcome of an earlier payment for it, if there is one. */
+export const orRecovered = <A, R, B>(
+  prepared: Effect.Effect<A, ToolError, R>,
+  recovered: Effect.Effect<Output | undefined, ToolError, B>
+): Effect.Effect<A | { readonly outcome: Output }, ToolError, R | B> =>
+  Effect.catch(prepared, (failed) =>
+    Effect.flatMap(recovered, (outcome) => (outcome === undefined ? failed : Effect.succeed({ outcome })))
+  )
+
 export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, shop: Shop) {
   const payments = yield* Payments
   const earlier = earlierOf(invocation)

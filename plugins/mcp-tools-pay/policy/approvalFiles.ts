@@ -6,6 +6,7 @@ import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
+import { replaceFile } from "../replaceFile.ts"
 import { type ApprovalStore, type Decided, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
 import { type Approval, decodeApproval, encodeApproval } from "./ApprovalWire.ts"
 
@@ -31,15 +32,8 @@ const makeFiles = Effect.gen(function* () {
 
   const write = Effect.fnUntraced(function* (approval: Approval) {
     yield* made
-    const draft = ownName(approval.id)
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const handle = yield* files.open(draft, { flag: "wx", mode: 0o600 })
-        yield* handle.writeAll(new TextEncoder().encode(encodeApproval(approval)))
-        yield* handle.sync
-      })
-    )
-    yield* files.rename(draft, fileOf(approval.id))
+    const own = { draft: ownName(approval.id), flag: "wx" } as const
+    yield* replaceFile(files, fileOf(approval.id), encodeApproval(approval), own)
   })
 
   /** Claims the file under a unique name: of concurrent renames one succeeds, whereas two may remove the same file. */
