@@ -3,7 +3,18 @@
 // may read its services beside that. It stops with the Scope.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, Option, References, type Scope } from "effect"
+import {
+  Context,
+  Deferred,
+  Effect,
+  Fiber,
+  FileSystem,
+  type Layer,
+  Metric,
+  Option,
+  References,
+  type Scope
+} from "effect"
 import { SqlClient } from "effect/sql"
 import process from "node:process"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
@@ -135,6 +146,8 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
         References.MinimumLogLevel,
         process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"
       ),
+      // Each has its own metrics, as a process has.
+      Effect.provideService(Metric.MetricRegistry, new Map()),
       Effect.forkScoped
     )
     const { port, services } = yield* Deferred.await(ready)

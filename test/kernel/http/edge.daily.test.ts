@@ -171,7 +171,7 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
       const { text } = yield* (yield* Open).ask("/metrics")
       const shown = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
       const states = all.filter(
-        ({ kind, name }) => kind === "gauge" && !/^tollkeeper_(facts|database_replica)/.test(name)
+        ({ kind, name }) => kind === "gauge" && !/^tollkeeper_(facts|database_replica|batch_store)/.test(name)
       )
       expect(states.length).toBeGreaterThan(25)
       expect(states.filter(({ name }) => !shown.has(name)).map(({ name }) => name)).toEqual([])
