@@ -209,10 +209,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         )
         expect(report).toMatchObject({ signsAs: old.publicKey(), rotation: 0 })
         yield* eventually(again.ask("/metrics"), isCurrent(0))
-        yield* eventually(
-          signerOf(first),
-          ({ replicasBehind, rotationState }) => replicasBehind === 1 && rotationState === "taken"
-        )
+        // The rotation may have been done before it came back.
+        yield* eventually(signerOf(first), ({ replicasBehind }) => replicasBehind === 1)
         // Its source reaches an intermediate key, which is newer than the one that leaked; then the newest.
         yield* write("c", secret(next, old))
         yield* eventually(sponsorOf(again), (address) => address === next.publicKey())
