@@ -219,8 +219,7 @@ const makeFollower = Effect.fnUntraced(function* (journal: RotationJournal) {
     const { state } = status
     if (state === "behind") yield* follow(polled)
     if (state === "ahead") yield* recordAgain
-    // Whole: an announcement that was interrupted could arrive after `leave` and count for a stopped replica.
-    yield* Effect.uninterruptible(journal.announce(mine()))
+    yield* journal.announce(mine())
     const rotations = state === "current" ? polled : yield* poll
     const keys = mine()
     for (const rotation of rotations)

@@ -39,8 +39,11 @@ export const decodeTable = (text: string): Effect.Effect<ReadonlyArray<Reservati
     }))
   )
 
+/** A replacer of `JSON.stringify`: amounts as decimal texts. */
+export const withDecimals = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
+
 export const encodeTable = (table: ReadonlyArray<Reservation>): string =>
   JSON.stringify(
     table.map((one) => ({ ...one, authorization: one.authorization ?? null, transaction: one.transaction ?? null })),
-    (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
+    withDecimals
   )

@@ -1,9 +1,9 @@
 // What vouchers of agents' channels were signed for, kept beside the budget and as long as it. A seller's total is held
 // against it: a voucher that was just sent proves no earlier one.
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { withDecimals } from "../call/KeptWire.ts"
 import { replaceFile } from "../replaceFile.ts"
 import { BudgetUnavailable, type SignedTotals } from "./BudgetStore.ts"
+import { withDecimals } from "./ReservationWire.ts"
 
 export interface ChannelTotals {
   readonly get: (channelId: string) => SignedTotals | undefined

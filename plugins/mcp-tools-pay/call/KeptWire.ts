@@ -2,6 +2,7 @@
 // what the seller answered before the ledger showed the payment. Amounts are decimal strings.
 import { Option, Schema } from "effect"
 import type { Reservation } from "../budget/Reservation.ts"
+import { withDecimals } from "../budget/ReservationWire.ts"
 import type { OpenPayment, OpenVoucher, Output } from "./Invocation.ts"
 
 const Fields = Schema.Record(Schema.String, Schema.Unknown)
@@ -53,9 +54,6 @@ const Content = Schema.fromJsonString(
 
 const decodePayment = Schema.decodeUnknownOption(Payment)
 const decodeContent = Schema.decodeUnknownOption(Content)
-
-/** A replacer of `JSON.stringify`: amounts as decimal texts. */
-export const withDecimals = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
 
 export const encodeKeptPayment = (open: OpenPayment | OpenVoucher): string => {
   const { invocation, payment, replaces } = open

@@ -23,11 +23,13 @@ const fastReadings = (facilitator: Facilitator, by: Parties, ledgers: number) =>
   Effect.gen(function* () {
     let shortest = 0
     for (let ledger = 0; ledger < ledgers; ledger++) {
+      const beganAt = performance.now()
       const secondsPerLedger = yield* secondsOfClient(facilitator)
       const { body } = yield* facilitator.payment({ ...by, amount: 10n, maxTimeoutSeconds: 300, secondsPerLedger })
       expect((yield* facilitator.verify(body)).json).toMatchObject({ isValid: true })
       shortest += secondsPerLedger === 1 ? 1 : 0
-      yield* Effect.sleep("1120 millis")
+      // A loaded machine reads as often as an idle one: what a client reads lasts for some ledgers alone.
+      yield* Effect.sleep(Math.max(0, beganAt + 1_120 - performance.now()))
     }
     return shortest
   })
@@ -61,7 +63,7 @@ it.live(
         Array.from({ length: 8 }, () => facilitator.account()),
         { concurrency: "unbounded" }
       )
-      expect(yield* fastReadings(facilitator, { payer, payTo }, 26)).toBeGreaterThan(2)
+      expect(yield* fastReadings(facilitator, { payer, payTo }, 26)).toBeGreaterThan(5)
     }).pipe(Effect.scoped),
   240_000
 )
