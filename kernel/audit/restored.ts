@@ -8,6 +8,7 @@ export const harmlessAfterRestore = {
   "bid recorded before sent": "a higher bid, sent since the backup, for a payment that was in flight in it",
   "sponsor transaction": "the sponsor's transaction was open in the backup and has been recorded as expired",
   "channel sequence": "the channel was used since the backup: until its number is read again, within a minute",
+  "channel charges": "charges of a payment channel since the backup: its record continues from what was claimed",
   "published since":
     "outcomes that were logged since the backup: the log continues in a new epoch, and the copy shows which"
 } as const satisfies Readonly<Record<string, string>>

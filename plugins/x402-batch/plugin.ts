@@ -6,6 +6,7 @@ import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
 import { define, loaded } from "../../kernel/plugin/Plugin.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
+import { auditChannels, readRecordedChannels } from "./audit/auditChannels.ts"
 import { batchKeys } from "./Config.ts"
 
 export const plugin = define({
@@ -25,3 +26,6 @@ export const plugin = define({
   settings: [batchKeys],
   layer: loaded(() => import("./BatchScheme.ts"))
 })
+
+/** What the audit reads of channels, over the database and one endpoint alone. */
+export const administration = { auditChannels, readRecordedChannels }

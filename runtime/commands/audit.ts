@@ -9,6 +9,7 @@ import { compareLog } from "../../kernel/audit/compareLog.ts"
 import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
+import { administration as channels } from "../../plugins/x402-batch/plugin.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import { readLog } from "../readLog.ts"
 import { jsonFlag, type CommandTarget, placeFlags, databaseStatus, tablesOf } from "./CommandTarget.ts"
@@ -32,6 +33,7 @@ export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: E
   // What is logged is recorded before: read the other way round, outcomes of meanwhile would be missing in the records.
   const log = withLog ? yield* readLog(Option.getOrUndefined(logCopy)) : undefined
   const claims = yield* readClaims()
+  const recorded = yield* channels.readRecordedChannels
   const accounts = new Set([
     ...claims.channels.map(({ address }) => address),
     ...claims.settlements.flatMap(({ channel, sponsor }) => [channel, sponsor]),
@@ -42,20 +44,51 @@ export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: E
     Number.MAX_SAFE_INTEGER
   )
   const url = Option.getOrElse(rpc, () => network.rpcUrls[0]!)
+  // An address given by flag receives no configured API key.
+  const endpoint = { url, headers: Option.isSome(rpc) ? [] : network.rpcHeaders, timeout: rpcTimeout }
   const view = yield* readLedger({
-    url,
-    // An address given by flag receives no configured API key.
-    headers: Option.isSome(rpc) ? [] : network.rpcHeaders,
+    ...endpoint,
     passphrase: network.passphrase,
-    timeout: rpcTimeout,
     accounts,
+    contracts: recorded.contracts,
     sinceLedger
   })
   const report = compare(claims, view)
-  if (log === undefined) return { ...report, logged: undefined }
-  const { mismatches, ...logged } = compareLog(claims, view, log)
-  return { ...report, logged, mismatches: [...report.mismatches, ...mismatches] }
+  const { mismatches: ofChannels, ...batch } = yield* channels.auditChannels(recorded, view, endpoint)
+  const mismatches = [...report.mismatches, ...ofChannels]
+  if (log === undefined) return { ...report, batch, logged: undefined, mismatches }
+  const { mismatches: ofLog, ...logged } = compareLog(claims, view, log)
+  return { ...report, batch, logged, mismatches: [...mismatches, ...ofLog] }
 })
+
+type Batch = Effect.Success<ReturnType<typeof examine>>["batch"]
+
+/** Channels of `batch-settlement`, and their sums; no line where there are none. Amounts are atomic units. */
+const channelLines = ({
+  archived,
+  changed,
+  channels: count,
+  ofOthers,
+  older,
+  tokens
+}: Batch): ReadonlyArray<string> => {
+  if (count === 0) return []
+  const parts = [
+    [older, "older than the ledger's memory"],
+    [archived, "archived"],
+    [changed, "changed while this read"],
+    [ofOthers, "moved by others too"]
+  ] as const
+  const notes = parts.flatMap(([many, what]) => (many === 0 ? [] : [`${many} ${what}`]))
+  return [
+    `channels: ${count}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`,
+    ...tokens.map(
+      ({ has, held, token, unsettled }) =>
+        `${token}: ${held} held in channels, ${unsettled} claimed and not paid out, ` +
+        (has === null ? "the contract's balance cannot be read" : `the contract has ${has}`)
+    )
+  ]
+}
 
 const booksOf = (place: CommandTarget, ...owners: ReadonlyArray<string>) =>
   databaseStatus(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(tablesOf(place, ...owners)))).pipe(
@@ -85,10 +118,11 @@ export const audit = Command.make(
     const report = yield* Effect.provide(examine({ rpc, withLog, logCopy }), books)
     if (json) yield* Console.log(JSON.stringify(report))
     else for (const { detail, rule, subject } of report.mismatches) yield* Console.log(`${rule}: ${subject} ${detail}`)
-    const { forgotten, logged, mismatches, open, settlements, transactions, unresolved } = report
+    const { batch, forgotten, logged, mismatches, open, settlements, transactions, unresolved } = report
     const states = `${open} open, ${unresolved} unresolved, ${forgotten} older than the ledger's memory`
     const leaves = logged === undefined ? "" : `${logged.leaves} logged outcomes (${logged.swept} swept since), `
     const found = `${transactions} transactions, ${leaves}${mismatches.length} mismatches`
+    if (!json) yield* Effect.forEach(channelLines(batch), (line) => Console.log(line))
     if (!json) yield* Console.log(`audit: ${settlements} settlements (${states}), ${found}`)
     const sides = withLog ? "ledger, database and log" : "ledger and database"
     if (mismatches.length > 0)

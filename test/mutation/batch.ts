@@ -40,6 +40,9 @@ const calls = inFile(`${plugin}/verifyCall.ts`, `${folder}/claims.daily.test.ts`
 const repeated = inFile("kernel/payment/settle/existing.ts", `${folder}/claims.daily.test.ts`)
 const claimer = inFile("plugins/batch-store/claimer.ts", "test/plugins/batch-store/claimer.daily.test.ts")
 const held = inFile("plugins/batch-store/Claims.ts", "test/plugins/batch-store/storedChannels.test.ts")
+const audited = inFile(`${plugin}/audit/compareChannels.ts`, `${folder}/audit/compareChannels.test.ts`)
+const auditRead = inFile(`${plugin}/audit/auditChannels.ts`, `${folder}/audit/auditChannels.daily.test.ts`)
+const auditCalls = inFile(`${plugin}/audit/channelRecords.ts`, `${folder}/audit/auditChannels.daily.test.ts`)
 const decided = inFile("kernel/settlement/state/decide.ts", "test/kernel/settlement/state/decide.test.ts")
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -234,5 +237,38 @@ export const mutations: ReadonlyArray<Mutation> = [
     "a failure without a nonce is unresolved",
     `return snapshot.nonce === "none" || isUnspent(settlement, snapshot)`,
     "return isUnspent(settlement, snapshot)"
+  ),
+  audited("a channel's sum is not compared", "else if (sum.balance !== state.balance)", "else if (false)"),
+  audited("a recorded call needs no event", "if (!events.some(", "if (false && !events.some("),
+  audited("the deposits of others are not summed", "sum + (change(event) ?? 0n), 0n)", "sum, 0n)"),
+  audited("a channel that is older than the history is summed", "if (!sum.isComplete) older += 1 else if", "if"),
+  audited(
+    "a channel that changed while it was read is compared",
+    "else if (modifiedLedger > view.toLedger) changed += 1",
+    ""
+  ),
+  audited("a recorded claim is not compared", "recorded.total > claimed", "recorded.total < 0n"),
+  audited("a claim is compared before the endpoint has it", "if (ledger > view.toLedger) continue", ""),
+  audited("the store's claimed total is not compared", "if (totalClaimed > claimed)", "if (false)"),
+  audited("more may be claimed than was charged", "if (delegated && claimed > charged)", "if (false)"),
+  audited(
+    "a seller's own claims count as the store's",
+    "if (delegated && claimed > charged)",
+    "if (claimed > charged)"
+  ),
+  audited("a contract may have less than it owes", "holding.amount < held + unsettled", "false"),
+  audited("what receivers are owed is not summed", "sum.unsettled += state.totalClaimed - state.totalSettled", ""),
+  audited(
+    "a balance of another moment is compared",
+    "holding !== undefined && isOneMoment &&",
+    "holding !== undefined &&"
+  ),
+  audited("a channel that is gone is never reported", "newest + lifeLedgersMin > view.toLedger", "false"),
+  audited("an archived channel is reported", "newest + lifeLedgersMin > view.toLedger", "newest > 0"),
+  auditRead("the contract's balance is not read", "holdings: yield* readHeld(endpoint, pairs)", "holdings: new Map()"),
+  auditCalls(
+    "a refund names no channel",
+    "[batchFunctions.refund]: { config: 0, claims: 4 }",
+    "[batchFunctions.refund]: {}"
   )
 ]

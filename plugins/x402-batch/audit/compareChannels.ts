@@ -1,0 +1,269 @@
+// The channels' audit, pure: sums what the contract holds and compares it with the records. Every recorded call has its
+// event; a channel's balance is what was recorded, with what others did to it; no total goes back; what channels hold
+// and receivers are owed is there. Channels that were opened before the endpoint's history are not summed.
+import type { Mismatch } from "../../../kernel/audit/compare.ts"
+import type { BatchEvent, ReceiverState } from "../batchCalls.ts"
+import { batchFunctions } from "../batchCalls.ts"
+import type { ChannelState } from "../batchCodec.ts"
+import type { ChannelCall, NamedChannel, StoredChannel } from "./channelRecords.ts"
+
+/** An event of the contract in a transaction of any sender. */
+export interface SeenBatchEvent {
+  readonly contract: string
+  readonly transaction: string
+  readonly ledger: number
+  readonly event: BatchEvent
+}
+
+export interface ChannelOnLedger extends NamedChannel {
+  /** Undefined: the ledger has no such entry, or an archived one. */
+  readonly state: ChannelState | undefined
+  /** The ledger that changed it last. */
+  readonly modifiedLedger: number
+}
+
+/** What is due to a receiver of a token, and what a contract has of it. */
+export interface ReceiverOnLedger {
+  readonly contract: string
+  readonly receiver: string
+  readonly token: string
+  readonly state: ReceiverState | undefined
+  readonly modifiedLedger: number
+}
+
+export interface ChannelView {
+  readonly fromLedger: number
+  readonly toLedger: number
+  readonly events: ReadonlyArray<SeenBatchEvent>
+  readonly channels: ReadonlyArray<ChannelOnLedger>
+  readonly receivers: ReadonlyArray<ReceiverOnLedger>
+  /** What each contract has of each token, by `holdingOf`; only of the network's own assets, read after the rest. */
+  readonly holdings: ReadonlyMap<string, { readonly amount: bigint; readonly modifiedLedger: number }>
+}
+
+export interface ChannelRecords {
+  readonly calls: ReadonlyArray<ChannelCall>
+  /** The store's records, read before the ledger and after it: charges and claims rise meanwhile. */
+  readonly storedBefore: ReadonlyArray<StoredChannel>
+  readonly storedAfter: ReadonlyArray<StoredChannel>
+}
+
+/** A token of a contract, summed over the channels that are known; decimal, atomic units. */
+export interface TokenSum {
+  readonly contract: string
+  readonly token: string
+  /** Deposited, and not claimed, refunded or withdrawn. */
+  readonly held: string
+  /** Claimed, and not yet paid to receivers. */
+  readonly unsettled: string
+  /** What the contract has; null for a token that is no asset of the network. */
+  readonly has: string | null
+}
+
+export interface ChannelAudit {
+  readonly channels: number
+  /** Opened before the endpoint's history: compared, not summed. */
+  readonly older: number
+  /** Changed by transactions of others as well. */
+  readonly ofOthers: number
+  /** Changed while the audit read: not compared. */
+  readonly changed: number
+  /** Not on the ledger, and last used before an entry's shortest life: archived. */
+  readonly archived: number
+  readonly tokens: ReadonlyArray<TokenSum>
+  readonly mismatches: ReadonlyArray<Mismatch>
+}
+
+/** Ledgers that an entry lives on at least after each call that changes it (`contract/channel.as`). */
+export const lifeLedgersMin = 259_200
+
+export const holdingOf = (contract: string, token: string): string => `${contract} ${token}`
+
+type Wrong = (rule: string, subject: string, detail: string) => void
+
+/** What an event moves into its channel; negative: out of it. None for one that moves nothing. */
+const change = (event: BatchEvent): bigint | undefined => {
+  switch (event._tag) {
+    case "Deposited":
+      return event.amount
+    case "Refunded":
+    case "WithdrawEnded":
+      return -event.amount
+    default:
+      return undefined
+  }
+}
+
+const changeOfCall = ({ functionName, moved }: ChannelCall): bigint => {
+  if (functionName === batchFunctions.deposit) return moved
+  return functionName === batchFunctions.refund || functionName === batchFunctions.withdrawEnd ? -moved : 0n
+}
+
+/** Whether an event is what a recorded call did. */
+const isOf = (call: ChannelCall, event: BatchEvent): boolean => {
+  if (event._tag === "Settled")
+    return event.receiver === call.swept?.receiver && event.token === call.swept.token && event.amount === call.moved
+  return "channelId" in event && event.channelId === call.channel?.channelId && change(event) === changeOfCall(call)
+}
+
+/** Functions whose call has an event with what was moved. */
+const moving: ReadonlySet<string> = new Set([
+  batchFunctions.deposit,
+  batchFunctions.refund,
+  batchFunctions.withdrawEnd,
+  batchFunctions.settle
+])
+
+/** Each recorded call against its event. */
+const verifyCalls = ({ calls }: ChannelRecords, view: ChannelView, wrong: Wrong): void => {
+  const byTransaction = Map.groupBy(view.events, ({ transaction }) => transaction)
+  for (const call of calls) {
+    if (call.ledger < view.fromLedger || call.ledger > view.toLedger || !moving.has(call.functionName)) continue
+    const events = byTransaction.get(call.transaction) ?? []
+    if (!events.some(({ contract, event }) => contract === call.contract && isOf(call, event)))
+      wrong(
+        "channel event",
+        call.settlement,
+        `records ${call.functionName} of ${call.moved}, the contract says otherwise`
+      )
+  }
+}
+
+/** What was recorded and seen, by channel: a facilitator has many of each. */
+interface ByChannel {
+  readonly calls: ReadonlyMap<string, ReadonlyArray<ChannelCall>>
+  readonly events: ReadonlyMap<string, ReadonlyArray<SeenBatchEvent>>
+  /** The highest total of the recorded claims, with its settlement. */
+  readonly claimed: ReadonlyMap<string, { readonly total: bigint; readonly settlement: string }>
+  readonly storedBefore: ReadonlyMap<string, ReadonlyArray<StoredChannel>>
+  readonly storedAfter: ReadonlyMap<string, ReadonlyArray<StoredChannel>>
+  readonly recorded: ReadonlySet<string>
+}
+
+const placeOf = ({ channelId, contract }: { readonly channelId: string; readonly contract: string }): string =>
+  `${contract} ${channelId}`
+
+const byChannel = ({ calls, storedAfter, storedBefore }: ChannelRecords, view: ChannelView): ByChannel => {
+  const claimed = new Map<string, { total: bigint; settlement: string }>()
+  for (const { claims, ledger, settlement } of calls) {
+    // The endpoint may be behind the one that reported it.
+    if (ledger > view.toLedger) continue
+    for (const claim of claims) {
+      const known = claimed.get(placeOf(claim))
+      if (known === undefined || known.total < claim.totalClaimed)
+        claimed.set(placeOf(claim), { total: claim.totalClaimed, settlement })
+    }
+  }
+  return {
+    calls: Map.groupBy(calls, ({ channel }) => (channel === undefined ? "" : placeOf(channel))),
+    events: Map.groupBy(view.events, ({ contract, event }) =>
+      "channelId" in event ? placeOf({ contract, channelId: event.channelId }) : ""
+    ),
+    claimed,
+    storedBefore: Map.groupBy(storedBefore, placeOf),
+    storedAfter: Map.groupBy(storedAfter, placeOf),
+    recorded: new Set(calls.map(({ transaction }) => transaction))
+  }
+}
+
+interface Sum {
+  readonly isComplete: boolean
+  readonly balance: bigint
+  readonly hasOthers: boolean
+}
+
+/** A channel's balance by our records of our calls, and by the events of everyone else's. */
+const sumOf = (place: string, { calls, events, recorded }: ByChannel): Sum => {
+  const own = events.get(place) ?? []
+  const others = own.filter(({ event, transaction }) => change(event) !== undefined && !recorded.has(transaction))
+  const [first] = own
+  return {
+    isComplete: first?.event._tag === "Deposited" && first.event.amount === first.event.balance,
+    balance:
+      (calls.get(place) ?? []).reduce((sum, call) => sum + changeOfCall(call), 0n) +
+      others.reduce((sum, { event }) => sum + (change(event) ?? 0n), 0n),
+    hasOthers: others.length > 0
+  }
+}
+
+/** What was claimed of a channel, against what was recorded of it. */
+const verifyClaimed = (channel: NamedChannel, claimed: bigint, known: ByChannel, wrong: Wrong): void => {
+  const { channelId } = channel
+  const place = placeOf(channel)
+  const recorded = known.claimed.get(place)
+  if (recorded !== undefined && recorded.total > claimed)
+    wrong("channel claim", recorded.settlement, `claimed ${recorded.total} of ${channelId}, the ledger has ${claimed}`)
+  for (const { totalClaimed } of known.storedBefore.get(place) ?? [])
+    if (totalClaimed > claimed)
+      wrong("channel store", channelId, `is stored with ${totalClaimed} claimed, the ledger has ${claimed}`)
+  for (const { charged, delegated } of known.storedAfter.get(place) ?? [])
+    if (delegated && claimed > charged)
+      wrong("channel charges", channelId, `${claimed} was claimed, the store has charged ${charged}`)
+}
+
+/** What channels hold and receivers are due is there, of each token. */
+const sumTokens = (view: ChannelView, wrong: Wrong): ReadonlyArray<TokenSum> => {
+  const sums = new Map<string, { held: bigint; unsettled: bigint; newest: number; contract: string; token: string }>()
+  const sumAt = (contract: string, token: string) => {
+    const key = holdingOf(contract, token)
+    const sum = sums.get(key) ?? { held: 0n, unsettled: 0n, newest: 0, contract, token }
+    sums.set(key, sum)
+    return sum
+  }
+  for (const { config, contract, modifiedLedger, state } of view.channels) {
+    if (state === undefined) continue
+    const sum = sumAt(contract, config.token)
+    sum.held += state.balance - state.totalClaimed
+    sum.newest = Math.max(sum.newest, modifiedLedger)
+  }
+  for (const { contract, modifiedLedger, state, token } of view.receivers) {
+    if (state === undefined) continue
+    const sum = sumAt(contract, token)
+    sum.unsettled += state.totalClaimed - state.totalSettled
+    sum.newest = Math.max(sum.newest, modifiedLedger)
+  }
+  return [...sums].map(([key, { contract, held, newest, token, unsettled }]) => {
+    const holding = view.holdings.get(key)
+    // Of a reading during traffic only what all belongs to one moment says something.
+    const isOneMoment = Math.max(newest, holding?.modifiedLedger ?? Infinity) <= view.toLedger
+    if (holding !== undefined && isOneMoment && holding.amount < held + unsettled)
+      wrong("channels covered", contract, `has ${holding.amount} of ${token}, owes ${held + unsettled}`)
+    return {
+      contract,
+      token,
+      held: held.toString(),
+      unsettled: unsettled.toString(),
+      has: holding?.amount.toString() ?? null
+    }
+  })
+}
+
+/** Compares the channels of records and ledger. */
+export const compareChannels = (records: ChannelRecords, view: ChannelView): ChannelAudit => {
+  const mismatches: Array<Mismatch> = []
+  const wrong: Wrong = (rule, subject, detail) => mismatches.push({ rule, subject, detail })
+  verifyCalls(records, view, wrong)
+  const known = byChannel(records, view)
+  let [older, ofOthers, changed, archived] = [0, 0, 0, 0]
+  for (const channel of view.channels) {
+    const { channelId, modifiedLedger, state } = channel
+    const place = placeOf(channel)
+    if (state === undefined) {
+      const used = (known.calls.get(place) ?? []).filter(({ ledger }) => ledger <= view.toLedger)
+      const newest = used.reduce((most, { ledger }) => Math.max(most, ledger), -Infinity)
+      if (newest + lifeLedgersMin > view.toLedger)
+        wrong("channel on ledger", channelId, `was used in ledger ${newest}, and is not on the ledger`)
+      else if (used.length > 0) archived += 1
+    } else if (modifiedLedger > view.toLedger) changed += 1
+    else {
+      const sum = sumOf(place, known)
+      if (!sum.isComplete) older += 1
+      else if (sum.balance !== state.balance)
+        wrong("channel balance", channelId, `is ${state.balance}, the records add up to ${sum.balance}`)
+      if (sum.hasOthers) ofOthers += 1
+      verifyClaimed(channel, state.totalClaimed, known, wrong)
+    }
+  }
+  const tokens = sumTokens(view, wrong)
+  return { channels: view.channels.length, older, ofOthers, changed, archived, tokens, mismatches }
+}
