@@ -84,7 +84,11 @@ describe("claims", () => {
         assert.match(said, message)
       })
       const above = { channel: second, max: 500n, total: 501n }
-      yield* refused(batch.claim([good, above]), "charge_exceeds_signed_cumulative", /^claims\[1\]/)
+      yield* refused(
+        batch.claim([good, above]),
+        "charge_exceeds_signed_cumulative",
+        /^claims\[1\]: totalClaimed is above/
+      )
       yield* refused(batch.claim([good, { ...good, channel: foreign }]), "receiver_mismatch", /^claims\[1\]/)
       yield* refused(batch.claim([good, { ...good, channel: unopened }]), "channel_not_found", /^claims\[1\]/)
       const tooMuch = { channel: second, max: 2_000n, total: 1_001n }
