@@ -294,14 +294,16 @@ export class BatchStellarClient {
     const place = placeOf(accept.network, contractOf(accept))
     if (!isVoucherOf(this.#signer.address, place, voucher)) return false
     const proven = BigInt(voucher.maxClaimableAmount)
-    if (BigInt(charged) > proven) return false
     // Of the voucher just sent no buyer knows whether it was taken: a further one would pay twice for one request.
     const { before, max } = this.#sent.get(channelId) ?? { before: 0n, max: 0n }
     if (proven > before && proven <= max) return false
     const known = await this.#storage.get(channelId)
+    if (BigInt(charged) > proven) return false
     const recovered = await this.#recover(accept, channelId)
     const signed = String(larger(proven, known === undefined ? 0n : signedIn(known)))
-    await this.#storage.set(channelId, { ...recovered, charged, signed })
+    // What was claimed was charged: a seller whose record was restored knows less than the ledger.
+    const base = String(larger(BigInt(charged), BigInt(recovered.charged)))
+    await this.#storage.set(channelId, { ...recovered, charged: base, signed })
     return true
   }
 

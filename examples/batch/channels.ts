@@ -73,10 +73,10 @@ export interface Reservation {
   readonly ttlMillis: number
 }
 
-/** `stale`: the voucher is not the base and the price; the channel shows the base. */
+/** `stale`: the voucher is not the base and the price; the channel shows the base, where there is a record. */
 export interface Reserved {
   readonly status: "reserved" | "busy" | "stale"
-  readonly channel: Channel
+  readonly channel?: Channel | undefined
 }
 
 export interface Charge {
@@ -140,6 +140,12 @@ const withState = (channel: Channel, state: LedgerState | undefined, now: number
         onchainSyncedAt: state.onchainSyncedAt ?? now
       }
 
+/** What was claimed was charged, whatever a record that was lost or restored says. */
+const chargedIn = ({ chargedCumulativeAmount }: Channel, state: LedgerState | undefined): bigint => {
+  const [charged, claimed] = [BigInt(chargedCumulativeAmount), BigInt(state?.totalClaimed ?? 0)]
+  return charged > claimed ? charged : claimed
+}
+
 const reserve = async (storage: ChannelStorage, reservation: Reservation): Promise<Reserved> => {
   const { pendingId, price, state, ttlMillis, voucher } = reservation
   const now = Date.now()
@@ -151,10 +157,11 @@ const reserve = async (storage: ChannelStorage, reservation: Reservation): Promi
       return status === "reserved" ? channel : current
     }
     if (hasReservation(current, now) && current!.pendingRequest!.pendingId !== pendingId) return decide("busy", base)
-    const expected = BigInt(base.chargedCumulativeAmount) + BigInt(price)
-    if (BigInt(voucher.maxClaimableAmount) !== expected) return decide("stale", base)
+    const charged = chargedIn(base, state)
+    if (BigInt(voucher.maxClaimableAmount) !== charged + BigInt(price)) return decide("stale", base)
     const pendingRequest = { pendingId, signedMaxClaimable: voucher.maxClaimableAmount, expiresAt: now + ttlMillis }
-    return decide("reserved", { ...withState(base, state, now), lastRequestTimestamp: now, pendingRequest })
+    const reserved = { chargedCumulativeAmount: String(charged), lastRequestTimestamp: now, pendingRequest }
+    return decide("reserved", { ...withState(base, state, now), ...reserved })
   })
   return decided!
 }

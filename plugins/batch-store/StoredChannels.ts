@@ -22,7 +22,8 @@ export interface ReserveOptions {
 
 export interface Reserved {
   readonly status: "reserved" | "charged" | "busy" | "stale"
-  readonly channel: ChannelRecord
+  /** None of a channel without a record, whose voucher is below what was claimed. */
+  readonly channel: ChannelRecord | undefined
 }
 
 export interface Charged {
@@ -167,6 +168,8 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
   return { columns, of, wasCharged, get, read, stateOf }
 }
 
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
 const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasCharged }: Parts) => {
   const reserve = Effect.fnUntraced(function* (
     place: Place,
@@ -177,6 +180,9 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasChar
     const { channelId, maxClaimableAmount: max, signature } = voucher
     const { receiver, token, withdrawDelay } = channelConfig
     const ledger = state ?? { balance: "0", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+    // What was claimed was charged, whatever a record that was lost or restored says.
+    const charged = sql`greatest(c.charged, ${ledger.totalClaimed}::numeric)`
+    const isBelowClaimed = BigInt(max) - BigInt(price) < BigInt(ledger.totalClaimed)
     const [reserved] = yield* sql<ChannelRecord>`insert into batch_store_channels as c (principal, network, channel_id,
         config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
         withdraw_requested_at, refund_nonce, synced_at, pending_payment, pending_max, pending_signature, pending_until)
@@ -186,21 +192,23 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasChar
         ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
         ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
         ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8)
-      where not ${wasCharged(place, channelId, payment)}
+      where not ${wasCharged(place, channelId, payment)} and not ${isBelowClaimed}::boolean
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
         pending_until = excluded.pending_until, requested_at = clock_timestamp(),
-        delegated = c.delegated or excluded.delegated, ${stateOf(state)}
-      where c.charged + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
+        delegated = c.delegated or excluded.delegated, charged = ${charged}, ${stateOf(state)}
+      where ${charged} + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
         or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
       returning ${columns}`
     if (reserved !== undefined) return { status: "reserved", channel: reserved }
     const found = yield* read(place, channelId, payment)
+    if (found === undefined && isBelowClaimed) return { status: "stale", channel: undefined }
     // Deleted in between: the request may come again.
     if (found === undefined) return yield* reserve(place, asked, options)
     const { channel, isCharged } = found
     if (isCharged) return { status: "charged", channel }
-    const isBase = BigInt(channel.chargedCumulativeAmount) + BigInt(price) === BigInt(max)
+    const known = larger(BigInt(channel.chargedCumulativeAmount), BigInt(ledger.totalClaimed))
+    const isBase = known + BigInt(price) === BigInt(max)
     return { status: isBase ? "busy" : "stale", channel }
   })
   return reserve

@@ -13,7 +13,7 @@ import { Config } from "./Config.ts"
 import { Authorizer } from "./Authorizer.ts"
 import type { AuthorizerAnswer, Channels, Decided, Refund, RefundAnswer } from "./ChannelWire.ts"
 import * as routes from "./description.ts"
-import { pageMax, type Place, StoredChannels } from "./StoredChannels.ts"
+import { pageMax, type Place, StoredChannels, type Reserved, type Charged } from "./StoredChannels.ts"
 
 type Response = ReturnType<typeof json>
 
@@ -120,6 +120,8 @@ const makeRefund = Effect.gen(function* () {
 
 /** What a request of a buyer does to its channel. */
 const makeDecisions = Effect.gen(function* () {
+  const answered = ({ channel, status }: Reserved | Charged) =>
+    decided({ status, ...(channel === undefined ? {} : { channel }) })
   const config = yield* Config
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer
@@ -132,14 +134,10 @@ const makeDecisions = Effect.gen(function* () {
           ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
           delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
         }),
-        decided
+        answered
       )
     ),
-    keyed(routes.charge, (place, { network: _, ...asked }) =>
-      Effect.map(channels.charge(place, asked), ({ channel, status }) =>
-        decided({ status, ...(channel === undefined ? {} : { channel }) })
-      )
-    ),
+    keyed(routes.charge, (place, { network: _, ...asked }) => Effect.map(channels.charge(place, asked), answered)),
     keyed(routes.release, (place, { channelId, payment }) =>
       Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))
     )

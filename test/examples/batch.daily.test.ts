@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { BatchClaims } from "../../examples/batch/BatchClaims.ts"
 import { BatchStellarClient, memoryClientStorage } from "../../examples/batch/BatchStellarClient.ts"
 import { BatchStellarServer, keyAuthorizer } from "../../examples/batch/BatchStellarServer.ts"
+import { channelsOver, memoryStorage, type SellerChannels } from "../../examples/batch/channels.ts"
 import { startBatchSeller } from "../../examples/batch/startBatchSeller.ts"
 import { decode as decodeHeader, encode } from "../../examples/seller-http.ts"
 import { testnetUsdc } from "../support/buyer.ts"
@@ -15,13 +16,14 @@ const network = "ledger:testnet"
 const price = 100n
 const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
 
-const world = Effect.gen(function* () {
+const makeWorld = Effect.fnUntraced(function* (channels?: SellerChannels) {
   const facilitator = yield* startBatch({ channels: 5 })
   const receiver = (yield* facilitator.account(0n)).publicKey()
   const server = new BatchStellarServer({
     receiver,
     authorizer: keyAuthorizer(Keypair.random().secret()),
-    minDepositTimes: 1
+    minDepositTimes: 1,
+    ...(channels === undefined ? {} : { channels })
   })
   const shop = yield* Effect.acquireRelease(
     Effect.promise(() =>
@@ -32,12 +34,12 @@ const world = Effect.gen(function* () {
   const url = `${shop.url}/page`
   const terms = decode((yield* Effect.promise(() => fetch(url))).headers.get("payment-required")).accepts[0]
   const buyer = yield* facilitator.account(10_000n)
-  const clientOf = (keypair: Keypair) =>
+  const clientOf = (keypair: Keypair, storage = memoryClientStorage()) =>
     new BatchStellarClient({
       secret: keypair.secret(),
       rpcUrl: facilitator.ledgerUrl,
       depositTimes: 5,
-      storage: memoryClientStorage()
+      storage
     })
   /** What an official client does: pays, and pays once more where the answer let it recover. */
   const buy = async (client: BatchStellarClient, isLost = false): Promise<string> => {
@@ -54,12 +56,12 @@ const world = Effect.gen(function* () {
       if (recovered?.recovered !== true || attempt === 2) throw new Error(paymentRequired?.error)
     }
   }
-  return { facilitator, server, receiver, url, buyer, clientOf, buy }
+  return { facilitator, server, receiver, url, terms, buyer, clientOf, buy }
 })
 
 it.live("a deposit whose answer was lost is not made again, and an emptied channel is filled again", () =>
   Effect.gen(function* () {
-    const { buy, buyer, clientOf, facilitator, url } = yield* world
+    const { buy, buyer, clientOf, facilitator, url } = yield* makeWorld()
     const client = clientOf(buyer)
     yield* Effect.promise(async () => {
       assert.strictEqual(await buy(client, true), "deposit")
@@ -81,7 +83,7 @@ it.live("a deposit whose answer was lost is not made again, and an emptied chann
 
 it.live("one channel that cannot be claimed keeps no other from its seller, and is named", () =>
   Effect.gen(function* () {
-    const { buy, clientOf, facilitator, receiver, server } = yield* world
+    const { buy, clientOf, facilitator, receiver, server } = yield* makeWorld()
     const buyers = yield* Effect.forEach([1, 2, 3], () => facilitator.account(1_000n))
     yield* Effect.promise(async () => {
       for (const keypair of buyers) await buy(clientOf(keypair))
@@ -108,6 +110,51 @@ it.live("one channel that cannot be claimed keeps no other from its seller, and 
       for (const one of others) await server.channels.sync(one.channelId, { ...one, totalClaimed: "0" })
       Object.assign(server.channels, { list: async () => (await list()).filter((one) => one !== dead) })
       assert.deepStrictEqual(await claims.claim(), [])
+    })
+  }).pipe(Effect.scoped)
+)
+
+it.live("a seller's record of a backup continues from what was claimed, whatever its buyers know", () =>
+  Effect.gen(function* () {
+    const storage = memoryStorage()
+    const { buy, clientOf, facilitator, receiver, server } = yield* makeWorld(channelsOver(storage))
+    const buyers = yield* Effect.forEach([1, 2], () => facilitator.account(1_000n))
+    const [ahead, even] = buyers.map((keypair) => clientOf(keypair)) as [BatchStellarClient, BatchStellarClient]
+    const claims = new BatchClaims({ server, facilitator: facilitator.url, network, token: testnetUsdc })
+    yield* Effect.promise(async () => {
+      for (const client of [ahead, even]) await buy(client)
+      const backup = await storage.list()
+      for (const client of [ahead, even]) await buy(client)
+      await claims.claim()
+      await claims.settle()
+      await buy(ahead)
+      for (const one of backup) await storage.updateChannel(one.channelId, () => ({ ...one, onchainSyncedAt: 0 }))
+      for (const client of [even, ahead, even, ahead]) assert.strictEqual(await buy(client), "voucher")
+      const charged = (await storage.list()).map((one) => one.chargedCumulativeAmount)
+      assert.deepStrictEqual(charged, ["400", "400"])
+      await claims.claim()
+      await claims.settle()
+    })
+    assert.strictEqual(yield* facilitator.balance(receiver), 800n)
+  }).pipe(Effect.scoped)
+)
+
+it.live("a seller without a record sells nothing for a voucher below what was claimed", () =>
+  Effect.gen(function* () {
+    const storage = memoryStorage()
+    const { buy, buyer, clientOf, facilitator, server, terms } = yield* makeWorld(channelsOver(storage))
+    const claims = new BatchClaims({ server, facilitator: facilitator.url, network, token: testnetUsdc })
+    const known = memoryClientStorage()
+    const client = clientOf(buyer, known)
+    yield* Effect.promise(async () => {
+      for (let call = 0; call < 3; call++) await buy(client)
+      await claims.claim()
+      for (const one of await storage.list()) await storage.updateChannel(one.channelId, () => undefined)
+      // One atom above what was claimed: such a voucher verifies, and would pay one atom.
+      await known.set(client.channelIdOf(terms), { charged: "201", balance: "500" })
+      assert.match(await buy(client).then(String, String), /cumulative_amount_mismatch/)
+      await known.set(client.channelIdOf(terms), { charged: "300", balance: "500" })
+      assert.strictEqual(await buy(client), "voucher")
     })
   }).pipe(Effect.scoped)
 )

@@ -18,12 +18,19 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("plugins/batch-store/StoredChannels.ts", [
     [
       "a voucher of another base is reserved",
-      "where c.charged + ${price}::numeric = excluded.pending_max and",
+      "where ${charged} + ${price}::numeric = excluded.pending_max and",
       "where"
     ],
+    [
+      "a record of a backup is behind what was claimed",
+      "sql`greatest(c.charged, ${ledger.totalClaimed}::numeric)`",
+      "sql`c.charged`"
+    ],
+    ["a voucher below what was claimed opens a record", "and not ${isBelowClaimed}::boolean", ""],
+    ["a taken channel of a backup is called stale", "const isBase = known + BigInt(price)", "const isBase = 0n"],
     ["a reserved channel is reserved again", "(c.pending_payment is null", "(true or c.pending_payment is null"],
     ["an expired reservation lasts", "or c.pending_until <= clock_timestamp())", ")"],
-    ["a charged request reserves again", "where not ${wasCharged(place, channelId, payment)}\n", "where true\n"],
+    ["a charged request reserves again", "where not ${wasCharged(place, channelId, payment)} and", "where"],
     ["a charge without a reservation", "and c.pending_payment = ${payment}\n", "\n"],
     ["a charge above the voucher", "and c.charged + ${amount}::numeric <= c.pending_max and", "and"],
     ["another request's reservation is released", "and pending_payment = ${payment} returning 1", "returning 1"],
@@ -130,6 +137,30 @@ export const mutations: ReadonlyArray<Mutation> = [
     name,
     changes: [{ file: "examples/batch/BatchStellarServer.ts", from, to }],
     catcher: [...catcher.slice(0, -1), "test/examples/batchServer.test.ts"]
+  })),
+  ...[
+    [
+      "BatchStellarServer",
+      "a voucher above the record is refused unasked",
+      "if (BigInt(implied) > BigInt(base)) return",
+      ""
+    ],
+    [
+      "channels",
+      "a seller's backup is behind what was claimed",
+      "return charged > claimed ? charged : claimed",
+      "return charged"
+    ],
+    [
+      "BatchStellarClient",
+      "a buyer goes back below what was claimed",
+      "String(larger(BigInt(charged), BigInt(recovered.charged)))",
+      "charged"
+    ]
+  ].map(([file = "", name = "", from = "", to = ""]): Mutation => ({
+    name,
+    changes: [{ file: `examples/batch/${file}.ts`, from, to }],
+    catcher: [...catcher.slice(0, -1), "test/examples/batch.daily.test.ts"]
   })),
   {
     name: "the end of a withdrawal is not noted",

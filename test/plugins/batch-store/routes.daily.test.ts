@@ -65,7 +65,14 @@ it.live.each(databaseKinds)(
         const refund = { ...first, pendingId: "refund-0123456789", price: "0" }
         const voucher = { ...first.voucher, maxClaimableAmount: "60" }
         const { channel } = await shop.reserve({ ...refund, voucher })
-        const asked = { network, contract: "", channel, voucher, amount: undefined, pendingId: refund.pendingId }
+        const asked = {
+          network,
+          contract: "",
+          channel: channel!,
+          voucher,
+          amount: undefined,
+          pendingId: refund.pendingId
+        }
         const signed = await authorizer.refund(asked)
         expect(signed).toMatchObject({ amount: "940", refundNonce: "0" })
         expect(signed.claims).toMatchObject([{ totalClaimed: "60" }])

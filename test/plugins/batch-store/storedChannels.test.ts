@@ -60,10 +60,36 @@ for (const kind of databaseKinds) {
             total: "30"
           })
           const signed = yield* channels.reserve(shop, asked(id, "second", 200n), options)
-          expect([signed.status, signed.channel.chargedCumulativeAmount]).toEqual(["stale", "30"])
+          expect([signed.status, signed.channel?.chargedCumulativeAmount]).toEqual(["stale", "30"])
           expect((yield* pay(shop, id, "third", 130n)).total).toBe("130")
           const stored = (yield* channels.get(shop, id))!
           expect(stored).toMatchObject({ signedMaxClaimable: "130", pendingRequest: null, balance: "10000" })
+        })
+      )
+
+      it.effect("continues from what was claimed when a record is older, and sells nothing below it", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const id = newId()
+          const claimed = { ...state, totalClaimed: "300" }
+          const reserve = (name: string, max: bigint) =>
+            Effect.map(
+              channels.reserve(shop, { ...asked(id, name, max), state: claimed }, options),
+              ({ channel, status }) => [status, channel?.chargedCumulativeAmount]
+            )
+          // No record: the buyer's word counts from the ledger's total on.
+          expect(yield* reserve("none", 399n)).toEqual(["stale", undefined])
+          yield* pay(shop, id, "first", 100n)
+          // A record of a backup: 100 charged, where 300 were claimed.
+          expect(yield* reserve("low", 200n)).toEqual(["stale", "100"])
+          expect(yield* reserve("high", 401n)).toEqual(["stale", "100"])
+          expect(yield* reserve("right", 400n)).toEqual(["reserved", "300"])
+          expect(yield* reserve("late", 400n)).toEqual(["busy", "300"])
+          const charged = yield* channels.charge(shop, { payment: payment("right"), channelId: id, amount: "100" })
+          expect(charged.channel?.chargedCumulativeAmount).toBe("400")
+          const unknown = newId()
+          const asking = { ...asked(unknown, "unknown", 400n), state: claimed }
+          expect((yield* channels.reserve(shop, asking, options)).channel?.chargedCumulativeAmount).toBe("300")
         })
       )
 
