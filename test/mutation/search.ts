@@ -21,7 +21,6 @@ const understood = inFile("catalog/search/readIntent.ts", "catalog/search/intent
 const spreadText = inFile("catalog/search/rank/spreadSellers.ts", "catalog/search/ranking.test.ts")
 const spelling = inFile("search-semantic/embedded/spelling.ts", "search-semantic/words.test.ts")
 const texts = inFile("catalog/search/rank/textSketch.ts", "catalog/search/ranking.test.ts")
-const spread = inFile("catalog/search/rank/spreadSellers.ts", "catalog/search/spam.daily.test.ts")
 const ranked = inFile("search-lexical/rankDocuments.ts", "search-lexical/ranking.daily.test.ts")
 const planned = inFile("search-lexical/planCandidates.ts", "search-lexical/ranking.daily.test.ts")
 const counted = inFile("search-lexical/refreshStatistics.ts", "search-lexical/ranking.daily.test.ts")
@@ -146,7 +145,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   quantized("the background is that of a few", "if (this.size < backgroundFrom) return undefined", ""),
   quantized("a uniform background gives a prominent hit", "deviation < 1e-6 ? undefined", "deviation < 0 ? undefined"),
   quantized("the background samples all vectors", "const backgroundMax = 1_000", "const backgroundMax = 100_000"),
-  spread("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
+  spreadText("one seller fills the first page of a search", ">= ofOneSellerMax)", "> 1_000)"),
   ranked(
     "what is alike adds to the word itself",
     "`greatest(${worthOf()}, ${worthOf()})`",
@@ -280,7 +279,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   usual("a listing is not paid by definition", "if (byDefinition.has(singular)) return 1", ""),
   usual("services are something else than a service", 'replace(/(?<=[^su])s$/, "")', "trim()"),
   asking("asking in other languages says something", "foreignFraming.has(word) ||", "false ||"),
-  asking("asking in Japanese says something", 'query.replace(unspacedFraming, " ")', "query"),
+  asking("asking in Chinese says something", 'query.replace(unspacedFraming, " ")', "query"),
   related("a phrase is found wherever its words are", "at <= last + 1 + gapMax", "at >= 0"),
   related("a word counts for every phrase it is in", "if (covers.every((word) => covered.has(word))) return false", ""),
   related("what phrases are about is unbounded", ".slice(0, relationsMax)", ""),

@@ -81,10 +81,12 @@ describe("an agent's framing", () => {
     ["necesito una API para traducir texto", "traducir texto"],
     ["ich brauche eine API für Wetter bitte", "Wetter"],
     ["мне нужен сервис чтобы найти погоду", "погоду"],
-    ["東京の天気を教えてください", "東京の天気"]
+    ["東京の天気を教えてください", "東京の天気"],
+    ["帮我找一个可以翻译文件", "翻译文件"]
   ])("an agent's framing contributes nothing in %j", (framed, question) => {
     const asked = new Set(discriminativeTerms(framed))
     for (const word of discriminativeTerms(question)) expect(asked.has(word), word).toBe(true)
-    for (const word of ["necesito", "brauche", "bitte", "нужен", "教え", "くだ"]) expect(asked.has(word)).toBe(false)
+    for (const word of ["necesito", "brauche", "bitte", "нужен", "教え", "くだ", "帮我", "可以"])
+      expect(asked.has(word)).toBe(false)
   })
 })

@@ -39,6 +39,17 @@ describe("the answer threshold for a query of a known number of words", () => {
 
   it("an operator's model decides alone whether a query has an answer", () => {
     expect(asked(0.1, 2, "semantic")).toBe(true)
+    // Also beside the built-in vectors, which measure chance and would say no.
+    const branch = (mode: Ranked["mode"], relevance: number): Ranked => ({
+      mode,
+      weight: 1,
+      hits: [{ id: 1n, score: relevance, relevance, evidence: relevance, prominence: 0 }]
+    })
+    const branches = [branch("lexical", 0.1), branch("embedded", 0.1)]
+    const model = branch("semantic", 0.5)
+    const fits = (all: ReadonlyArray<Ranked>) =>
+      isAnyFitting(all, new Map(all.map(({ hits, mode }) => [mode, hits[0]!.relevance])), 0.15, 2)
+    expect([fits(branches), fits([...branches, model])]).toEqual([false, true])
   })
 
   it("a pair of characters counts as one word of the query", () => {
