@@ -179,11 +179,20 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "isSignedText(crypto, payTo, text, bytes)",
     "bytes.length > 0"
   ),
-  evident("discovery/Resolve.ts")(
-    "a hidden listing does not end a resolve",
-    "if (exact !== undefined) return",
-    "if (exact?.isVisible === true) return"
-  ),
+  // Its path is named as well, which alone would end it.
+  {
+    name: "a hidden listing does not end a resolve",
+    changes: [
+      {
+        file: "plugins/catalog/discovery/Resolve.ts",
+        from: "if (exact !== undefined) return",
+        to: "if (exact?.isVisible === true) return"
+      },
+      { file: "plugins/catalog/discovery/Resolve.ts", from: "|| (yield* isNamed(origin, resource))", to: "" }
+    ],
+    catcher: vitest(`${folder}/evidence.daily.test.ts`),
+    environment
+  },
   evident("discovery/Resolve.ts")("a named path resolves to a template", "|| (yield* isNamed(origin, resource))", ""),
   evident("discovery/Resolve.ts")(
     "any template answers",
@@ -202,7 +211,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
   ),
   asked("a trial is dead though the documents name its price", "isServed || !asked.includes", "!asked.includes"),
   flooded("search/rank/signals.ts")("a claim ranks before evidence", "evidenceAt(next) >= least", "false"),
-  flooded("search/rank/spreadSellers.ts")(
+  ranked("search/rank/spreadSellers.ts")(
     "copies rank before the original",
     "const hits = originalsFirst(given, groups, sellerOf)",
     "const hits = given"
@@ -227,7 +236,7 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "long.length === 0",
     "long.length >= 0"
   ),
-  flooded("search/rank/Ranker.ts")("claims take ranks from evidence", "evidenced.size === 0", "evidenced.size >= 0"),
+  ranked("search/rank/fuse.ts")("claims take ranks from evidence", "evidenced.size === 0", "evidenced.size >= 0"),
   flooded("search/rank/ResourceSignals.ts")(
     "evidence far behind a flood is not weighed",
     "behind.filter(({ id }) => evidenced.has(id))",

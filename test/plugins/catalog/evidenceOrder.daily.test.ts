@@ -167,7 +167,7 @@ describeDatabases(
             })
             const pay = (from: string, to: string) => sell(listings.get(to)!, `G${from}`, `G${to}`)
             const ring = ["ra", "rb", "rc", "rd"]
-            const chain = ["ca", "cb", "cc"]
+            const chain = ["ca", "cb", "cc", "cd"]
             const market = Array.from({ length: 34 }, (_, at) => `m${at}`)
             const large = Array.from({ length: 33 }, (_, at) => `l${at}`)
             for (const name of [...ring, ...chain, ...market, ...large]) yield* list(name)
@@ -178,6 +178,7 @@ describeDatabases(
             for (const name of market) for (const buyer of ["one", "two"]) yield* pay(buyer, name)
             yield* pay("ca", "cb")
             yield* pay("cb", "cc")
+            yield* pay("cc", "cd")
             yield* pay("buyer", "ra")
             yield* pay("rb", "cc")
             const earned = Effect.map(
@@ -203,12 +204,13 @@ describeDatabases(
             yield* changed
             const earnings = yield* earned
             expect(earnings(ring)).toEqual(["1 1 1", "0 0 0", "0 0 0", "0 0 0"])
-            expect(earnings(chain)).toEqual(["0 0 0", "1 1 1", "2 2 2"])
+            expect(earnings(chain)).toEqual(["0 0 0", "1 1 1", "2 2 2", "1 1 1"])
             expect(earnings(market).every((one) => one === "3 3 3")).toBe(true)
             expect(earnings(large).every((one) => one === "0 0 0")).toBe(true)
             expect(yield* probe).toMatchObject({ lost: 0 })
             const { names } = yield* ask({ limit: 100 })
-            for (const name of ["rb", "rc", "rd", "ca"]) expect(names.slice(37)).toContain(`${name}/0`)
+            for (const name of ["rb", "rc", "rd", "ca"]) expect(names.slice(38)).toContain(`${name}/0`)
+            expect(names.slice(0, 38).filter((name) => /^l\d/.test(name))).toEqual([])
             // A circular payer stays one: paying again earns nothing.
             yield* pay("ra", "rb")
             expect((yield* earned)(["rb"])).toEqual(["0 0 0"])

@@ -379,6 +379,9 @@ describe("probing an origin", () => {
         life: "no_payment_required",
         declarations: []
       })
+      const question = { resultType: "input_required", inputRequests: { city: {} }, content: [] }
+      const asking = toolServer({ unpaidCall: true }, () => ({ result: question }))
+      expect(yield* asking.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "unknown", declarations: [] })
       const foreign = { ...required, accepts: [{ ...required.accepts[0], network: "eip155:8453" }] }
       const other = toolServer({ unpaidCall: true }, () => ({ result: { isError: true, structuredContent: foreign } }))
       expect(yield* other.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "unknown", declarations: [] })

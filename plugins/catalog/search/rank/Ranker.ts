@@ -17,13 +17,12 @@ import {
   type SearchRequest,
   SearchSettings
 } from "../../contract.ts"
-import { countWords, type Fused, fuse, isAnyFitting, hasConfidentBranch, type Ranked } from "./fuse.ts"
+import { countWords, type Fused, fuse, isAnyFitting, hasConfidentBranch, type Ranked, scoredAmong } from "./fuse.ts"
 import { type Fit, fitOf, fitCache } from "./fitCache.ts"
 import { RareFilters } from "./RareFilters.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
 import { consideredMax, type Weighed } from "./signals.ts"
-import type { SearchValues } from "../searchSection.ts"
 import { pageSize } from "./spreadSellers.ts"
 
 export interface RankRequest {
@@ -241,27 +240,6 @@ const fusedOf = Effect.fnUntraced(function* (
   }
 })
 
-/** The hits, those with evidence with their scores among themselves too: claims take no rank from them. */
-const scoredAmong = (
-  hits: ReadonlyArray<Fused>,
-  answered: ReadonlyArray<Answered>,
-  evidenced: ReadonlySet<bigint>,
-  { rrf_k: k }: SearchValues
-): ReadonlyArray<Fused> => {
-  if (evidenced.size === 0) return hits
-  const branches = answered.map((answer) => ({
-    ...toRanked(answer),
-    hits: answer.hits.filter(({ id }) => evidenced.has(id))
-  }))
-  const scores = new Map(
-    fuse(branches, { k, relevanceMin: 0, bestMin: 0, isFitting: true }).map(({ id, score }) => [id, score])
-  )
-  return hits.map((hit) => {
-    const score = scores.get(hit.id)
-    return score === undefined ? hit : { ...hit, scoreAmongEvidence: score }
-  })
-}
-
 /** The hits of the reranked top in its order, then those of the top that are gone meanwhile, then the rest. */
 const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: ReadonlyArray<bigint>) => {
   const byId = new Map(top.map((hit) => [hit.id, hit]))
@@ -320,7 +298,7 @@ export class Ranker extends Context.Service<
         const given = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
         const { answered, evidenced } = yield* withEvidenced(given, request, { rare, signals })
         const { hits: among, isAnswered, isCut } = yield* fusedOf(answered, request, settings, { fits, passing })
-        const fused = scoredAmong(among, answered, evidenced, settings)
+        const fused = scoredAmong(among, answered.map(toRanked), evidenced, settings.rrf_k)
         const { hits, reranking } = yield* reranked(request.query, fused)
         const { hits: spread, isCrowded } = yield* signals.apply(hits, {
           isOfOneSeller: request.filters.payTo !== undefined,

@@ -255,3 +255,21 @@ export const fuse = (
   const isByRelevance = fitness !== undefined && !isOrderReported && shown.length > 0
   return isByRelevance ? inOrderOfRelevance(all, relevanceMin) : shown
 }
+
+/** The hits, those with evidence with their scores among themselves too: claims take no rank from them. */
+export const scoredAmong = (
+  hits: ReadonlyArray<Fused>,
+  branches: ReadonlyArray<Ranked>,
+  evidenced: ReadonlySet<bigint>,
+  k: number
+): ReadonlyArray<Fused> => {
+  if (evidenced.size === 0) return hits
+  const among = branches.map((branch) => ({ ...branch, hits: branch.hits.filter(({ id }) => evidenced.has(id)) }))
+  const scores = new Map(
+    fuse(among, { k, relevanceMin: 0, bestMin: 0, isFitting: true }).map(({ id, score }) => [id, score])
+  )
+  return hits.map((hit) => {
+    const score = scores.get(hit.id)
+    return score === undefined ? hit : { ...hit, scoreAmongEvidence: score }
+  })
+}

@@ -2,7 +2,13 @@
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Hit } from "../../../../plugins/catalog/contract.ts"
-import { countWords, fuse, isAnyFitting, type Ranked } from "../../../../plugins/catalog/search/rank/fuse.ts"
+import {
+  countWords,
+  fuse,
+  isAnyFitting,
+  type Ranked,
+  scoredAmong
+} from "../../../../plugins/catalog/search/rank/fuse.ts"
 import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rank/rankingCursor.ts"
 import { randomFrom } from "../../analytics/recount.ts"
 import { spreadSellers } from "../../../../plugins/catalog/search/rank/spreadSellers.ts"
@@ -73,6 +79,18 @@ describe("fusion", () => {
       lexical: { rank: 2, score: 0.5, relevance: 0.5 },
       semantic: { rank: 2, score: 0.5, relevance: 0.5 }
     })
+  })
+
+  it("hits with evidence are scored among themselves too, as if no claim were before them", () => {
+    const fused = fuse(branches, { k: 10, relevanceMin: 0, bestMin: 0 })
+    const scored = scoredAmong(fused, branches, new Set([2n]), 10)
+    expect(scored.map(({ scoreAmongEvidence }) => scoreAmongEvidence)).toEqual([
+      0.2 / 11 + 0.8 / 11,
+      undefined,
+      undefined
+    ])
+    expect(scored.map(({ score }) => score)).toEqual(fused.map(({ score }) => score))
+    expect(scoredAmong(fused, branches, new Set(), 10)).toBe(fused)
   })
 
   it("fusion drops hits that no branch finds relevant", () => {
