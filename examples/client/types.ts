@@ -2200,14 +2200,21 @@ export interface Client {
     }
   }, signal?: AbortSignal) => Promise<{
     readonly origin: string
-    /** Resources that the origin's documents name. */
+    /** Resources of the origin that its documents name. */
     readonly named: number
     /** Resources that were not known before; unverified until a payment is observed. */
     readonly listed: number
     readonly unlisted: ReadonlyArray<{
+      /**
+       * A resource of the origin; of another origin or without a URL, the entry as its document has
+       * it.
+       */
       readonly resource: string
       readonly toolName?: string
-      /** `delisted`, `no_terms`, `not_asked`, `listed_before` or `beyond_limit`. */
+      /**
+       * `delisted`, `no_terms`, `not_asked`, `listed_before`, `beyond_limit`, `other_origin` or
+       * `unreadable_url`.
+       */
       readonly reason: string
     }>
     /** The requests made, and their results. */

@@ -174,13 +174,15 @@ export const ChallengeAnswer = Schema.Struct({
 
 export const ProbeRequested = Schema.Struct({
   origin: Schema.String,
-  named: whole("Resources that the origin's documents name."),
+  named: whole("Resources of the origin that its documents name."),
   listed: whole("Resources that were not known before; unverified until a payment is observed."),
   unlisted: Schema.Array(
     Schema.Struct({
-      resource: Schema.String,
+      resource: text("A resource of the origin; of another origin or without a URL, the entry as its document has it."),
       toolName: Schema.optionalKey(Schema.String),
-      reason: text("`delisted`, `no_terms`, `not_asked`, `listed_before` or `beyond_limit`.")
+      reason: text(
+        "`delisted`, `no_terms`, `not_asked`, `listed_before`, `beyond_limit`, `other_origin` or `unreadable_url`."
+      )
     })
   ),
   asked: text("The requests made, and their results.")

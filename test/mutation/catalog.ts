@@ -443,8 +443,8 @@ const ofReads: ReadonlyArray<Mutation> = [
   read("a document's URLs are no entries", 'typeof given === "string" ? { resource: given } : given', "given"),
   read(
     "a document speaks of other origins",
-    "if (spelled?.origin !== base) return []",
-    "if (spelled === undefined) return []"
+    'if (spelled.origin !== base) return unusable(named, toolName, "other_origin")',
+    ""
   ),
   read("a page that is no 402 speaks", "if (status !== 402) return undefined", ""),
   read("an amount is any text", "!canonicalAmount.test(amount)", "false"),
@@ -457,6 +457,20 @@ const described = inFile("ownership/OpenApiWire.ts", "originWire")
 const priced = inFile("pricing.ts", "originWire")
 const toolRead = inFile("ownership/ToolWire.ts", "origins")
 const toolCall = inFile("ownership/callTool.ts", "origins")
+
+const probedBy = inFile("ownership/OriginProbes.ts", "look.daily")
+
+const ofProbes: ReadonlyArray<Mutation> = [
+  read(
+    "a manifest's entry of another origin is dropped",
+    'return "reason" in read ? [read] : []',
+    'return "reason" in read && read.reason !== "other_origin" ? [read] : []'
+  ),
+  read("an entry is named in its whole length", "text.slice(0, entryLengthMax)", "text"),
+  described("operations of another server are dropped", ": readUnusableEntry(prefix + path, base)", ": []"),
+  probedBy("a look's answer names any number of entries", "unusable.slice(0, listedMax)", "unusable"),
+  probedBy("a look names one entry several times", "unusable: distinct([", "unusable: Array.from([")
+]
 
 const ofDocuments: ReadonlyArray<Mutation> = [
   toolRead(
@@ -496,7 +510,7 @@ const ofDocuments: ReadonlyArray<Mutation> = [
     "payTos.length === 1 ? payTos[0]",
     "payTos.length > 0 ? payTos[0]"
   ),
-  described("another server's paths are the origin's", "return origin === base ? pathname", "return true ? pathname"),
+  described("another server's paths are the origin's", "return `${origin === base ?", "return `${true ?"),
   described("a page is not asked for what it says itself", '|| method === "GET" || method === "HEAD"', "")
 ]
 
@@ -620,6 +634,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...ofEvidence,
   ...ofQuotas,
   ...ofReads,
+  ...ofProbes,
   ...ofDocuments,
   ...ofRank,
   ...ofOrder,

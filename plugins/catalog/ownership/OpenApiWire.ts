@@ -6,7 +6,7 @@
 // with parameters in its path cannot be requested as it is, and documents of other servers are not the origin's.
 import { type Fields, isFields } from "../fields.ts"
 import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
-import { type NamedResource, readEntry } from "./OriginWire.ts"
+import { type NamedResource, readEntry, readUnusableEntry, unusable, type UnusableEntry } from "./OriginWire.ts"
 
 export interface Pricing {
   readonly assets: ReadonlyArray<PricedAsset>
@@ -76,35 +76,54 @@ const inputOf = (method: string, { requestBody }: Fields): Fields | undefined =>
   return { type: "http", method, bodyType: first.bodyType, body }
 }
 
-/** The path before those of the document; undefined when its servers are another origin's. */
+/** What goes before the document's paths: a path, or a URL where its server is another origin's; undefined: none. */
 const prefixOf = (servers: unknown, base: string): string | undefined => {
   const [first] = Array.isArray(servers) ? servers : []
   if (!isFields(first) || typeof first["url"] !== "string") return ""
   if (!URL.canParse(first["url"], base)) return undefined
   const { origin, pathname } = new URL(first["url"], base)
-  return origin === base ? pathname.replace(/\/$/, "") : undefined
+  return `${origin === base ? "" : origin}${pathname.replace(/\/$/, "")}`
 }
 
-/** The paid operations of an OpenAPI document that can be requested as they are. */
-export const readOpenApi = (document: unknown, base: string, pricing: Pricing): ReadonlyArray<NamedResource> => {
-  if (!isFields(document) || !isFields(document["paths"])) return []
-  const prefix = prefixOf(document["servers"], base)
-  if (prefix === undefined) return []
-  const operations = Object.entries(document["paths"]).flatMap(([path, item]) =>
-    Object.entries(isFields(item) ? item : {}).map(([key, operation]) => ({
-      path,
-      method: key.toUpperCase(),
-      operation
-    }))
+interface PaidOperation {
+  readonly path: string
+  readonly method: string
+  readonly operation: Fields
+  readonly payment: Fields
+}
+
+/** The paid operations of a document that can be requested as they are. */
+const paidOperations = (document: Fields): ReadonlyArray<PaidOperation> => {
+  const paths = isFields(document["paths"]) ? document["paths"] : {}
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(isFields(item) ? item : {}).map(([key, operation]) => ({ path, key, operation }))
   )
-  return operations.slice(0, operationsMax).flatMap(({ method, operation, path }) => {
-    const isPaid = isFields(operation) && isFields(operation["x-payment-info"])
-    if (!isPaid || !methods.includes(method) || !path.startsWith("/") || path.includes("{")) return []
-    const payment = operation["x-payment-info"] as Fields
+  return operations.slice(0, operationsMax).flatMap(({ key, operation, path }) => {
+    const payment = isFields(operation) ? operation["x-payment-info"] : undefined
+    const method = key.toUpperCase()
+    if (!isFields(operation) || !isFields(payment) || !methods.includes(method)) return []
+    return path.startsWith("/") && !path.includes("{") ? [{ path, method, operation, payment }] : []
+  })
+}
+
+/** The resources of the paid operations of an OpenAPI document; none that is not of the origin itself. */
+export const readOpenApi = (document: unknown, base: string, pricing: Pricing): ReadonlyArray<NamedResource> => {
+  const prefix = isFields(document) ? prefixOf(document["servers"], base) : undefined
+  if (!isFields(document) || prefix === undefined) return []
+  return paidOperations(document).flatMap(({ method, operation, path, payment }) => {
     const description = operation["description"] ?? operation["summary"]
     const accepts = termsOf(method, payment, pricing)
     const input = isFields(payment["extensions"]) ? undefined : inputOf(method, operation)
     const operations = input === undefined ? {} : { operations: [{ method, accepts, info: { input } }] }
     return readEntry({ description, ...payment, accepts, resource: prefix + path, method, ...operations }, base)
   })
+}
+
+/** The paid operations that name no resource of the origin, such as those of a document of another server. */
+export const readUnusableOperations = (document: unknown, base: string): ReadonlyArray<UnusableEntry> => {
+  if (!isFields(document)) return []
+  const prefix = prefixOf(document["servers"], base)
+  return paidOperations(document).flatMap(({ path }) =>
+    prefix === undefined ? [unusable(path, "", "unreadable_url")] : readUnusableEntry(prefix + path, base)
+  )
 }

@@ -13,10 +13,18 @@ import { readResourceUrl } from "../declaration/resourceUrl.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
 import { declaredText } from "../store/mergeDeclaration.ts"
-import { OriginDocuments, originsMax } from "./OriginDocuments.ts"
+import { type OriginDocument, OriginDocuments, originsMax } from "./OriginDocuments.ts"
 import { Origins } from "./Origins.ts"
-import { type NamedResource, readJson, readManifest, readWellKnown } from "./OriginWire.ts"
-import { readOpenApi } from "./OpenApiWire.ts"
+import {
+  type NamedResource,
+  readJson,
+  readManifest,
+  readUnusable,
+  readWellKnown,
+  type UnusableEntry
+} from "./OriginWire.ts"
+import { readOpenApi, readUnusableOperations } from "./OpenApiWire.ts"
+import { type PricedAsset } from "../pricing.ts"
 import { PricedAssets } from "./PricedAssets.ts"
 
 /** Between two probes of one origin. */
@@ -36,9 +44,16 @@ export interface Unlisted {
 /**
  * `listed_before`: it was known, in any state. `no_terms`: neither the documents nor the live page say what it costs
  * and which recipient it pays. `not_asked`: a tool without terms, or beyond the pages that one probe requests.
- * `beyond_limit`: beyond the resources that one probe lists.
+ * `beyond_limit`: beyond the resources that one probe lists. `other_origin` and `unreadable_url`: the entry names no
+ * resource of this origin.
  */
-export type UnlistedReason = "delisted" | "no_terms" | "not_asked" | "listed_before" | "beyond_limit"
+export type UnlistedReason =
+  | "delisted"
+  | "no_terms"
+  | "not_asked"
+  | "listed_before"
+  | "beyond_limit"
+  | UnusableEntry["reason"]
 
 export type ProbeAnswer =
   | { readonly _tag: "Refused"; readonly detail: string }
@@ -46,11 +61,11 @@ export type ProbeAnswer =
   | {
       readonly _tag: "Probed"
       readonly origin: string
-      /** Resources that the documents name. */
+      /** Resources of the origin that its documents name. */
       readonly named: number
       /** Resources that were not known before. */
       readonly listed: number
-      /** Named resources that were not listed now, and why. */
+      /** What the documents name and was not listed now, and why. */
       readonly unlisted: ReadonlyArray<Unlisted>
       /** The requests made, and their results. */
       readonly asked: string
@@ -101,18 +116,14 @@ export class OriginProbes extends Context.Service<
         if (wait > 0) return { _tag: "Later" as const, seconds: Math.ceil(wait / 1_000) }
         const own = yield* documents.wellKnown(origin)
         const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]
-        const [first, second, third] = said.map(({ document }) => readJson(document))
-        const { payTos } = readWellKnown(first, { type: "http", resource: `${origin}/`, toolName: "", origin }, origin)
-        const paths = readOpenApi(third, origin, { assets, payTos })
-        const found = [...readManifest(first, origin), ...readManifest(second, origin), ...paths]
-        const all = joined(found)
+        const { all, unusable, wellKnown } = readDocuments(said, origin, assets)
         const named = all.slice(0, listedMax)
         const unlisted: Array<Unlisted> = []
         let asked = 0
         for (const one of named) {
           const { resource, toolName, type } = one
           const identity: Identity = { type, resource, toolName, origin }
-          const reason = readWellKnown(first, identity, origin).delisted
+          const reason = readWellKnown(wellKnown, identity, origin).delisted
             ? "delisted"
             : one.offers.length === 0 && (type === "mcp" || ++asked > askedMax)
               ? "not_asked"
@@ -123,6 +134,7 @@ export class OriginProbes extends Context.Service<
         if (listed > 0) yield* moved
         const detail = said.map((one) => one.detail).join(", ")
         unlisted.push(...all.slice(listedMax, 2 * listedMax).map((one) => unlistedOf(one, "beyond_limit")))
+        unlisted.push(...unusable.slice(0, listedMax).map((one) => unlistedOf(one, one.reason)))
         return { _tag: "Probed" as const, origin, named: named.length, listed, unlisted, asked: detail }
       })
 
@@ -131,11 +143,39 @@ export class OriginProbes extends Context.Service<
   )
 }
 
-const unlistedOf = ({ resource, toolName }: NamedResource, reason: UnlistedReason): Unlisted => ({
+/** What an origin's documents name: its resources, and entries that name none of them. */
+const readDocuments = (
+  documents: ReadonlyArray<OriginDocument>,
+  origin: string,
+  assets: ReadonlyArray<PricedAsset>
+): {
+  readonly wellKnown: unknown
+  readonly all: ReadonlyArray<NamedResource>
+  readonly unusable: ReadonlyArray<UnusableEntry>
+} => {
+  const [wellKnown, manifest, openApi] = documents.map(({ document }) => readJson(document))
+  const whole: Identity = { type: "http", resource: `${origin}/`, toolName: "", origin }
+  const { payTos } = readWellKnown(wellKnown, whole, origin)
+  const manifests = [wellKnown, manifest]
+  const named = manifests.flatMap((document) => readManifest(document, origin))
+  const unusable = manifests.flatMap((document) => readUnusable(document, origin))
+  return {
+    wellKnown,
+    all: joined([...named, ...readOpenApi(openApi, origin, { assets, payTos })]),
+    unusable: distinct([...unusable, ...readUnusableOperations(openApi, origin)])
+  }
+}
+
+const unlistedOf = ({ resource, toolName }: NamedResource | UnusableEntry, reason: UnlistedReason): Unlisted => ({
   resource,
   ...(toolName === "" ? {} : { toolName }),
   reason
 })
+
+/** Each entry once, however many documents or operations name it. */
+const distinct = (all: ReadonlyArray<UnusableEntry>): ReadonlyArray<UnusableEntry> => [
+  ...new Map(all.map((one) => [`${one.resource} ${one.toolName}`, one])).values()
+]
 
 /** Merges the operations of one resource; the first document that offers it counts. */
 const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResource> => {

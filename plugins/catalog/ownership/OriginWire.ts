@@ -39,11 +39,21 @@ export interface NamedResource {
   readonly offers: ReadonlyArray<OriginOffer>
 }
 
+/** An entry of a document that names no resource of the document's own origin: an origin can name its own alone. */
+export interface UnusableEntry {
+  /** As the document has it: the URL, or an entry without one as JSON; cut at `entryLengthMax`. */
+  readonly resource: string
+  readonly toolName: string
+  /** `unreadable_url`: no URL, or one that no listing can have (credentials, another protocol, too long). */
+  readonly reason: "other_origin" | "unreadable_url"
+}
+
 export const noOriginStatement: OriginStatement = { payTos: [], delisted: false }
 
 const payTosMax = 16
 const entriesMax = 2_000
 const acceptsMax = 32
+const entryLengthMax = 256
 
 const isRecipient = (value: unknown): value is string =>
   typeof value === "string" && /^[CGM][A-Z2-7]{55,68}$/.test(value)
@@ -55,6 +65,15 @@ const entries = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value
 
 const namedUrl = (entry: Fields): unknown => entry["resource"] ?? entry["url"]
 
+/** The spelling of a URL or path that a document of the origin names; undefined when it can be no listing. */
+const spellIn = (type: "http" | "mcp", named: string, base: string) =>
+  URL.canParse(named, base) ? spellResourceUrl(type, new URL(named, base).href) : undefined
+
+export const unusable = (entry: unknown, toolName: string, reason: UnusableEntry["reason"]): UnusableEntry => {
+  const text = typeof entry === "string" ? entry : JSON.stringify(entry)
+  return { resource: text.slice(0, entryLengthMax).toWellFormed(), toolName, reason }
+}
+
 /** Whether an entry, a URL or a path of the origin itself, names the resource. */
 const means = (entry: unknown, identity: Identity, base: string): boolean => {
   const fields = isFields(entry) ? entry : { resource: entry }
@@ -63,8 +82,7 @@ const means = (entry: unknown, identity: Identity, base: string): boolean => {
   const tool = fields["toolName"]
   if (tool !== undefined && tool !== identity.toolName) return false
   if (named === identity.resource) return true
-  if (!URL.canParse(named, base)) return false
-  return spellResourceUrl(identity.type, new URL(named, base).href)?.resource === identity.resource
+  return spellIn(identity.type, named, base)?.resource === identity.resource
 }
 
 /** The entries of a well-known document for one resource. */
@@ -227,36 +245,52 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
   })
 }
 
-/** A resource that an entry of a document names, a string by its URL alone; none that is not of the origin itself. */
-export const readEntry = (given: unknown, base: string): ReadonlyArray<NamedResource> => {
+/** What an entry of a document names, a string by its URL alone. */
+const readNamed = (given: unknown, base: string): NamedResource | UnusableEntry => {
   const entry = typeof given === "string" ? { resource: given } : given
-  if (!isFields(entry)) return []
+  if (!isFields(entry)) return unusable(given, "", "unreadable_url")
   const named = namedUrl(entry)
   const toolName = typeof entry["toolName"] === "string" ? entry["toolName"] : ""
   const type = entry["type"] === "mcp" || toolName !== "" ? "mcp" : "http"
-  if (typeof named !== "string" || !URL.canParse(named, base)) return []
-  const spelled = spellResourceUrl(type, new URL(named, base).href)
-  // An origin can name its own resources alone.
-  if (spelled?.origin !== base) return []
+  if (typeof named !== "string") return unusable(entry, toolName, "unreadable_url")
+  const spelled = spellIn(type, named, base)
+  if (spelled === undefined) return unusable(named, toolName, "unreadable_url")
+  if (spelled.origin !== base) return unusable(named, toolName, "other_origin")
   const offers = offersOfEntry(entry, spelled.resource, type).filter((offer) => offer.offers.length > 0)
   const method = typeof entry["method"] === "string" ? entry["method"] : undefined
-  return [{ type, resource: spelled.resource, toolName, method, offers }]
+  return { type, resource: spelled.resource, toolName, method, offers }
 }
+
+/** The resource that an entry of a document names; none that is not of the origin itself. */
+export const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedResource> => {
+  const read = readNamed(entry, base)
+  return "reason" in read ? [] : [read]
+}
+
+/** The entry itself, when it names no resource of the origin. */
+export const readUnusableEntry = (entry: unknown, base: string): ReadonlyArray<UnusableEntry> => {
+  const read = readNamed(entry, base)
+  return "reason" in read ? [read] : []
+}
+
+const manifestEntries = (document: unknown): ReadonlyArray<unknown> =>
+  isFields(document) ? entries(document["resources"] ?? document["items"]) : []
 
 /** The resources that a manifest of either kind names, in its order. */
 export const readManifest = (document: unknown, base: string): ReadonlyArray<NamedResource> =>
-  isFields(document)
-    ? entries(document["resources"] ?? document["items"]).flatMap((entry) => readEntry(entry, base))
-    : []
+  manifestEntries(document).flatMap((entry) => readEntry(entry, base))
+
+/** The entries of a manifest that name no resource of its origin, in its order. */
+export const readUnusable = (document: unknown, base: string): ReadonlyArray<UnusableEntry> =>
+  manifestEntries(document).flatMap((entry) => readUnusableEntry(entry, base))
 
 /** The URLs of an origin's own that a document names, listed or delisted. */
 export const readNames = (document: unknown, base: string): ReadonlyArray<string> => {
   if (!isFields(document)) return []
-  const named = [...entries(document["resources"] ?? document["items"]), ...entries(document["delist"])]
+  const named = [...manifestEntries(document), ...entries(document["delist"])]
   return named.flatMap((entry) => {
     const url = isFields(entry) ? namedUrl(entry) : entry
-    if (typeof url !== "string" || !URL.canParse(url, base)) return []
-    const spelled = spellResourceUrl("http", new URL(url, base).href)
+    const spelled = typeof url === "string" ? spellIn("http", url, base) : undefined
     return spelled?.origin === base ? [spelled.resource] : []
   })
 }

@@ -1,8 +1,13 @@
 // What is read from an origin's pages and documents, and what is rejected.
 import { expect, it } from "vitest"
-import { readOpenApi } from "../../../plugins/catalog/ownership/OpenApiWire.ts"
+import { readOpenApi, readUnusableOperations } from "../../../plugins/catalog/ownership/OpenApiWire.ts"
 import { atomicAmount } from "../../../plugins/catalog/pricing.ts"
-import { readLive402, readLiveOffer, readManifest } from "../../../plugins/catalog/ownership/OriginWire.ts"
+import {
+  readLive402,
+  readLiveOffer,
+  readManifest,
+  readUnusable
+} from "../../../plugins/catalog/ownership/OriginWire.ts"
 
 const payTo = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const base = "https://shop.example.com"
@@ -94,6 +99,48 @@ it("an origin's documents are read only about that origin itself [S317]", () => 
   ])
   for (const document of [undefined, null, [], "x", { resources: 7 }, { paths: [] }])
     expect([...readManifest(document, base), ...readOpenApi(document, base, pricing)]).toEqual([])
+})
+
+it("entries that name no resource of the origin are read with the reason", () => {
+  const named = (resource: unknown, more = {}) => ({ resource, accepts: [option], ...more })
+  const document = {
+    resources: [
+      named("/a"),
+      named("https://elsewhere.example.com/x"),
+      "https://elsewhere.example.com/y",
+      named("http://shop.example.com/plain"),
+      named("mcp://shop/tool", { toolName: "add" }),
+      named("ftp://shop.example.com/x"),
+      named("https://user:pass@shop.example.com/x"),
+      named("http://["),
+      { title: "No URL", about: "\ud83d\ude80".repeat(300) },
+      7
+    ]
+  }
+  expect(readUnusable(document, base).map(({ reason, resource, toolName }) => [reason, resource, toolName])).toEqual([
+    ["other_origin", "https://elsewhere.example.com/x", ""],
+    ["other_origin", "https://elsewhere.example.com/y", ""],
+    ["other_origin", "http://shop.example.com/plain", ""],
+    ["other_origin", "mcp://shop/tool", "add"],
+    ["unreadable_url", "ftp://shop.example.com/x", ""],
+    ["unreadable_url", "https://user:pass@shop.example.com/x", ""],
+    ["unreadable_url", "http://[", ""],
+    ["unreadable_url", `{"title":"No URL","about":"${"\ud83d\ude80".repeat(114)}\ufffd`, ""],
+    ["unreadable_url", "7", ""]
+  ])
+  const paid = (url: string, path = "/paid") => ({
+    servers: [{ url }],
+    paths: { [path]: { get: { "x-payment-info": {} }, post: { "x-payment-info": {} } }, "/free": { get: {} } }
+  })
+  const reasonsOf = (document: unknown) =>
+    readUnusableOperations(document, base).map(({ reason, resource }) => `${reason} ${resource}`)
+  expect(reasonsOf(paid("/v2"))).toEqual([])
+  expect(reasonsOf(paid("https://api.example.com/v2/"))).toEqual(
+    Array.from({ length: 2 }, () => "other_origin https://api.example.com/v2/paid")
+  )
+  expect(reasonsOf(paid("http://["))).toEqual(Array.from({ length: 2 }, () => "unreadable_url /paid"))
+  for (const document of [undefined, null, [], "x", { resources: 7 }, { paths: [] }])
+    expect([...readUnusable(document, base), ...readUnusableOperations(document, base)]).toEqual([])
 })
 
 it("prices of every paid OpenAPI operation are read from its convention", () => {

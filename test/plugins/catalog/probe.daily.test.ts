@@ -216,9 +216,11 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
             facilitator.ask(`/catalog/v1/look?origin=${encodeURIComponent(given)}`, { method: "POST" })
           const answer = yield* ask(origin.url)
           expect(answer.json).toMatchObject({ origin: origin.url, named: 5, listed: 4 })
-          // For an unlisted resource it gives the reason.
-          expect(answer.json.unlisted).toHaveLength(1)
-          expect(["delisted", "no_terms", "not_asked"]).toContain(answer.json.unlisted[0].reason)
+          // For what is not listed it gives the reason.
+          expect(answer.json.unlisted).toEqual([
+            { resource: `${origin.url}/hidden`, reason: "delisted" },
+            { resource: "https://elsewhere.example.com/x", reason: "other_origin" }
+          ])
           const items = (yield* browse(facilitator))["items"] as ReadonlyArray<Json>
           expect(items.map(({ resource }) => resource.slice(origin.url.length)).sort()).toEqual([
             "/item",
