@@ -2193,7 +2193,7 @@ export interface Client {
       readonly tile: string
     }
   }, signal?: AbortSignal) => Promise<string>
-  /** Probes an origin before the first payment, and lists the resources it names as unverified. */
+  /** Probes an origin: lists what it names as unverified, and has its listings probed again. */
   readonly lookAtOrigin: (given: {
     readonly query: {
       readonly origin: string
@@ -2204,6 +2204,8 @@ export interface Client {
     readonly named: number
     /** Resources that were not known before; unverified until a payment is observed. */
     readonly listed: number
+    /** Known listings of the origin that are probed again: 100, hidden ones first. */
+    readonly probedAgain: number
     readonly unlisted: ReadonlyArray<{
       /**
        * A resource of the origin; of another origin or without a URL, the entry as its document has

@@ -176,6 +176,7 @@ export const ProbeRequested = Schema.Struct({
   origin: Schema.String,
   named: whole("Resources of the origin that its documents name."),
   listed: whole("Resources that were not known before; unverified until a payment is observed."),
+  probedAgain: whole("Known listings of the origin that are probed again: 100, hidden ones first."),
   unlisted: Schema.Array(
     Schema.Struct({
       resource: text("A resource of the origin; of another origin or without a URL, the entry as its document has it."),

@@ -184,7 +184,7 @@ export const look = {
   method: "POST",
   path: "/catalog/v1/look",
   id: "lookAtOrigin",
-  summary: "Probes an origin before the first payment, and lists the resources it names as unverified.",
+  summary: "Probes an origin: lists what it names as unverified, and has its listings probed again.",
   callers: "keyed",
   query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
   answers: answers("What was found.", ProbeRequested, {

@@ -472,6 +472,31 @@ const ofProbes: ReadonlyArray<Mutation> = [
   probedBy("a look names one entry several times", "unusable: distinct([", "unusable: Array.from([")
 ]
 
+const againOf = inFile("store/Resources.ts", "probes")
+const corrected = inFile("ownership/Origins.ts", "look.daily")
+
+const ofListed: ReadonlyArray<Mutation> = [
+  probedBy(
+    "a look asks for no probe of what is listed",
+    "const requested = yield* inStatement(requestProbesOf(sql, { origin, max: listedMax }, config, now))",
+    "const requested = 0 * now.getTime()"
+  ),
+  inFile("store/Resources.ts", "look.daily")("a look asks for what was removed", "and state <> 'removed'", ""),
+  againOf("a look asks for probes without bound", "limit ${max})", ")"),
+  againOf("a look asks for what is shown before what is hidden", "order by state = 'active', ", "order by "),
+  againOf(
+    "a look of anyone uses up the seller's own probes",
+    "isFree: true, now }), (rows)",
+    "isFree: false, now }), (rows)"
+  ),
+  againOf("a look probes other origins", "where origin = ${origin} and state", "where state"),
+  corrected(
+    "a method that the documents contradict is kept",
+    "const corrected = isOther ? among(said.methods) : []",
+    "const corrected = among([])"
+  )
+]
+
 const ofDocuments: ReadonlyArray<Mutation> = [
   toolRead(
     "a tool is called that no document allows",
@@ -635,6 +660,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...ofQuotas,
   ...ofReads,
   ...ofProbes,
+  ...ofListed,
   ...ofDocuments,
   ...ofRank,
   ...ofOrder,

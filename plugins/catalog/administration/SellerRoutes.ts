@@ -88,6 +88,7 @@ export const addSellerRoutes = Effect.gen(function* () {
           origin: answer.origin,
           named: answer.named,
           listed: answer.listed,
+          probedAgain: answer.probedAgain,
           unlisted: answer.unlisted,
           asked: answer.asked
         })

@@ -1,9 +1,10 @@
 // A probe of a whole origin, on request: its documents are read, each in its own format, and the resources that they
 // name are listed by the origin's own words, unverified until a payment for them is observed. So a new seller is found
-// before its first sale. Bounded for each origin and each caller, and never to a private address.
+// before its first sale. What is listed of the origin already is probed again, by the actor of probes. Bounded for each
+// origin and each caller, and never to a private address.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { inTransaction } from "../../../kernel/database/Database.ts"
+import { inStatement, inTransaction } from "../../../kernel/database/Database.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { trustedClock } from "../../../kernel/time/trustedTime.ts"
 import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
@@ -13,6 +14,7 @@ import { readResourceUrl } from "../declaration/resourceUrl.ts"
 import { Changes } from "../store/Changes.ts"
 import { FirstListings } from "../store/FirstListings.ts"
 import { declaredText } from "../store/mergeDeclaration.ts"
+import { requestProbesOf } from "../store/Resources.ts"
 import { type OriginDocument, OriginDocuments, originsMax } from "./OriginDocuments.ts"
 import { Origins } from "./Origins.ts"
 import {
@@ -31,9 +33,9 @@ import { PricedAssets } from "./PricedAssets.ts"
 const pauseMillis = 60_000
 const probesPerCallerMax = 10
 const callerMillis = 3_600_000
-/** Resources that one probe lists, and those of them whose live pages it requests. */
+/** Resources that one probe lists or asks to be probed again, and those whose live pages it requests itself. */
 const listedMax = 100
-const askedMax = 10
+const pagesMax = 10
 
 export interface Unlisted {
   readonly resource: string
@@ -65,11 +67,54 @@ export type ProbeAnswer =
       readonly named: number
       /** Resources that were not known before. */
       readonly listed: number
+      /** Listings of the origin, known before, whose probe was asked for. */
+      readonly probedAgain: number
       /** What the documents name and was not listed now, and why. */
       readonly unlisted: ReadonlyArray<Unlisted>
       /** The requests made, and their results. */
       readonly asked: string
     }
+
+/** Writes what a probe found of an origin. */
+const writing = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const config = yield* Config
+  const origins = yield* Origins
+  const { listOrigin } = yield* FirstListings
+  const { asked } = yield* Changes
+  const trusted = yield* trustedClock
+
+  /** The words of a named resource: those of the document, or of its live page. */
+  const declarationsOf = Effect.fnUntraced(function* (identity: Identity, { methods: named, offers }: NamedResource) {
+    if (offers.length > 0) return yield* origins.read(offers)
+    const methods = named.length === 0 || named.includes("GET") ? ["GET"] : named.slice(0, 1)
+    const answer = yield* origins.ask({ identity, methods, isDynamic: false, share: "claimed" })
+    return answer === "later" || answer.word.delisted ? [] : answer.declarations
+  })
+
+  const list = Effect.fnUntraced(function* (
+    identity: Identity,
+    declarations: ReadonlyArray<Declaration>
+  ): Effect.fn.Return<UnlistedReason | undefined, SqlError.SqlError> {
+    const words = declaredText(declarations, "origin")
+    if (words === undefined) return "no_terms"
+    const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
+    const now = new Date(yield* trusted)
+    const listing = { words: { ...words, identity }, payTos, isPaid: false }
+    const isListed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
+    return isListed ? undefined : "listed_before"
+  })
+
+  /** Asks for probes of what is listed of the origin: a seller that was counted dead returns when it answers. */
+  const probeAgain = Effect.fnUntraced(function* (origin: string) {
+    const now = new Date(yield* trusted)
+    const requested = yield* inStatement(requestProbesOf(sql, { origin, max: listedMax }, config, now))
+    if (requested > 0) yield* asked
+    return requested
+  })
+
+  return { declarationsOf, list, probeAgain }
+})
 
 export class OriginProbes extends Context.Service<
   OriginProbes,
@@ -78,35 +123,12 @@ export class OriginProbes extends Context.Service<
   static readonly layer = Layer.effect(
     OriginProbes,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
       const config = yield* Config
-      const origins = yield* Origins
       const documents = yield* OriginDocuments
-      const { listOrigin } = yield* FirstListings
       const { moved } = yield* Changes
       const { assets } = yield* PricedAssets
+      const { declarationsOf, list, probeAgain } = yield* writing
       const mayProbe = boundProbes()
-      const trusted = yield* trustedClock
-
-      /** The words of a named resource: those of the document, or of its live page. */
-      const declarationsOf = Effect.fnUntraced(function* (identity: Identity, { method, offers }: NamedResource) {
-        if (offers.length > 0) return yield* origins.read(offers)
-        const answer = yield* origins.ask({ identity, methods: [method ?? "GET"], isDynamic: false, share: "claimed" })
-        return answer === "later" || answer.word.delisted ? [] : answer.declarations
-      })
-
-      const list = Effect.fnUntraced(function* (
-        identity: Identity,
-        declarations: ReadonlyArray<Declaration>
-      ): Effect.fn.Return<UnlistedReason | undefined, SqlError.SqlError> {
-        const words = declaredText(declarations, "origin")
-        if (words === undefined) return "no_terms"
-        const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
-        const now = new Date(yield* trusted)
-        const listing = { words: { ...words, identity }, payTos, isPaid: false }
-        const isListed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
-        return isListed ? undefined : "listed_before"
-      })
 
       const probe = Effect.fn("Catalog.probe")(function* (given: string, caller: string) {
         const read = readResourceUrl("http", given, undefined, config)
@@ -117,15 +139,16 @@ export class OriginProbes extends Context.Service<
         const own = yield* documents.wellKnown(origin)
         const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]
         const { all, unusable, wellKnown } = readDocuments(said, origin, assets)
+        const probedAgain = yield* probeAgain(origin)
         const named = all.slice(0, listedMax)
         const unlisted: Array<Unlisted> = []
-        let asked = 0
+        let pages = 0
         for (const one of named) {
           const { resource, toolName, type } = one
           const identity: Identity = { type, resource, toolName, origin }
           const reason = readWellKnown(wellKnown, identity, origin).delisted
             ? "delisted"
-            : one.offers.length === 0 && (type === "mcp" || ++asked > askedMax)
+            : one.offers.length === 0 && (type === "mcp" || ++pages > pagesMax)
               ? "not_asked"
               : yield* list(identity, yield* declarationsOf(identity, one))
           if (reason !== undefined) unlisted.push(unlistedOf(one, reason))
@@ -135,7 +158,7 @@ export class OriginProbes extends Context.Service<
         const detail = said.map((one) => one.detail).join(", ")
         unlisted.push(...all.slice(listedMax, 2 * listedMax).map((one) => unlistedOf(one, "beyond_limit")))
         unlisted.push(...unusable.slice(0, listedMax).map((one) => unlistedOf(one, one.reason)))
-        return { _tag: "Probed" as const, origin, named: named.length, listed, unlisted, asked: detail }
+        return { _tag: "Probed" as const, origin, named: named.length, listed, probedAgain, unlisted, asked: detail }
       })
 
       return OriginProbes.of({ probe })
@@ -183,7 +206,8 @@ const joined = (found: ReadonlyArray<NamedResource>): ReadonlyArray<NamedResourc
   for (const one of found) {
     const key = `${one.type} ${one.resource} ${one.toolName}`
     const known = byKey.get(key)
-    byKey.set(key, known === undefined ? one : { ...known, offers: [...known.offers, ...one.offers] })
+    const methods = [...new Set([...(known?.methods ?? []), ...one.methods])]
+    byKey.set(key, known === undefined ? one : { ...known, methods, offers: [...known.offers, ...one.offers] })
   }
   return [...byKey.values()]
 }

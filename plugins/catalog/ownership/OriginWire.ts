@@ -34,8 +34,8 @@ export interface NamedResource {
   readonly type: "http" | "mcp"
   readonly resource: string
   readonly toolName: string
-  /** HTTP method, when the document names one. */
-  readonly method: string | undefined
+  /** HTTP methods that the document names; empty where it names none. */
+  readonly methods: ReadonlyArray<string>
   readonly offers: ReadonlyArray<OriginOffer>
 }
 
@@ -224,11 +224,21 @@ export const readLiveOffer = (answer: Live402, url: string, method: string): Ori
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
+const inputOf = ({ info }: Fields): Fields => (isFields(info) && isFields(info["input"]) ? info["input"] : {})
+
+/** The methods that an entry names: of its operations, or its own, or its declaration's. */
+const methodsOf = (entry: Fields): ReadonlyArray<string> => {
+  const operations = entries(entry["operations"]).filter(isFields)
+  const own = entry["method"] ?? inputOf(declarationOf(entry["extensions"], []).value)["method"]
+  const named = operations.length > 0 ? operations.map(({ method }) => method) : [own]
+  return methods.filter((method) => named.includes(method))
+}
+
 /** The operations of an entry: each its own, or the one of its declaration. */
 const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): ReadonlyArray<OriginOffer> => {
   const { sentKey, value } = declarationOf(entry["extensions"], [])
   const extensions = extensionsOf(entry["extensions"])
-  const input = isFields(value["info"]) && isFields(value["info"]["input"]) ? value["info"]["input"] : {}
+  const input = inputOf(value)
   const reported = { ...entry, url }
   if (type === "mcp") {
     const offers = readOffers(entry["accepts"], reported)
@@ -257,8 +267,7 @@ const readNamed = (given: unknown, base: string): NamedResource | UnusableEntry 
   if (spelled === undefined) return unusable(named, toolName, "unreadable_url")
   if (spelled.origin !== base) return unusable(named, toolName, "other_origin")
   const offers = offersOfEntry(entry, spelled.resource, type).filter((offer) => offer.offers.length > 0)
-  const method = typeof entry["method"] === "string" ? entry["method"] : undefined
-  return { type, resource: spelled.resource, toolName, method, offers }
+  return { type, resource: spelled.resource, toolName, methods: methodsOf(entry), offers }
 }
 
 /** The resource that an entry of a document names; none that is not of the origin itself. */

@@ -81,6 +81,12 @@ interface Live {
   readonly isLocal: boolean
 }
 
+/** What an origin's documents say of one resource. */
+interface Documented {
+  readonly offers: ReadonlyArray<OriginOffer>
+  readonly methods: ReadonlyArray<string>
+}
+
 const lifeOf = ({ status }: Live402): Life => {
   if (status === 402) return "alive"
   if (status === 404 || status === 410) return "not_found"
@@ -181,19 +187,26 @@ const questions = Effect.gen(function* () {
       Effect.catch(unreachedAt(new URL(identity.resource), method))
     )
 
-  /** What the origin's documents offer of a resource that cannot be probed itself. */
-  const documented = Effect.fnUntraced(function* (identity: Identity, base: string, document: Uint8Array) {
-    const find = (bytes: Uint8Array) => {
-      const named = readManifest(readJson(bytes), base).filter(isOf(identity))
-      return named.find(({ offers }) => offers.length > 0)?.offers ?? []
-    }
+  /** What the origin's documents offer of a resource that gave no terms itself, and the methods that they name. */
+  const documented = Effect.fnUntraced(function* (
+    identity: Identity,
+    base: string,
+    document: Uint8Array
+  ): Effect.fn.Return<Documented> {
+    const find = (bytes: Uint8Array) => readManifest(readJson(bytes), base).filter(isOf(identity))
+    const offersIn = (named: ReadonlyArray<NamedResource>) =>
+      named.find(({ offers }) => offers.length > 0)?.offers ?? []
     const own = find(document)
-    if (own.length > 0) return own
+    if (offersIn(own).length > 0) return { offers: offersIn(own), methods: [] }
     const listed = find((yield* manifest(base)).document)
-    if (listed.length > 0 || identity.type === "mcp") return listed
+    if (offersIn(listed).length > 0 || identity.type === "mcp") return { offers: offersIn(listed), methods: [] }
     const { payTos } = readWellKnown(readJson(document), identity, base)
-    const described = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos })
-    return described.filter(isOf(identity)).flatMap(({ offers }) => offers)
+    const operations = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos })
+    const described = operations.filter(isOf(identity))
+    return {
+      offers: described.flatMap(({ offers }) => offers),
+      methods: [...own, ...listed, ...described].flatMap(({ methods }) => methods)
+    }
   })
 
   /** All resources that an origin's documents name; documents in the cache are not requested again. */
@@ -247,19 +260,25 @@ export class Origins extends Context.Service<
           ))
         )
           return "later"
-        const live =
+        const pages =
           args === undefined
             ? yield* Effect.forEach(methods, (method) => askLive(identity, method))
             : [yield* askTool(identity, args)]
         // What cannot be requested may live.
         const isPartial = identity.type === "http" && methods.length < asked.methods.length
         const claimed = yield* Effect.forEach(others, (method) => askLive(identity, method))
-        const offered = live.flatMap(({ offer }) => offer ?? [])
+        const offered = pages.flatMap(({ offer }) => offer ?? [])
         // Where no live page gave its terms, the documents may: for an operation that is not asked (a POST), or for
         // one that is served without payment as a trial.
         const isSilent = offered.length === 0 && isGone !== true
         const isNaming = isSilent && identity.type === "http"
-        const offers = isSilent ? yield* documented(identity, base, document) : offered
+        const said = isSilent ? yield* documented(identity, base, document) : { offers: offered, methods: [] }
+        // Documents that name it by none of the declared methods say that those are wrong: the page is asked by theirs.
+        const isOther = said.offers.length === 0 && !said.methods.some((method) => asked.methods.includes(method))
+        const corrected = isOther ? among(said.methods) : []
+        if (!(yield* mayAsk(base, asked.share, corrected.length))) return "later"
+        const live = [...pages, ...(yield* Effect.forEach(corrected, (method) => askLive(identity, method)))]
+        const offers = said.offers.length > 0 ? said.offers : live.flatMap(({ offer }) => offer ?? [])
         const word = wordOfAll(named, [...live, ...claimed])
         const recipients = (payTo: string) => word.payTos.length === 0 || word.payTos.includes(payTo)
         const declarations = (yield* read(offers)).filter(({ terms }) => recipients(terms.payTo))
@@ -268,7 +287,9 @@ export class Origins extends Context.Service<
           word: reported,
           declarations,
           life:
-            isGone === true && live.length === 0 ? "origin_gone" : lifeOfAll(live, declarations, methods, isPartial),
+            isGone === true && live.length === 0
+              ? "origin_gone"
+              : lifeOfAll(live, declarations, [...methods, ...corrected], isPartial),
           detail: `${detail}${[...live, ...claimed].map((one) => one.detail).join("")}`,
           isLocal: live.some((one) => one.isLocal),
           named: isNaming ? yield* namesOf(base, document) : readNames(readJson(document), base)

@@ -2,7 +2,7 @@
 // a change of state or owner with its decision, and the fact that notifies indexes of it. Everything here runs in the
 // caller's transaction.
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import type { Facts } from "../../../kernel/facts/Facts.ts"
 import type { CatalogValues } from "../Config.ts"
 import { changedFact, type ResourceState, type ResourceType } from "../contract.ts"
@@ -136,6 +136,22 @@ export const revive = Effect.fnUntraced(function* (
   yield* moveState(sql, facts, id, now, { by: "facilitator", move: "returned", from: state, to: "active", reason })
 })
 
+type Probing = Pick<CatalogValues, "probeOrigins" | "probePauseSeconds">
+
+/** Makes probes due soon, of what the condition selects from `catalog_resources`; as rows, one each. */
+const makeDue = (
+  sql: SqlClient.SqlClient,
+  condition: Statement.Fragment,
+  { probePauseSeconds }: Probing,
+  { isFree, now }: { readonly isFree: boolean; readonly now: Date }
+) => {
+  const soon = sql`greatest(${now}, coalesce(p.asked_at + ${probePauseSeconds} * interval '1 second', ${now}))`
+  return sql`insert into catalog_probes as p (resource_id, due_at, stands, free)
+      select id, ${now}, standing_at is not null, ${isFree} from catalog_resources where ${condition} order by id
+    on conflict (resource_id) do update set stands = excluded.stands,
+      free = excluded.free and (p.free or p.due_at > ${soon}), due_at = least(p.due_at, ${soon}) returning 1`
+}
+
 /**
  * Makes a probe of the origin due soon, though not sooner after the last one than the pause, and in the queue where the
  * listing belongs. A free request never makes free what is due for another reason, or as soon.
@@ -143,13 +159,19 @@ export const revive = Effect.fnUntraced(function* (
 export const requestProbe = (
   sql: SqlClient.SqlClient,
   id: bigint,
-  { probeOrigins, probePauseSeconds }: Pick<CatalogValues, "probeOrigins" | "probePauseSeconds">,
-  { isFree, now }: { readonly isFree: boolean; readonly now: Date }
+  config: Probing,
+  asked: { readonly isFree: boolean; readonly now: Date }
+) => (config.probeOrigins ? makeDue(sql, sql`id = ${id}`, config, asked) : Effect.void)
+
+/** As `requestProbe`, free, for the listings of an origin, what is hidden first; answers how many. */
+export const requestProbesOf = (
+  sql: SqlClient.SqlClient,
+  { max, origin }: { readonly origin: string; readonly max: number },
+  config: Probing,
+  now: Date
 ) => {
-  if (!probeOrigins) return Effect.void
-  const soon = sql`greatest(${now}, coalesce(p.asked_at + ${probePauseSeconds} * interval '1 second', ${now}))`
-  return sql`insert into catalog_probes as p (resource_id, due_at, stands, free)
-      select id, ${now}, standing_at is not null, ${isFree} from catalog_resources where id = ${id}
-    on conflict (resource_id) do update set stands = excluded.stands,
-      free = excluded.free and (p.free or p.due_at > ${soon}), due_at = least(p.due_at, ${soon})`
+  if (!config.probeOrigins) return Effect.succeed(0)
+  const listings = sql`id in (select id from catalog_resources where origin = ${origin} and state <> 'removed'
+    order by state = 'active', last_look_at nulls first, id limit ${max})`
+  return Effect.map(makeDue(sql, listings, config, { isFree: true, now }), (rows) => rows.length)
 }

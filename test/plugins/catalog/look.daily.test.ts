@@ -1,12 +1,15 @@
-// A look at an origin, over HTTP: what it answers of the entries that it does not list.
+// A look at an origin, over HTTP: what it answers of the entries that it does not list, and that what is listed of the
+// origin is probed again, so that a seller that was down, or was declared by another method, is listed as it answers.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { type Origin, startOrigin } from "./startOrigin.ts"
-import type { Json } from "./support.ts"
+import { eventually } from "../../support/eventually.ts"
+import { catalogWorld } from "./catalogWorld.ts"
+import { type Origin, sellingPage, startOrigin } from "./startOrigin.ts"
+import { bodyDeclaration, declaring, explain, type Json, queryDeclaration, resolve, verified } from "./support.ts"
 
 const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
   startFacilitator({
@@ -63,6 +66,96 @@ describe.each(databaseKinds)("a look on %s", (database) => {
           })
           const { listed, named, unlisted } = yield* look(facilitator, many)
           expect([named, listed, unlisted.length]).toEqual([0, 0, 100])
+        })
+      ),
+    240_000
+  )
+
+  it.live(
+    "returns a stale listing of the origin that answers again",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { facilitator, payer, payTo } = yield* catalogWorld(start(database))
+          const [origin, other] = [yield* startOrigin, yield* startOrigin]
+          const url = `${origin.url}/page`
+          const alive = sellingPage({ payTo, asset: testnetUsdc, description: "Page", declaration: queryDeclaration() })
+          const statusOf = (url: string) => Effect.map(explain(facilitator, url), ({ listings }) => listings[0] as Json)
+          const declare = (url: string) =>
+            Effect.flatMap(declaring(facilitator, { payer, payTo, url }), (body) => verified(facilitator, body))
+          for (const one of [origin, other]) {
+            one.answers.set("/page", alive)
+            yield* declare(`${one.url}/page`)
+          }
+          yield* eventually(statusOf(url), (one) => one["grade"] === "origin")
+          origin.answers.delete("/page")
+          const probe = facilitator.sql`update catalog_probes set due_at = now()`
+          yield* eventually(Effect.andThen(probe, statusOf(url)), (one) => one["status"] === "stale")
+          origin.answers.set("/page", alive)
+          const dueAt = facilitator.sql<{ origin: string; soon: boolean }>`select r.origin,
+              p.due_at < now() + interval '1 minute' as soon
+            from catalog_probes p join catalog_resources r on r.id = p.resource_id`
+          // Nothing is due before tomorrow; the look asks for a probe of its origin's listings alone.
+          yield* facilitator.sql`update catalog_probes set due_at = now() + interval '1 day', leased_until = null`
+          expect((yield* dueAt).map(({ soon }) => soon)).toEqual([false, false])
+          expect(yield* look(facilitator, origin)).toMatchObject({ named: 0, listed: 0, probedAgain: 1, unlisted: [] })
+          yield* eventually(statusOf(url), (one) => one["status"] === "active")
+          expect((yield* resolve(facilitator, url)).status).toBe(200)
+          expect((yield* dueAt).filter(({ origin }) => origin === other.url)).toEqual([
+            { origin: other.url, soon: false }
+          ])
+          // What an operator or the origin has removed is not probed.
+          yield* facilitator.sql`update catalog_resources set state = 'removed' where origin = ${other.url}`
+          expect((yield* look(facilitator, other))["probedAgain"]).toBe(0)
+        })
+      ),
+    240_000
+  )
+
+  it.live(
+    "corrects a method that the origin's documents contradict",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { facilitator, payer, payTo } = yield* catalogWorld(start(database))
+          const origin = yield* startOrigin
+          const page = sellingPage({ payTo, asset: testnetUsdc, description: "Page", declaration: queryDeclaration() })
+          const only = (method: string, answer: Json) => (request: { readonly method?: string | undefined }) =>
+            request.method === method ? (answer as typeof page) : { status: 405 }
+          origin.answers.set("/got", only("GET", page))
+          origin.answers.set("/read", only("GET", page))
+          origin.answers.set("/posted", only("POST", page))
+          const methodsOf = (path: string) =>
+            Effect.map(resolve(facilitator, origin.url + path), ({ json }) => {
+              const operations = json.resource.operations as ReadonlyArray<Json> | undefined
+              return [json.resource.grade, ...(operations ?? []).map(({ method }) => method)].join(" ")
+            })
+          for (const [path, extension] of [
+            ["/got", bodyDeclaration()],
+            ["/read", queryDeclaration({ method: "HEAD" })],
+            ["/posted", queryDeclaration()]
+          ] as const) {
+            const body = yield* declaring(facilitator, { payer, payTo, url: origin.url + path, extension })
+            yield* verified(facilitator, body)
+            yield* eventually(explain(facilitator, origin.url + path), ({ listings }) => Boolean(listings[0].lastLook))
+          }
+          expect(yield* methodsOf("/got")).toBe("claimed POST")
+          serve(origin, "/.well-known/x402", {
+            resources: [
+              { resource: "/got", method: "GET" },
+              { resource: "/posted", method: "POST", accepts: [option(payTo)] }
+            ]
+          })
+          serve(origin, "/openapi.json", {
+            paths: { "/read": { get: { "x-payment-info": { protocols: ["x402"], price: "0.01" } } } }
+          })
+          yield* facilitator.sql`update catalog_probes set due_at = now() + interval '1 day', leased_until = null`
+          expect(yield* look(facilitator, origin)).toMatchObject({ named: 3, listed: 0, probedAgain: 3 })
+          yield* eventually(methodsOf("/got"), (found) => found === "origin GET")
+          yield* eventually(methodsOf("/read"), (found) => found === "origin GET")
+          yield* eventually(methodsOf("/posted"), (found) => found === "origin POST")
+          // No method with an effect is ever requested.
+          expect(origin.asked.every((line) => /^(GET|HEAD) /.test(line))).toBe(true)
         })
       ),
     240_000

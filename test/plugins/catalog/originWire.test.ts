@@ -151,9 +151,9 @@ it("prices of every paid OpenAPI operation are read from its convention", () => 
     protocols: ["x402"]
   })
   const termsOf = (named: ReturnType<typeof of>) =>
-    named.flatMap(({ method, offers, resource }) =>
+    named.flatMap(({ methods, offers, resource }) =>
       offers.flatMap((one) =>
-        one.offers.map(({ terms }) => [method, resource, terms.amountText, terms.asset, terms.payTo].join(" "))
+        one.offers.map(({ terms }) => [methods, resource, terms.amountText, terms.asset, terms.payTo].join(" "))
       )
     )
   const costs = (amount: string, asset = "CUSDC") => [`POST ${base}/paid ${amount} ${asset} ${payTo}`]
@@ -162,7 +162,7 @@ it("prices of every paid OpenAPI operation are read from its convention", () => 
   expect(termsOf(of({ pricingMode: "fixed", price: "$0.01" }))).toEqual(costs("100000"))
   expect(termsOf(of({ price: "0.01", payTo }, {}, { ...pricing, payTos: [] }))).toEqual(costs("100000"))
   const getting = { paths: { "/paid": { get: { "x-payment-info": priced("0.05") } } } }
-  expect(readOpenApi(getting, base, pricing)).toMatchObject([{ method: "GET", offers: [] }])
+  expect(readOpenApi(getting, base, pricing)).toMatchObject([{ methods: ["GET"], offers: [] }])
   const content = { "text/plain": { example: "hello" } }
   const [texted] = readOpenApi(
     { paths: { "/t": { put: { requestBody: { content }, "x-payment-info": priced("1") } } } },
@@ -188,7 +188,7 @@ it("prices of every paid OpenAPI operation are read from its convention", () => 
   ]
   for (const named of nothing) expect([named.length, termsOf(named)]).toEqual([1, []])
   const [asked] = of(priced("0.05"), { servers: [{ url: "/v2/" }] })
-  expect([asked?.resource, asked?.method]).toEqual([`${base}/v2/paid`, "POST"])
+  expect([asked?.resource, asked?.methods]).toEqual([`${base}/v2/paid`, ["POST"]])
   expect(of(priced("0.05"), { servers: [{ url: "https://elsewhere.example.com" }] })).toEqual([])
   const paths = {
     "/of/{id}": { get: { "x-payment-info": {} } },

@@ -8,6 +8,7 @@ import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { Config } from "../../../plugins/catalog/Config.ts"
 import { type AskedResource, type OriginAnswer, Origins } from "../../../plugins/catalog/ownership/Origins.ts"
 import { leaseProbes, restAfter, startProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
+import { requestProbesOf } from "../../../plugins/catalog/store/Resources.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { timed } from "../../support/timed.ts"
 import { answerOf, openStore, type Said, shop, values } from "./store.ts"
@@ -109,6 +110,28 @@ describeDatabases(
             yield* sightings.touch(resourceId!, yield* now, sale)
             yield* sightings.flush
             expect(yield* leaseProbes(sql, yield* now, true)).toMatchObject([{ id: resourceId, free: false }])
+          })
+        )
+      )
+
+      it.effect(
+        "probes of an origin's listings are requested free and bounded, hidden ones first",
+        timed(
+          Effect.gen(function* () {
+            const { declare, due, id, now, sql } = yield* openListed
+            const { resourceId: hidden } = yield* declare({ resource: `${shop}/hidden` }, paid)
+            yield* declare({ resource: "https://other.example.com/a" }, paid)
+            yield* sql`update catalog_resources set state = 'stale', standing_at = now(), last_look_at = '2040-01-01'
+              where id = ${hidden}`
+            yield* TestClock.adjust("60 seconds")
+            const later = new Date((yield* now).getTime() + 86_400_000)
+            yield* sql`update catalog_probes set due_at = ${later}, stands = true`
+            const request = (max: number) =>
+              Effect.flatMap(now, (now) => requestProbesOf(sql, { origin: shop, max }, values, now))
+            expect(yield* request(1)).toBe(1)
+            expect(yield* due).toMatchObject([{ id: hidden, free: true }])
+            expect(yield* request(9)).toBe(2)
+            expect(yield* due).toMatchObject([{ id, free: true }])
           })
         )
       )
