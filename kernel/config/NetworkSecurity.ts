@@ -27,7 +27,9 @@ export const networkSecuritySection = section("network_security", "Names and add
     min: 1_000,
     max: 300_000,
     unit: "ms",
-    doc: "Agent tools: timeout of a call that carries a payment, including verify and settle."
+    doc:
+      "Agent tools: timeout of a call that carries a payment, including verify and settle; the body of an HTTP " +
+      "answer has nine tenths of it."
   }),
   confirm_timeout_ms: integer({
     default: 12_000,

@@ -2,6 +2,7 @@
 // checked, and the request is pinned to one of them, so that neither a second lookup nor a mixed answer reaches an
 // internal host. Each redirect is checked again and stays on its origin. Time, bytes and hops are bounded.
 import { Effect, Schema } from "effect"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { type BodyReader, Outbound, type OutboundAnswer, type OutboundFailed } from "../platform/Outbound.ts"
 import { isInstanceAddress, isPublicAddress, parseAddress } from "./addresses.ts"
 import { isLocalName } from "./localNames.ts"
@@ -33,8 +34,8 @@ export interface FetchRequest {
   readonly body?: Uint8Array
   /** Ends the reading of an answer's body before its connection ends. */
   readonly reader?: BodyReader | undefined
-  /** As of `OutboundRequest`. */
-  readonly keepsPart?: boolean | undefined
+  /** As of `OutboundRequest`, from the beginning of the fetch: names and redirects count. */
+  readonly partMillis?: number | undefined
 }
 
 export interface FetchAnswer extends OutboundAnswer {
@@ -88,12 +89,15 @@ export const safeFetch = Effect.fn("safeFetch")(
     policy: FetchPolicy
   ): Effect.fn.Return<FetchAnswer, FetchRefused, Outbound> {
     const outbound = yield* Outbound
+    const begun = yield* monotonicMillis
     let url = target
     for (let hop = 0; hop <= policy.redirectsMax; hop++) {
       const address = yield* pinAddress(url, policy)
+      const left = (request.partMillis ?? 0) - ((yield* monotonicMillis) - begun)
       const answer = yield* Effect.mapError(
         outbound.send({
           ...request,
+          partMillis: request.partMillis === undefined ? undefined : left,
           url: url.href,
           address,
           timeoutMillis: policy.timeoutMillis,

@@ -36,10 +36,10 @@ export interface OutboundRequest {
   readonly bytesMax: number
   readonly reader?: BodyReader | undefined
   /**
-   * A body that is too long, too late or cut off is answered as far as it came, and marked: it has been paid for. A
-   * late one after nine tenths of the time.
+   * A body that is too long, too late or cut off is answered as far as it came, and marked: it has been paid for. It is
+   * late when it has not ended this many milliseconds after the first packet.
    */
-  readonly keepsPart?: boolean | undefined
+  readonly partMillis?: number | undefined
 }
 
 export interface OutboundAnswer {
@@ -47,7 +47,7 @@ export interface OutboundAnswer {
   /** Names in lower case; the first of several. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Only with `keepsPart`: why the rest of the body is missing. */
+  /** Only with `partMillis`: why the rest of the body is missing. */
   readonly cut?: "timeout" | "too_large" | "unreachable"
 }
 

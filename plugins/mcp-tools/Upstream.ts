@@ -11,14 +11,23 @@ import {
   type FetchRequest,
   safeFetch
 } from "../../kernel/http/safeFetch.ts"
+import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { Config } from "./Config.ts"
+
+/** Share of a request's time after which what has come of its body is answered, where a part is kept. */
+const partShare = 0.9
+
+export interface UpstreamRequest extends Omit<FetchRequest, "partMillis"> {
+  /** It pays: a body that is too long, cut off, or late by nine tenths of the time is answered as far as it came. */
+  readonly keepsPart?: boolean | undefined
+}
 
 export interface Upstream {
   /** What a request has in place of the settings' caps. */
   readonly fetch: (
     url: URL,
-    request: FetchRequest,
+    request: UpstreamRequest,
     caps?: { readonly timeoutMillis?: number; readonly redirectsMax?: number }
   ) => Effect.Effect<FetchAnswer, FetchRefused>
   readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonParseError>
@@ -77,11 +86,16 @@ export class Upstreams extends Context.Service<Upstreams, { readonly within: (re
       const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
       const fetchWithin =
         (reach: Reach): Upstream["fetch"] =>
-        (url, request, own = {}) => {
+        (url, { keepsPart = false, ...request }, own = {}) => {
           const { redirectsMax, responseBytesMax: bytesMax, timeoutMillis } = { ...caps, ...own }
           const policy: FetchPolicy = { ...reach, bytesMax, redirectsMax, timeoutMillis }
-          const fetched = Effect.provideService(safeFetch(url, request, policy), Outbound, outbound)
-          return inTurn(fetched, url, reach).pipe(
+          return Effect.flatMap(monotonicMillis, (begun) => {
+            const fetched = Effect.flatMap(monotonicMillis, (now) => {
+              const partMillis = keepsPart ? partShare * timeoutMillis - (now - begun) : undefined
+              return safeFetch(url, { ...request, partMillis }, policy)
+            })
+            return inTurn(Effect.provideService(fetched, Outbound, outbound), url, reach)
+          }).pipe(
             Effect.timeout(timeoutMillis),
             Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
           )

@@ -11,9 +11,6 @@ import { Outbound, OutboundFailed, type OutboundAnswer, type OutboundRequest } f
 /** Timeout of a name lookup. */
 const resolveTimeout = "3 seconds"
 
-/** Share of a request's time after which what has come of its body is answered, where a part is kept. */
-const partShare = 0.9
-
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
 
 const codeOf = (error: unknown): string | undefined =>
@@ -63,8 +60,8 @@ interface Call {
   readonly close: () => void
 }
 
-/** Reads an answer's body as far as the request's reader and bounds allow. */
-const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { begun, close, resume }: Call): void => {
+/** Reads an answer's body as far as the request's reader and bounds allow; returns what ends it as broken. */
+const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { begun, close, resume }: Call) => {
   const chunks: Array<Buffer> = []
   let bytes = 0
   const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
@@ -80,7 +77,7 @@ const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { beg
     resume(Effect.succeed({ ...head, body, ...(cut === undefined ? {} : { cut }) }))
   }
   const broken = (reason: NonNullable<OutboundAnswer["cut"]>) => {
-    if (request.keepsPart === true && bytes > 0) answered(reason)
+    if (request.partMillis !== undefined && bytes > 0) answered(reason)
     else resume(Effect.fail(failed(reason)))
     close()
   }
@@ -88,8 +85,9 @@ const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { beg
     answered()
     close()
   }
-  const wait = partShare * request.timeoutMillis - (performance.now() - begun)
-  const late = request.keepsPart === true ? setTimeout(() => broken("timeout"), wait) : undefined
+  const { partMillis } = request
+  const late =
+    partMillis === undefined ? undefined : setTimeout(() => broken("timeout"), partMillis - (performance.now() - begun))
   incoming.on("data", (chunk: Buffer) => {
     const room = request.bytesMax - bytes
     bytes += chunk.length
@@ -108,6 +106,7 @@ const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { beg
   incoming.once("end", () => answered())
   incoming.once("error", () => broken("unreachable"))
   incoming.once("close", settle)
+  return broken
 }
 
 const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundFailed> =>
@@ -116,6 +115,7 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
     const name = url.hostname.replace(/^\[|\]$/g, "")
     const secure = url.protocol === "https:"
     const begun = performance.now()
+    let broken: ReturnType<typeof receive> | undefined
     const outgoing = (secure ? https : http).request(
       {
         host: request.address,
@@ -126,9 +126,13 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
         ...(secure && isIP(name) === 0 ? { servername: name } : {}),
         headers: { ...request.headers, host: url.host, connection: "close" }
       },
-      (incoming) => receive(incoming, request, { begun, resume, close: () => outgoing.destroy() })
+      (incoming) => {
+        broken = receive(incoming, request, { begun, resume, close: () => outgoing.destroy() })
+      }
     )
     outgoing.once("error", (error) => {
+      // A connection that is reset in the middle of an answer is an error of the request first.
+      if (broken !== undefined) return broken("unreachable")
       const isAuthoritative = codeOf(error) === "ECONNREFUSED"
       resume(
         Effect.fail(new OutboundFailed({ reason: "unreachable", ...(isAuthoritative ? { isAuthoritative } : {}) }))

@@ -58,6 +58,7 @@ const policy = (name: string, from: string, to: string, file = "policy/Policy.ts
 const sellerWire = ofTest(["test/plugins/mcp-tools-pay/SellerWire.test.ts"], "mcp-tools-pay/seller/")
 const stateless = ofTest(["test/plugins/catalog/StatelessRevision.test.ts"], "catalog/ownership/")
 const readToResult = ofTest(["test/plugins/mcp-tools-pay/readToResult.test.ts"], "mcp-tools-pay/seller/")
+const bodies = ofTest(["test/plugins/mcp-tools-pay/bodies.daily.test.ts"], "mcp-tools-pay/seller/")
 const eras = ofTest(["test/plugins/mcp-tools-pay/eras.daily.test.ts"], "mcp-tools-pay/seller/")
 const question = (name: string, from: string, to: string, file: string, ...more: ReadonlyArray<Change>): Mutation => ({
   name,
@@ -188,7 +189,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     "",
     "seller/SellerSession.ts"
   ),
-  delivery("delivery: JSON is read to the end of its connection", "reader: toJsonEnd,", "", "seller/httpSeller.ts"),
+  bodies(
+    "delivery: JSON is read to the end of its connection",
+    "reader: isPaid ? undefined : toJsonEnd,",
+    "",
+    "httpSeller.ts"
+  ),
   inFile("mcp-tools/Tool.ts", stringified)("issues: a path is an entry of its own", '.replaceAll(/\\n\\s+/g, " ")', ""),
   eras(
     "eras: a server that refuses initialize is given up",
@@ -468,7 +474,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "if (status !== 200)",
     "seller/SellerSession.ts"
   ),
-  delivery("delivery: a part is thrown away", "keepsPart: true", "keepsPart: false", "seller/httpSeller.ts"),
+  delivery("delivery: a part is thrown away", "keepsPart: isPaid,", "", "seller/httpSeller.ts"),
   delivery(
     "delivery: a part is all there is",
     "answer instanceof ToolError || answer.isPart === true",
@@ -813,5 +819,68 @@ export const mutations: ReadonlyArray<Mutation> = [
     'return isEnded ? "pause" : false',
     "return isEnded",
     "readToResult.ts"
-  )
+  ),
+  bodies(
+    "delivery: a pause ends a paid body",
+    "reader: isPaid ? undefined : toJsonEnd,",
+    "reader: toJsonEnd,",
+    "httpSeller.ts"
+  ),
+  bodies(
+    "delivery: whole JSON on a connection left open is a part",
+    "const answer = withoutIdleCut(sent)",
+    "const answer = sent",
+    "httpSeller.ts"
+  ),
+  bodies(
+    "delivery: any cut body is whole",
+    '(cut !== "too_large" && isWholeJson(answer, answer.body))',
+    "true",
+    "httpSeller.ts"
+  ),
+  bodies(
+    "delivery: two documents that were cut off are one whole",
+    "&& Result.isSuccess(readJson(body, answerBounds))",
+    "",
+    "readToResult.ts"
+  ),
+  bodies(
+    "delivery: a number that was cut off is whole",
+    'toJsonEnd(head)?.(body) === "pause" &&',
+    "",
+    "readToResult.ts"
+  ),
+  {
+    name: "outbound: what came before a reset is lost",
+    changes: [
+      {
+        file: "runtime/platform/nodeOutbound.ts",
+        from: 'if (broken !== undefined) return broken("unreachable")',
+        to: ""
+      }
+    ],
+    catcher: vitest("test/plugins/mcp-tools-pay/bodies.daily.test.ts")
+  },
+  {
+    name: "upstream: a paid body's time begins with its connection",
+    changes: [
+      {
+        file: "plugins/mcp-tools/Upstream.ts",
+        from: "partShare * timeoutMillis - (now - begun)",
+        to: "partShare * timeoutMillis"
+      }
+    ],
+    catcher: vitest("test/plugins/mcp-tools/upstream.test.ts")
+  },
+  {
+    name: "upstream: a paid body's time begins with its address",
+    changes: [
+      {
+        file: "kernel/http/safeFetch.ts",
+        from: "partMillis: request.partMillis === undefined ? undefined : left",
+        to: "partMillis: request.partMillis"
+      }
+    ],
+    catcher: vitest("test/plugins/mcp-tools/upstream.test.ts")
+  }
 ]

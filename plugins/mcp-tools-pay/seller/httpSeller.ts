@@ -5,7 +5,7 @@ import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
 import type { Output, PaidAnswer, Seller } from "../call/Invocation.ts"
-import { toJsonEnd } from "./readToResult.ts"
+import { isWholeJson, toJsonEnd } from "./readToResult.ts"
 import type { SettlementClaim } from "./SellerWire.ts"
 import { type HttpAnswer, paymentHeader, readHttpChallenge, readHttpSettlement } from "./HttpWire.ts"
 
@@ -41,12 +41,16 @@ export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body
   return (text === undefined ? { ...about, base64: Base64.encode(body) } : { ...about, text }) as Output
 })
 
-/** Sends the request once, with further headers. */
+/** JSON that is whole lacks nothing, though its connection stayed open or broke. */
+const withoutIdleCut = ({ cut, ...answer }: HttpAnswer): HttpAnswer =>
+  cut === undefined || (cut !== "too_large" && isWholeJson(answer, answer.body)) ? answer : { ...answer, cut }
+
+/** Sends the request once, with further headers. One that pays has its time for the body, whatever pauses it makes. */
 export const sendOnce = (
   upstream: Upstream,
   call: HttpCall,
   more: Readonly<Record<string, string>>,
-  { keepsPart, timeoutMillis }: { readonly timeoutMillis?: number; readonly keepsPart?: boolean } = {}
+  { isPaid = false, timeoutMillis }: { readonly timeoutMillis?: number; readonly isPaid?: boolean } = {}
 ): Effect.Effect<HttpAnswer, ToolError> =>
   Effect.flatMap(
     Effect.mapError(
@@ -54,8 +58,8 @@ export const sendOnce = (
         call.url,
         {
           method: call.method,
-          reader: toJsonEnd,
-          keepsPart,
+          reader: isPaid ? undefined : toJsonEnd,
+          keepsPart: isPaid,
           headers: {
             "user-agent": "Tollkeeper/0.1 (agent tools)",
             "accept-encoding": "identity",
@@ -87,7 +91,8 @@ const isContent = ({ status }: HttpAnswer, settlement: SettlementClaim | undefin
 /** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
 export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
   send: Effect.fnUntraced(function* (payment) {
-    const answer = yield* sendOnce(upstream, call, paymentHeader(payment), { timeoutMillis, keepsPart: true })
+    const sent = yield* sendOnce(upstream, call, paymentHeader(payment), { timeoutMillis, isPaid: true })
+    const answer = withoutIdleCut(sent)
     const challenged = readHttpChallenge(answer)
     const settlement = readHttpSettlement(answer)
     const paid: PaidAnswer = {

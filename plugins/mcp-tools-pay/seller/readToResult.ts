@@ -1,7 +1,8 @@
 // Reads a seller's answer to the end of what was asked for, and no further: a server may leave its connection open
 // after the whole result has come. JSON ends where its outermost bracket or its text closes, unless more of it follows
 // within a moment: a stream of documents may be labelled as one. Of events, the one that answers the request ends the
-// stream. What follows is not read. Only where an answer does not say its own length. Pure.
+// stream. What follows is not read. Only where an answer does not say its own length. The body of a resource that was
+// paid for is read to its own end or until its time is over, and checked for a whole document then. Pure.
 import { Result } from "effect"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import type { AnswerHead, BodyReader } from "../../../kernel/platform/Outbound.ts"
@@ -142,8 +143,12 @@ const isEvents = ({ headers }: AnswerHead) => /^text\/event-stream\b/i.test(head
 
 const isOpenJson = (head: AnswerHead) => isJson(head) && isPlain(head) && !isSized(head)
 
-/** Of a JSON resource. */
+/** Of a JSON resource that nothing was paid for. */
 export const toJsonEnd: BodyReader = (head) => (isOpenJson(head) ? documentsReader() : undefined)
+
+/** Whether what came of a body before its connection broke, or was given up, is a whole JSON document. */
+export const isWholeJson = (head: AnswerHead, body: Uint8Array): boolean =>
+  toJsonEnd(head)?.(body) === "pause" && Result.isSuccess(readJson(body, answerBounds))
 
 /** Of the answer to one JSON-RPC request. */
 export const toRpcAnswer =

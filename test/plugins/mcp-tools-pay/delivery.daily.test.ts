@@ -278,7 +278,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paid co
         socket.write([`HTTP/1.1 ${status} X`, ...head, "transfer-encoding: chunked", "", chunk].join("\r\n"))
       }
       seller.behaviour = { raw: { paid: leftOpen } }
-      const client = yield* paying([enabled])
+      const client = yield* paying([enabled, "network_security.paid_call_timeout_ms=6000"])
       const { body } = yield* fetched(client, ref)
       expect(body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
       // Several documents under the label of one come whole.
