@@ -59,6 +59,7 @@ const sellerWire = ofTest(["test/plugins/mcp-tools-pay/SellerWire.test.ts"], "mc
 const stateless = ofTest(["test/plugins/catalog/StatelessRevision.test.ts"], "catalog/ownership/")
 const readToResult = ofTest(["test/plugins/mcp-tools-pay/readToResult.test.ts"], "mcp-tools-pay/seller/")
 const bodies = ofTest(["test/plugins/mcp-tools-pay/bodies.daily.test.ts"], "mcp-tools-pay/seller/")
+const recovering = inFile("mcp-tools-pay/call/makePurchase.ts", vitest("test/plugins/mcp-tools-pay/recovered.test.ts"))
 const eras = ofTest(["test/plugins/mcp-tools-pay/eras.daily.test.ts"], "mcp-tools-pay/seller/")
 const question = (name: string, from: string, to: string, file: string, ...more: ReadonlyArray<Change>): Mutation => ({
   name,
@@ -849,6 +850,32 @@ export const mutations: ReadonlyArray<Mutation> = [
     'toJsonEnd(head)?.(body) === "pause" &&',
     "",
     "readToResult.ts"
+  ),
+  recovering(
+    "recovery: a catalog that hangs is waited for to its timeout",
+    'const catalogWait = "2 seconds"',
+    'const catalogWait = "2 minutes"'
+  ),
+  recovering(
+    "recovery: a hanging catalog keeps its connection",
+    "const outcome = yield* recovered(Fiber.interrupt(preparing))",
+    "const outcome = yield* recovered(Effect.void)"
+  ),
+  inFile("mcp-tools-pay/call/makePurchase.ts", vitest("test/plugins/mcp-tools-pay/kept.daily.test.ts"))(
+    "recovery: requests to a hanging catalog take every connection",
+    'if (state._tag !== "None") yield* found',
+    ""
+  ),
+  recovering(
+    "recovery: a call that was not paid for is given up",
+    "const late = yield* Fiber.await(preparing)",
+    "const late = yield* Effect.andThen(Fiber.interrupt(preparing), Fiber.await(preparing))"
+  ),
+  recovering("recovery: a dead payment ends its call", "Exit.hasInterrupts(late) ? prepared : late", "late"),
+  recovering(
+    "recovery: a payment made meanwhile is not found",
+    "return yield* orEarlier(Exit.hasInterrupts",
+    "return yield* Effect.suspend(() => Exit.hasInterrupts"
   ),
   {
     name: "outbound: what came before a reset is lost",

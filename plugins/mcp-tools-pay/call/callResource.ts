@@ -122,7 +122,8 @@ const recovered = Effect.fnUntraced(function* (
   input: typeof Input.Type,
   caller: Caller,
   upstream: Upstream,
-  timeoutMillis: number
+  timeoutMillis: number,
+  found: Effect.Effect<void>
 ) {
   const identity = yield* readReference(input.ref)
   const endpoint = endpointOf(identity, (yield* ToolsConfig).resolvedMcpEndpoints)
@@ -130,13 +131,15 @@ const recovered = Effect.fnUntraced(function* (
   const connect = Effect.map(openSeller(upstream, endpoint), (session) =>
     mcpSeller(session, identity.toolName, input.arguments ?? {}, timeoutMillis)
   )
-  return yield* recoverPurchase(yield* keysOf(input, caller), connect)
+  return yield* recoverPurchase(yield* keysOf(input, caller), connect, found)
 })
 
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
-  const prepared = yield* orRecovered(prepare(input, caller), recovered(input, caller, upstream, paidCallTimeoutMillis))
+  const prepared = yield* orRecovered(prepare(input, caller), (found) =>
+    recovered(input, caller, upstream, paidCallTimeoutMillis, found)
+  )
   if ("outcome" in prepared) return prepared.outcome
   const opened = openSeller(upstream, prepared.endpoint)
   const sellerOf = (session: SellerSession) =>

@@ -90,11 +90,12 @@ const recovered = Effect.fnUntraced(function* (
   input: typeof Input.Type,
   caller: Caller,
   upstream: Upstream,
-  timeoutMillis: number
+  timeoutMillis: number,
+  found: Effect.Effect<void>
 ) {
   for (const call of yield* requestsOf(input)) {
     const connect = Effect.succeed(httpSeller(upstream, call, timeoutMillis))
-    const outcome = yield* recoverPurchase(yield* keysOf(call, input, caller), connect)
+    const outcome = yield* recoverPurchase(yield* keysOf(call, input, caller), connect, found)
     if (outcome !== undefined) return outcome
   }
   return undefined
@@ -146,7 +147,9 @@ const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared
 const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, caller: Caller) {
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
-  const prepared = yield* orRecovered(prepare(input, caller), recovered(input, caller, upstream, paidCallTimeoutMillis))
+  const prepared = yield* orRecovered(prepare(input, caller), (found) =>
+    recovered(input, caller, upstream, paidCallTimeoutMillis, found)
+  )
   if ("outcome" in prepared) return prepared.outcome
   const seller = httpSeller(upstream, prepared.call, paidCallTimeoutMillis)
   const ask = Effect.map(unpaid(prepared, upstream), (asked) =>

@@ -1,7 +1,7 @@
 // The order of one purchase, for every kind of seller: the outcome of an earlier payment for the same call, the
 // operator's policy, the seller's challenge, and only then a payment. The policy decides on the resolved listing before
 // its seller is contacted; an earlier open payment is completed without asking the policy or the catalog again.
-import { Effect } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
 import type { Challenge, PaymentOption } from "../seller/SellerWire.ts"
@@ -46,26 +46,47 @@ const earlierOf = Effect.fnUntraced(function* ({ formerKeys, key }: Pick<Invocat
 
 /**
  * What a payment that was made earlier for the same call comes to, where the call cannot be prepared now: its listing
- * is gone, is another version, or asks for more. Nothing when there is none, or none that counts.
+ * is gone, is another version, or asks for more, or the catalog hangs. Nothing when there is none, or none that counts.
+ * `found` runs before anything is done for one that there is.
  */
 export const recoverPurchase = Effect.fnUntraced(function* (
   keys: Pick<Invocation, "key" | "formerKeys">,
-  connect: Effect.Effect<Seller, ToolError>
+  connect: Effect.Effect<Seller, ToolError>,
+  found: Effect.Effect<void>
 ) {
   const state = yield* earlierOf(keys)
+  if (state._tag !== "None") yield* found
   if (state._tag === "Open" || state._tag === "Voucher") return yield* (yield* Payments).resume(state, connect)
   if (state._tag === "UnderWay") return yield* state.outcome
   return state._tag === "Held" ? yield* heldError(state.reservation) : undefined
 })
 
-/** A prepared call, or where it cannot be prepared now the outcome of an earlier payment for it, if there is one. */
-export const orRecovered = <A, R, B>(
+/** How long an earlier payment for the same call waits for the catalog. */
+const catalogWait = "2 seconds"
+
+/**
+ * A prepared call, or where it cannot be prepared now the outcome of an earlier payment for it, if there is one. That
+ * waits two seconds for the catalog, and then gives up what the call waits for; a call that was not paid for waits on.
+ */
+export const orRecovered = Effect.fnUntraced(function* <A, R, B>(
   prepared: Effect.Effect<A, ToolError, R>,
-  recovered: Effect.Effect<Output | undefined, ToolError, B>
-): Effect.Effect<A | { readonly outcome: Output }, ToolError, R | B> =>
-  Effect.catch(prepared, (failed) =>
-    Effect.flatMap(recovered, (outcome) => (outcome === undefined ? failed : Effect.succeed({ outcome })))
-  )
+  recovered: (found: Effect.Effect<void>) => Effect.Effect<Output | undefined, ToolError, B>
+): Effect.fn.Return<A | { readonly outcome: Output }, ToolError, R | B> {
+  const orEarlier = (prepared: Effect.Effect<A, ToolError, R>) =>
+    Effect.catch(prepared, (failed) =>
+      Effect.flatMap(recovered(Effect.void), (outcome) =>
+        outcome === undefined ? failed : Effect.succeed({ outcome })
+      )
+    )
+  const preparing = yield* Effect.forkChild(prepared)
+  const soon = yield* Effect.timeoutOption(Fiber.await(preparing), catalogWait)
+  if (soon._tag === "Some") return yield* orEarlier(soon.value)
+  const outcome = yield* recovered(Fiber.interrupt(preparing))
+  if (outcome !== undefined) return { outcome }
+  const late = yield* Fiber.await(preparing)
+  // One that was found and is proven dead counts for nothing: the call is prepared anew.
+  return yield* orEarlier(Exit.hasInterrupts(late) ? prepared : late)
+})
 
 export const makePurchase = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, shop: Shop) {
   const payments = yield* Payments

@@ -6,6 +6,7 @@ import { httpAmount } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorld.ts"
 import { pay, PayWorld } from "./payWorld.ts"
 import { amount } from "./seller.ts"
+import { substitute } from "../mcp-tools/support.ts"
 
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 210_000 })
@@ -108,6 +109,41 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an open
       // Without an open payment, the terms decide.
       const none = yield* fetched(client, ref, { maxAtomicAmount: "1" })
       expect(none.body["code"]).toBe("BUDGET_EXCEEDED")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a repeated call is finished while the catalog hangs, and a new one is not paid [S104, S212]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying, ref: tool, seller: toolSeller } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      let isHanging = false
+      const catalog = yield* substitute((request, response) => {
+        if (isHanging) return
+        void fetch(`${facilitator.url}${request.url}`).then(async (answer) => {
+          const type = answer.headers.get("content-type") ?? ""
+          response.writeHead(answer.status, { "content-type": type }).end(await answer.text())
+        })
+      })
+      const through = [enabled, soon, `facilitator.base_url=${catalog}`, "network_security.paid_call_timeout_ms=5000"]
+      // Three hanging requests to the catalog take every connection.
+      const patient = ["network_security.timeout_ms=120000", "network_security.max_concurrent_connections=3"]
+      const client = yield* paying([...through, ...patient])
+      const before = yield* facilitator.balance(agent.publicKey())
+      const [first, second, mcp] = [{ query: query() }, { query: query() }, args()]
+      seller.behaviour = { raw: { paid: (socket) => void socket.destroy() } }
+      toolSeller.behaviour = { paid: () => new Promise(() => {}) }
+      const calls = [fetched(client, ref, first), fetched(client, ref, second), pay(client, tool, mcp)]
+      for (const call of calls) expect((yield* call).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+      seller.behaviour = {}
+      toolSeller.behaviour = {}
+      isHanging = true
+      const [one, two, three] = yield* Effect.all(calls, { concurrency: "unbounded" })
+      for (const http of [one, two])
+        expect(http!.body).toMatchObject({ json: { celsius: 17 }, receipt: { status: "settled" } })
+      expect(three!.body).toMatchObject({ structuredContent: { sum: mcp.a + mcp.b }, receipt: { status: "settled" } })
+      const brief = yield* paying([...through, "network_security.timeout_ms=3000"])
+      expect((yield* fetched(brief, ref)).body["code"]).toBe("UPSTREAM_TIMEOUT")
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(2n * httpAmount + amount)
     }).pipe(Effect.scoped)
   )
 })
