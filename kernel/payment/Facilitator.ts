@@ -9,10 +9,11 @@ import { Lane } from "../database/Lane.ts"
 import { ListenAt } from "../http/ListenAt.ts"
 import { shutdownFrom, withDeadline } from "../effect/withDeadline.ts"
 import type { Principal } from "../http/Principal.ts"
+import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import { type SettlementRecord, Settlements } from "../settlement/store/Settlements.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
-import { busy, unsupportedScheme, refuse } from "./answers.ts"
-import { logPaymentError, type PaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
+import { unsupportedScheme, refuse } from "./answers.ts"
+import { cannotSettle, logPaymentError, type PaymentError, verifyTimedOut, unavailable } from "./paymentErrors.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal } from "./Refusal.ts"
 import { type Covered, type Scheme, Schemes } from "./Scheme.ts"
@@ -21,6 +22,7 @@ import { SingleFlight } from "./settle/SingleFlight.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
 import { makeJoinFlight } from "./settle/joinFlight.ts"
+import { makeUnavailable } from "./settle/unavailable.ts"
 import { SettlementWorker } from "./settle/SettlementWorker.ts"
 import { makeVerifyPayment } from "./verifyPayment.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
@@ -44,14 +46,17 @@ const validCovered = (covered: Covered | Refusal): VerifyAnswer =>
   isRefusal(covered) ? covered : { _tag: "Valid", payer: covered.payer, extra: covered.extra }
 
 /** The answer to a payment that the scheme's own check settles; an unavailable ledger has decided nothing. */
-const settleCovered = (covered: NonNullable<ReturnType<NonNullable<Scheme["cover"]>>>): Effect.Effect<SettleAnswer> =>
+const settleCovered = (
+  covered: NonNullable<ReturnType<NonNullable<Scheme["cover"]>>>,
+  undecided: Effect.Effect<SettleAnswer>
+): Effect.Effect<SettleAnswer> =>
   covered.pipe(
     Effect.map((found): SettleAnswer =>
       isRefusal(found)
         ? refuse(found)
         : { _tag: "Settled", payer: found.payer, transaction: "", amount: found.amount, extra: found.extra }
     ),
-    Effect.catch((error) => Effect.as(logPaymentError(error), busy()))
+    Effect.catch((error) => Effect.andThen(logPaymentError(error), undecided))
   )
 
 /** A success with what its scheme says of it. */
@@ -90,6 +95,13 @@ export class Facilitator extends Context.Service<
       const cancelOn = yield* shutdownFrom(yield* shutdownDeadline)
       const patience = { scope, timeout: limits.settleTimeout, cancelOn }
 
+      const undecided = yield* makeUnavailable
+      const { knownUnrecordable } = yield* Sponsor
+      const verifyLate = Effect.map(
+        knownUnrecordable,
+        Option.match({ onNone: () => verifyTimedOut, onSome: cannotSettle })
+      )
+
       const joinFlight = yield* makeJoinFlight(patience)
       const verifyPayment = yield* makeVerifyPayment
       const verify = Effect.fnUntraced(
@@ -102,7 +114,7 @@ export class Facilitator extends Context.Service<
           const verified = Effect.catch(answer, (error: PaymentError) =>
             Effect.as(logPaymentError(error), unavailable(error))
           )
-          return yield* withDeadline(verified, { ...patience, onTimeout: Effect.succeed(verifyTimedOut) })
+          return yield* withDeadline(verified, { ...patience, onTimeout: verifyLate })
         },
         Effect.provideService(Lane, "payments"),
         withSpanIfSampled("Facilitator.verify")
@@ -113,7 +125,7 @@ export class Facilitator extends Context.Service<
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return refuse(unsupportedScheme)
           const covered = scheme.value.cover?.(payment, "settle")
-          if (covered !== undefined) return yield* settleCovered(covered)
+          if (covered !== undefined) return yield* settleCovered(covered, undecided())
           const answer = yield* joinFlight(payment, scheme.value)
           if (answer._tag === "Pending") return answer
           return answer._tag === "Failed"

@@ -45,10 +45,12 @@ const channels = "kernel/settlement/channels/reconcileChannels.ts"
 const sponsor = "kernel/settlement/sponsor/SponsorTransactions.ts"
 const moves = "kernel/settlement/operators/OperatorActions.ts"
 const principals = by("payment/principals.daily.test.ts")
+const unrecordable = by("payment/settle/unavailable.test.ts", {})
 const knowing = "kernel/payment/settle/existing.ts"
 const settling = "kernel/payment/settle/settlePayment.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
 const work = "kernel/payment/settle/SettlementWorker.ts"
+const flying = "kernel/payment/settle/joinFlight.ts"
 const sponsoring = "kernel/settlement/sponsor/Sponsor.ts"
 
 const change = (file: string, from: string, to: string) => [{ file, from, to }]
@@ -299,6 +301,55 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Option.none<string>()"
     ),
     ...by("payment/verifyPayment.test.ts", {})
+  },
+  {
+    name: "settle's late answer keeps its known cause back",
+    changes: [
+      ...change(
+        flying,
+        "import { makeUnavailable }",
+        'import { Option } from "effect"\nimport { makeUnavailable, unavailable as busyFor }'
+      ),
+      ...change(flying, "onTimeout: Effect.map(unavailable(), ", "onTimeout: Effect.map(Effect.sync(() => general), "),
+      ...change(flying, "const decided =", "const general = busyFor(Option.none())\nconst decided =")
+    ],
+    ...unrecordable
+  },
+  {
+    name: "settle's failed answer keeps its known cause back",
+    changes: change(
+      "kernel/payment/settle/unavailable.ts",
+      "onSome: (why) => busyFor(why, payer)",
+      "onSome: () => busy(payer)"
+    ),
+    ...by("payment/unrecordable.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
+  },
+  {
+    name: "work that fails keeps its known cause back",
+    changes: change(
+      work,
+      "Effect.andThen(logPaymentError(error), unavailable(payer))",
+      "Effect.as(logPaymentError(error), busy(payer))"
+    ),
+    ...unrecordable
+  },
+  {
+    name: "work without a channel keeps its known cause back",
+    changes: change(work, "return answered(yield* unavailable(payer))", "return answered(busy(payer))"),
+    ...unrecordable
+  },
+  {
+    name: "a scheme's own check that fails keeps its known cause back",
+    changes: [
+      ...change("kernel/payment/Facilitator.ts", "import { unsupportedScheme,", "import { busy, unsupportedScheme,"),
+      ...change("kernel/payment/Facilitator.ts", "(covered, undecided())", "(covered, Effect.succeed(busy()))")
+    ],
+    ...unrecordable
+  },
+  {
+    name: "verify's late answer keeps its known cause back",
+    changes: change("kernel/payment/Facilitator.ts", "onSome: cannotSettle", "onSome: () => verifyTimedOut"),
+    ...by("payment/unrecordable.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   },
   {
     name: "an authorization about to expire is refused for good",

@@ -12,6 +12,7 @@ import { makeAcquireChannel } from "./acquireChannel.ts"
 import type { Flight } from "./SingleFlight.ts"
 import { makeRecordSettlement, type SettlementContext } from "./recordSettlement.ts"
 import { SettlementFollower } from "./SettlementFollower.ts"
+import { makeUnavailable } from "./unavailable.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
 /** What the work reports. */
@@ -32,11 +33,12 @@ const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
 const makeLease = Effect.gen(function* () {
   const acquireChannel = yield* makeAcquireChannel
   const recordSettlement = yield* makeRecordSettlement
+  const unavailable = yield* makeUnavailable
 
   return Effect.fnUntraced(function* (settling: SettlementContext) {
     const { payer } = settling.verified
     const channel = yield* acquireChannel(settling.ticket)
-    if (Option.isNone(channel)) return answered(busy(payer))
+    if (Option.isNone(channel)) return answered(yield* unavailable(payer))
     const built = yield* recordSettlement(settling, channel.value.lease)
     if (isRefusal(built)) return answered(refuse(built))
     const { attempt, id, recorded } = built
@@ -86,6 +88,7 @@ export class SettlementWorker extends Context.Service<
     SettlementWorker,
     Effect.gen(function* () {
       const work = yield* makeWork
+      const unavailable = yield* makeUnavailable
       const running = yield* FiberSet.make<void, never>()
       const start = Effect.fnUntraced(function* (settling: SettlementContext, flight: Flight) {
         const report = yield* Deferred.make<WorkerReport>()
@@ -104,7 +107,11 @@ export class SettlementWorker extends Context.Service<
             return Deferred.succeed(report, started)
           })
         const run = work(settling, notify).pipe(
-          Effect.catch((error) => Effect.andThen(logPaymentError(error), notify(answered(busy())))),
+          Effect.catch((error) =>
+            Effect.flatMap(Effect.andThen(logPaymentError(error), unavailable(payer)), (answer) =>
+              notify(answered(answer))
+            )
+          ),
           Effect.catchCause((cause) =>
             Effect.andThen(Effect.logError("settling a payment failed with a defect", cause), notify({ _tag: "Died" }))
           ),

@@ -1,17 +1,17 @@
 // Joins a settle request to the flight of its twins: it leads and settles, or waits for the leader's answer. Either way
 // it is answered within the settle timeout: pending when the payment is known to be recorded by then, else busy, since
-// nothing is decided.
+// nothing is decided, with the cause where none can be recorded.
 import { Clock, Effect, Exit } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import type { SettleAnswer } from "../Answer.ts"
-import { busy } from "../answers.ts"
 import { logPaymentError } from "../paymentErrors.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
 import { type DeadlineOptions, withDeadline } from "../../effect/withDeadline.ts"
 import { type Joined, SingleFlight, type FlightResult } from "./SingleFlight.ts"
 import { makeSettlePayment } from "./settlePayment.ts"
+import { makeUnavailable } from "./unavailable.ts"
 import { type RequestStart, timeLeft } from "./waitForOutcome.ts"
 
 const decided = (answer: SettleAnswer): FlightResult => ({ _tag: "Decided", answer })
@@ -23,6 +23,7 @@ export const makeJoinFlight = Effect.fnUntraced(function* ({
   const flights = yield* SingleFlight
   const limits = yield* Limits
   const settlePayment = yield* makeSettlePayment
+  const unavailable = yield* makeUnavailable
 
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
     const began: RequestStart = { at: yield* Clock.currentTimeMillis, elapsed: yield* monotonicMillis }
@@ -32,7 +33,7 @@ export const makeJoinFlight = Effect.fnUntraced(function* ({
     const lead = ({ flight }: Joined) =>
       Effect.map(
         Effect.catch(settlePayment({ payment, scheme, startedAt: began, flight }), (error) =>
-          Effect.as(logPaymentError(error), busy())
+          Effect.andThen(logPaymentError(error), unavailable())
         ),
         decided
       )
@@ -54,8 +55,8 @@ export const makeJoinFlight = Effect.fnUntraced(function* ({
       timeout: yield* timeLeft(began, limits),
       scope: owner,
       ...(until === undefined ? {} : { cancelOn: until }),
-      onTimeout: Effect.sync(() => {
-        const late = last?.flight.answer ?? busy()
+      onTimeout: Effect.map(unavailable(), (undecided) => {
+        const late = last?.flight.answer ?? undecided
         if (last?.isLeader === true) {
           last.flight.publish(late)
           last.flight.end()

@@ -11,6 +11,7 @@ import { Adoption } from "./Adoption.ts"
 import { verifyWithinTimeout } from "./verifyWithScheme.ts"
 import { makeRespondFromExisting, type SettleRequest } from "./existing.ts"
 import { makeAdmit } from "./admit.ts"
+import { makeUnavailable } from "./unavailable.ts"
 import { makeWaitForOutcome, timeLeft } from "./waitForOutcome.ts"
 import { type WorkerReport, SettlementWorker } from "./SettlementWorker.ts"
 
@@ -23,6 +24,7 @@ export const makeSettlePayment = Effect.gen(function* () {
   const admit = yield* makeAdmit
   const respondFromExisting = yield* makeRespondFromExisting
   const waitForOutcome = yield* makeWaitForOutcome
+  const unavailable = yield* makeUnavailable
 
   /** A payment that the scheme refuses: spent and expired authorizations may have been settled by us. */
   const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refused: Refusal) {
@@ -78,10 +80,9 @@ export const makeSettlePayment = Effect.gen(function* () {
     const report = yield* worker.start(settling, flight)
     keep()
     // The work continues in the background; a request without a report in time is retried and finds its result.
-    const started = Option.getOrElse(
-      yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt, limits)),
-      (): WorkerReport => ({ _tag: "Answer", answer: busy(checked.payer) })
-    )
-    return yield* answerReport(request, checked.payer, started)
+    const started = yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt, limits))
+    return Option.isNone(started)
+      ? yield* unavailable(checked.payer)
+      : yield* answerReport(request, checked.payer, started.value)
   }, Effect.scoped)
 })

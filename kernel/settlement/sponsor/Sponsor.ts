@@ -192,6 +192,8 @@ export class Sponsor extends Context.Service<
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
     /** Why nothing can be recorded now, not even that a success was given. */
     readonly unrecordable: Effect.Effect<Option.Option<string>>
+    /** The same as of the last write, for an answer that failed or is late: nothing is tried. */
+    readonly knownUnrecordable: Effect.Effect<Option.Option<string>>
     /**
      * For the start: why nothing is paid for until an operator funds the sponsor; None when it has enough, a faucet
      * funds it, or the ledger did not answer shortly.
@@ -269,6 +271,7 @@ export class Sponsor extends Context.Service<
         problem: problem,
         unable,
         unrecordable: Effect.map(writes.problem, Option.fromUndefinedOr),
+        knownUnrecordable: Effect.sync(() => Option.fromUndefinedOr(writes.known())),
         unfunded: yield* makeUnfunded(readings),
         status: Effect.sync(() => Option.fromUndefinedOr(readings.status())),
         suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
@@ -281,6 +284,7 @@ export class Sponsor extends Context.Service<
     problem: () => Effect.succeedNone,
     unable: () => Effect.succeedNone,
     unrecordable: Effect.succeedNone,
+    knownUnrecordable: Effect.succeedNone,
     unfunded: Effect.succeedNone,
     status: Effect.succeedNone,
     suspect: Effect.void
