@@ -3,8 +3,8 @@
 // run beside facilitators on one PostgreSQL. Exit code 1 on any mismatch.
 import { Console, Data, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { readClaims } from "../../kernel/audit/auditRows.ts"
-import { compare } from "../../kernel/audit/compare.ts"
+import type { Claims } from "../../kernel/audit/auditRows.ts"
+import { compareBooks } from "../../kernel/audit/compareBooks.ts"
 import { compareLog } from "../../kernel/audit/compareLog.ts"
 import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
@@ -26,34 +26,33 @@ interface Examined {
   readonly logCopy: Option.Option<string>
 }
 
+/** What is read of the ledger for these claims: our accounts, since the oldest settlement. */
+const interestOf = ({ channels, settlements, sponsorTransactions }: Claims) => ({
+  accounts: new Set([
+    ...channels.map(({ address }) => address),
+    ...settlements.flatMap(({ channel, sponsor }) => [channel, sponsor]),
+    ...sponsorTransactions.map(({ sponsor }) => sponsor)
+  ]),
+  sinceLedger: settlements.reduce(
+    (least, { recorded_ledger }) => Math.min(least, Number(recorded_ledger)),
+    Number.MAX_SAFE_INTEGER
+  )
+})
+
 /** The sides, read and compared. */
 export const examine = Effect.fnUntraced(function* ({ logCopy, rpc, withLog }: Examined) {
   const network = yield* Network
   const { rpcTimeout } = yield* Limits
   // What is logged is recorded before: read the other way round, outcomes of meanwhile would be missing in the records.
   const log = withLog ? yield* readLog(Option.getOrUndefined(logCopy)) : undefined
-  const claims = yield* readClaims()
   const recorded = yield* channels.readRecordedChannels
-  const accounts = new Set([
-    ...claims.channels.map(({ address }) => address),
-    ...claims.settlements.flatMap(({ channel, sponsor }) => [channel, sponsor]),
-    ...claims.sponsorTransactions.map(({ sponsor }) => sponsor)
-  ])
-  const sinceLedger = claims.settlements.reduce(
-    (least, { recorded_ledger }) => Math.min(least, Number(recorded_ledger)),
-    Number.MAX_SAFE_INTEGER
-  )
   const url = Option.getOrElse(rpc, () => network.rpcUrls[0]!)
   // An address given by flag receives no configured API key.
   const endpoint = { url, headers: Option.isSome(rpc) ? [] : network.rpcHeaders, timeout: rpcTimeout }
-  const view = yield* readLedger({
-    ...endpoint,
-    passphrase: network.passphrase,
-    accounts,
-    contracts: recorded.contracts,
-    sinceLedger
-  })
-  const report = compare(claims, view)
+  const { passphrase } = network
+  const { claims, report, view } = yield* compareBooks((read) =>
+    readLedger({ ...endpoint, ...interestOf(read), passphrase, contracts: recorded.contracts })
+  )
   const { mismatches: ofChannels, ...batch } = yield* channels.auditChannels(recorded, view, endpoint)
   const mismatches = [...report.mismatches, ...ofChannels]
   if (log === undefined) return { ...report, batch, logged: undefined, mismatches }

@@ -22,6 +22,7 @@ const storeTests = {
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
 const fast = (file: string) => ({ catcher: vitest(`test/kernel/${file}`), environment: {} })
+const audits = fast("audit/compareBooks.daily.test.ts")
 const besideTests = {
   catcher: vitest("test/kernel/settlement/besideVersion01.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
@@ -322,6 +323,94 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...fast("settlement/channels/AdmissionControl.test.ts")
+  },
+  {
+    name: "a payment in flight while the audit read is a finding",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: "      : still.has(keyOf(found))",
+        to: "      : true"
+      }
+    ],
+    ...audits
+  },
+  {
+    name: "a landing that no later record explains is left out by the audit",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: "      : still.has(keyOf(found))",
+        to: "      : false"
+      }
+    ],
+    ...audits
+  },
+  {
+    name: "a channel in use while the audit read is a finding",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: "? !isUsedSince(found.subject, claims, later, view)",
+        to: "? true"
+      }
+    ],
+    ...audits
+  },
+  {
+    name: "a number that no settlement used is left out by the audit",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: "if (!used.has(number)) return false",
+        to: "used.has(number)"
+      }
+    ],
+    ...audits
+  },
+  {
+    name: "a number beyond the ledger's is left out by the audit",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: " || onLedger < recorded) return false",
+        to: ") return false"
+      }
+    ],
+    ...audits
+  },
+  {
+    name: "a finding that no traffic explains is read again",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: "if (!maybeInFlight.has(found.rule)) return true",
+        to: ""
+      }
+    ],
+    ...audits
+  },
+  {
+    name: "an endpoint behind the records is not read again",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: "until: ({ toLedger }) => toLedger >= newest",
+        to: "until: () => newest >= 0"
+      }
+    ],
+    ...audits
+  },
+  {
+    name: "an endpoint behind the records is believed",
+    changes: [
+      {
+        file: "kernel/audit/compareBooks.ts",
+        from: "times: againMax,",
+        to: "times: 1,"
+      }
+    ],
+    ...audits
   },
   {
     name: "the auditor knows no end by a lost transaction",
