@@ -59,6 +59,9 @@ export interface BatchClientOptions {
   readonly wasmHash?: string
 }
 
+/** Refusals by what the ledger shows of the channel, or of a seller that has no record to prove its total with. */
+const ledgerSaysOtherwise = /_(channel_not_found|cumulative_(exceeds_balance|below_claimed|amount_mismatch))$/
+
 /** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const timeoutSeconds = 60
@@ -246,20 +249,27 @@ export class BatchStellarClient {
     }
     for (const accept of paymentRequired?.accepts ?? []) {
       if (accept.scheme !== this.scheme) continue
-      if ((await this.#corrected(accept)) || (await this.#emptied(accept, paymentRequired.error)))
+      if ((await this.#corrected(accept)) || (await this.#reread(accept, paymentRequired.error)))
         return { recovered: true }
     }
     return undefined
   }
 
-  /** Whether the ledger has less in the channel than was known: the next payment then deposits. */
-  async #emptied(accept: any, reason: unknown): Promise<boolean> {
-    if (!/_(channel_not_found|cumulative_exceeds_balance)$/.test(String(reason))) return false
+  /** Whether the ledger has less in the channel than was known, or has more claimed than was known to be charged. */
+  async #reread(accept: any, reason: unknown): Promise<boolean> {
+    if (!ledgerSaysOtherwise.test(String(reason))) return false
     const channelId = this.channelIdOf(accept)
     const known = await this.#storage.get(channelId)
     if (known === undefined) return false
-    const { balance } = await this.#recover(accept, channelId, known.charged)
-    return BigInt(balance) < BigInt(known.balance)
+    const { balance, charged } = await this.#recover(accept, channelId, known.charged)
+    if (BigInt(balance) < BigInt(known.balance)) return true
+    return BigInt(charged) > BigInt(known.charged) && !this.#mayBeSent(channelId, BigInt(charged))
+  }
+
+  /** Of the voucher just sent no buyer knows whether it was taken: a further one would pay twice for one request. */
+  #mayBeSent(channelId: string, total: bigint): boolean {
+    const { before, max } = this.#sent.get(channelId) ?? { before: 0n, max: 0n }
+    return total > before && total <= max
   }
 
   async #settled(payload: any, requirements: any, { extra }: any): Promise<void> {
@@ -294,9 +304,7 @@ export class BatchStellarClient {
     const place = placeOf(accept.network, contractOf(accept))
     if (!isVoucherOf(this.#signer.address, place, voucher)) return false
     const proven = BigInt(voucher.maxClaimableAmount)
-    // Of the voucher just sent no buyer knows whether it was taken: a further one would pay twice for one request.
-    const { before, max } = this.#sent.get(channelId) ?? { before: 0n, max: 0n }
-    if (proven > before && proven <= max) return false
+    if (this.#mayBeSent(channelId, proven)) return false
     const known = await this.#storage.get(channelId)
     if (BigInt(charged) > proven) return false
     const recovered = await this.#recover(accept, channelId)

@@ -158,3 +158,41 @@ it.live("a seller without a record sells nothing for a voucher below what was cl
     })
   }).pipe(Effect.scoped)
 )
+
+it.live("a buyer's record of a backup continues from what was claimed, where its seller has no record", () =>
+  Effect.gen(function* () {
+    const storage = memoryStorage()
+    const { buy, buyer, clientOf, facilitator, server, terms, url } = yield* makeWorld(channelsOver(storage))
+    const claims = new BatchClaims({ server, facilitator: facilitator.url, network, token: testnetUsdc })
+    const known = memoryClientStorage()
+    const client = clientOf(buyer, known)
+    yield* Effect.promise(async () => {
+      await buy(client)
+      const id = client.channelIdOf(terms)
+      const backup = (await known.get(id))!
+      for (let call = 0; call < 2; call++) await buy(client)
+      await claims.claim()
+      for (const one of await storage.list()) await storage.updateChannel(one.channelId, () => undefined)
+      // The newest claim may be of the voucher just sent: that one is not paid a second time.
+      await known.set(id, { charged: "200", balance: "500" })
+      assert.match(await buy(clientOf(buyer, known)).then(String, String), /cumulative_below_claimed/)
+      await known.set(id, backup)
+      assert.strictEqual(await buy(clientOf(buyer, known)), "voucher")
+      assert.deepStrictEqual(
+        (await storage.list()).map((one) => one.chargedCumulativeAmount),
+        ["400"]
+      )
+      await claims.claim()
+      // The facilitator's store has no proof for a channel that it has no record of.
+      await known.set(id, { charged: "301", balance: "500", signed: "401" })
+      const error = "invalid_batch_settlement_ledger_cumulative_amount_mismatch"
+      const paymentRequired = { error, accepts: [terms] }
+      const again = clientOf(buyer, known)
+      assert.isTrue((await again.schemeHooks.onPaymentResponse({ paymentRequired }))?.recovered)
+      assert.strictEqual((await known.get(id))?.charged, "400")
+      for (const one of await storage.list()) await storage.updateChannel(one.channelId, () => undefined)
+      await known.set(id, backup)
+      assert.strictEqual((await clientOf(buyer, known).refund(url)).amount, "100")
+    })
+  }).pipe(Effect.scoped)
+)

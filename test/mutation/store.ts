@@ -156,6 +156,14 @@ export const mutations: ReadonlyArray<Mutation> = [
       "a buyer goes back below what was claimed",
       "String(larger(BigInt(charged), BigInt(recovered.charged)))",
       "charged"
+    ],
+    ["BatchStellarClient", "a buyer of a backup is stuck below what was claimed", "|below_claimed|", "|"],
+    ["BatchStellarClient", "a buyer of a backup is stuck without a proof", "|amount_mismatch)", ")"],
+    [
+      "BatchStellarClient",
+      "a claim of the voucher just sent is paid beside it",
+      "BigInt(known.charged) && !this.#mayBeSent(channelId, BigInt(charged))",
+      "BigInt(known.charged)"
     ]
   ].map(([file = "", name = "", from = "", to = ""]): Mutation => ({
     name,
