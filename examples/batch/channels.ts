@@ -30,7 +30,7 @@ export interface LedgerState {
   /** Unix seconds; 0 when no withdrawal has started. */
   readonly withdrawRequestedAt: number
   readonly refundNonce: number
-  /** When it was read, Unix milliseconds; absent of a reading: now. */
+  /** When it was read, Unix milliseconds; absent of a reading: now. Of an earlier one `sync` takes the total alone. */
   readonly onchainSyncedAt?: number | undefined
 }
 
@@ -137,7 +137,7 @@ const withState = (channel: Channel, state: LedgerState | undefined, now: number
         totalClaimed: state.totalClaimed,
         withdrawRequestedAt: state.withdrawRequestedAt,
         refundNonce: state.refundNonce,
-        onchainSyncedAt: state.onchainSyncedAt ?? now
+        onchainSyncedAt: now
       }
 
 /** What was claimed was charged, whatever a record that was lost or restored says. */
@@ -145,6 +145,10 @@ const chargedIn = ({ chargedCumulativeAmount }: Channel, state: LedgerState | un
   const [charged, claimed] = [BigInt(chargedCumulativeAmount), BigInt(state?.totalClaimed ?? 0)]
   return charged > claimed ? charged : claimed
 }
+
+/** After a claim: the rest was read before it, and a refund or withdrawal may have come between. */
+const withClaimed = (channel: Channel, state: LedgerState): Channel =>
+  BigInt(state.totalClaimed) > BigInt(channel.totalClaimed) ? { ...channel, totalClaimed: state.totalClaimed } : channel
 
 const reserve = async (storage: ChannelStorage, reservation: Reservation): Promise<Reserved> => {
   const { pendingId, price, state, ttlMillis, voucher } = reservation
@@ -211,7 +215,8 @@ export const channelsOver = (storage: ChannelStorage): SellerChannels => ({
   sync: async (channelId, state, pendingId) => {
     await storage.updateChannel(channelId, (current) => {
       if (current === undefined) return current
-      const synced = withState(current, state, Date.now())
+      const isNew = state.onchainSyncedAt === undefined
+      const synced = isNew ? withState(current, state, Date.now()) : withClaimed(current, state)
       return current.pendingRequest?.pendingId === pendingId ? { ...synced, pendingRequest: undefined } : synced
     })
   }

@@ -226,6 +226,19 @@ export type BatchReportedChannel = {
 }
 
 /** As /openapi.json has it. */
+export type BatchSyncedState = {
+  /** Deposited, less refunds and withdrawals. */
+  readonly balance: string
+  /** Claimed so far. */
+  readonly totalClaimed: string
+  /** Unix seconds; 0 when no withdrawal is started. */
+  readonly withdrawRequestedAt: number
+  /** Nonce of the next refund. */
+  readonly refundNonce: number
+  readonly onchainSyncedAt?: number | "Infinity" | "-Infinity" | "NaN"
+}
+
+/** As /openapi.json has it. */
 export type BatchVoucher = {
   /** The channel's id: 32 bytes, hex. */
   readonly channelId: string
@@ -2710,7 +2723,7 @@ export interface Client {
       readonly network: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
-      readonly state: BatchLedgerState
+      readonly state: BatchSyncedState
       /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
       readonly payment?: string
     }

@@ -41,6 +41,15 @@ export const LedgerState = Schema.Struct({
 }).annotate({ identifier: "BatchLedgerState" })
 export type LedgerState = typeof LedgerState.Type
 
+/** What a seller has stored of the ledger: with a time it was read earlier, and only the total is news. */
+export const SyncedState = Schema.Struct({
+  ...LedgerState.fields,
+  onchainSyncedAt: Schema.optionalKey(
+    Schema.Number.annotate({ description: "When the rest was read, Unix ms; only `totalClaimed` is taken then." })
+  )
+}).annotate({ identifier: "BatchSyncedState" })
+export type SyncedState = typeof SyncedState.Type
+
 /** One channel, as the official packages store it. */
 export const ChannelRecord = Schema.Struct({
   channelId,
@@ -82,7 +91,7 @@ export const Charge = Schema.Struct({
 export type Charge = Omit<typeof Charge.Type, "network">
 
 export const Release = Schema.Struct({ network, payment, channelId })
-export const Sync = Schema.Struct({ network, channelId, state: LedgerState, payment: Schema.optionalKey(payment) })
+export const Sync = Schema.Struct({ network, channelId, state: SyncedState, payment: Schema.optionalKey(payment) })
 export const Read = Schema.Struct({
   network,
   channelId: Schema.optionalKey(channelId),

@@ -67,4 +67,18 @@ describe("a seller of batch-settlement", () => {
       expect((await get(channels)).pendingRequest).toBeUndefined()
     }
   })
+
+  it("keeps what a refund has left when a claim is noted by an earlier reading", async () => {
+    const { channels, hooks, request } = serverOf()
+    await hooks.onBeforeSettle((await request("voucher")).context)
+    const earlier = await get(channels)
+    const refunded = { balance: "300", totalClaimed: "0", withdrawRequestedAt: 7, refundNonce: 1 }
+    await channels.sync(voucher.channelId, refunded)
+    const { onchainSyncedAt = 0 } = await get(channels)
+    await channels.sync(voucher.channelId, { ...earlier, totalClaimed: "100", onchainSyncedAt })
+    const noted = { ...refunded, totalClaimed: "100", onchainSyncedAt }
+    expect(await get(channels)).toMatchObject(noted)
+    await channels.sync(voucher.channelId, { ...earlier, totalClaimed: "50", onchainSyncedAt })
+    expect(await get(channels)).toMatchObject(noted)
+  })
 })

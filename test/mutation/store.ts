@@ -36,6 +36,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["another request's reservation is released", "and pending_payment = ${payment} returning 1", "returning 1"],
     ["a channel with charges not claimed is forgotten", "and charged <= total_claimed and claim is null", ""],
     ["another seller's channel", "sql`c.principal = ${principal} and", "sql`"],
+    ["an earlier reading is stored as a new one", "state.onchainSyncedAt === undefined", "true"],
     ["a key that came later claims nothing", "delegated = c.delegated or excluded.delegated,", ""],
     [
       "a request that never ended keeps its channel",
@@ -136,6 +137,18 @@ export const mutations: ReadonlyArray<Mutation> = [
   ].map(([name = "", from = "", to = ""]): Mutation => ({
     name,
     changes: [{ file: "examples/batch/BatchStellarServer.ts", from, to }],
+    catcher: [...catcher.slice(0, -1), "test/examples/batchServer.test.ts"]
+  })),
+  ...[
+    [
+      "a noted claim takes back a refund",
+      "isNew ? withState(current, state, Date.now()) : withClaimed(current, state)",
+      "withState(current, state, Date.now())"
+    ],
+    ["a noted claim goes back", "BigInt(state.totalClaimed) > BigInt(channel.totalClaimed) ?", "true ?"]
+  ].map(([name = "", from = "", to = ""]): Mutation => ({
+    name,
+    changes: [{ file: "examples/batch/channels.ts", from, to }],
     catcher: [...catcher.slice(0, -1), "test/examples/batchServer.test.ts"]
   })),
   ...[

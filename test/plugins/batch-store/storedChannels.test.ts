@@ -203,6 +203,24 @@ for (const kind of databaseKinds) {
         })
       )
 
+      it.effect("takes of an earlier reading the total alone, and calls it no new one", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const place = { ...shop, principal: `key:noting-${kind}` }
+          const id = newId()
+          yield* pay(place, id, "noted", 100n)
+          const shown = { balance: "300", withdrawRequestedAt: 7, refundNonce: 1 }
+          const read = (yield* channels.sync(place, id, { ...shown, totalClaimed: "0" }, undefined))!
+          const claimed = { ...state, totalClaimed: "100", onchainSyncedAt: read.onchainSyncedAt ?? 0 }
+          const { onchainSyncedAt } = read
+          expect(yield* channels.sync(place, id, claimed, undefined)).toMatchObject({
+            ...shown,
+            totalClaimed: "100",
+            onchainSyncedAt
+          })
+        })
+      )
+
       it.effect("forgets a channel only once all that was charged is claimed", () =>
         Effect.gen(function* () {
           const channels = yield* StoredChannels
