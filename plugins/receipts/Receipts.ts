@@ -15,6 +15,7 @@ import { Config, didOf } from "./Config.ts"
 import type { Attestation, ReceiptClaims, ReceiptExtension } from "./contract.ts"
 import { KeyUnavailable } from "./keys/readSecrets.ts"
 import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
+import { makeReadInTime } from "./readApart.ts"
 
 /** Receipts that are kept for the log's consumer and for repeated answers, about 2 KiB each. */
 const keptMax = 2_000
@@ -64,7 +65,7 @@ export class Receipts extends Context.Service<
     readonly make: (record: SettlementRecord) => Effect.Effect<Receipt | undefined, KeyUnavailable>
     /** The stored receipt of a transaction. */
     readonly stored: (place: Place) => Sql<Option.Option<Receipt>>
-    /** The one to answer a success with. */
+    /** The one to answer a success with; an error of its reading leaves the caller's transaction as it was. */
     readonly answer: (
       record: SettlementRecord
     ) => Effect.Effect<Option.Option<Receipt>, SqlError.SqlError | KeyUnavailable>
@@ -83,6 +84,7 @@ export class Receipts extends Context.Service<
       const { attestationSecretEnv, host } = yield* Config
       const did = didOf(host ?? "")
       const kept = new LruCache<string, Receipt>({ name: "receipts", capacity: keptMax })
+      const readInTime = makeReadInTime(sql)
 
       const attest = (claims: ReceiptClaims, at: number) => {
         const key = attestationSecretEnv === undefined ? undefined : keys.inForce("attestation", at)
@@ -123,7 +125,8 @@ export class Receipts extends Context.Service<
         const made = Effect.map(make(record), Option.fromUndefinedOr)
         if (isKept || isFresh || Option.isNone(record.transaction)) return yield* made
         const place = { network: encodeNetwork(record.network, "stellar"), transaction: record.transaction.value }
-        const found = yield* stored(place)
+        const found = yield* readInTime(stored(place))
+        if (found === undefined) return Option.none<Receipt>()
         return Option.isSome(found) ? found : yield* made
       })
 

@@ -35,6 +35,12 @@ const goesBack = plugin("log/Epochs.ts", "log", "begins an epoch where it would 
 const paid = plugin("log/sequenceOutcomes.ts", "receipts", "an exact payment")
 const rotated = plugin("keys/ReceiptKeys.ts", "keys", "a rotation")
 const held = plugin("keys/readSecrets.ts", "keys", "own key signs no receipts")
+const apart = inFile("plugins/receipts/readApart.ts", "test/plugins/receipts/readApart.test.ts")
+const broken = plugin("readApart.ts", "fault", "while their table is broken")
+const locked = (name: string, from: string, to: string): Mutation => ({
+  ...plugin("readApart.ts", "fault", "while their table is locked")(name, from, to),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+})
 const verify = inFile("examples/receipts/verify.mjs", "test/examples/receipts/verify.test.ts")
 const witness = inFile("examples/receipts/witness.mjs", "test/examples/receipts/stories.test.ts")
 const stories = inFile("examples/receipts/two-stories.mjs", "test/examples/receipts/stories.test.ts")
@@ -201,5 +207,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   },
   audited("the audit does not compare keys", "compareKeys(keys, leaves, wrong)", ""),
+  broken(
+    "an error of a stored receipt's reading ends the transaction of a batch",
+    "readApart(sql, readTimeout, read)",
+    "read"
+  ),
+  locked("a stored receipt's reading waits as long as any", "Duration.seconds(1)", "Duration.minutes(1)"),
+  locked(
+    "every outcome of a batch waits for its stored receipt",
+    "(restsUntil = now + restMillis)",
+    "(restsUntil = now)"
+  ),
+  apart("a read apart keeps its statement timeout", "yield* sql`select ${set(row!.before)}`", ""),
+  apart("a read apart has the transaction's timeout", "String(Duration.toMillis(timeout))", '"0"'),
   held("an account's key signs receipts", "yield* refuseAccounts(keys)", "")
 ]
