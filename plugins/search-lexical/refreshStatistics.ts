@@ -23,15 +23,13 @@ const isDue = Effect.fnUntraced(function* (language: string) {
   return row?.due ?? false
 })
 
-/** From as many origins with evidence on, theirs alone are counted. */
-const provenOriginsMin = 20
-
 /** A condition on the resource whose id is this expression: it has evidence. */
 export type HasEvidence = (id: string) => Statement.Fragment
 
 /**
- * One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often. Where enough
- * origins have evidence they alone are counted: names that cost nothing make no word common.
+ * One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often. Where any
+ * origin has evidence those alone are counted: names that cost nothing make no word common. Fewer than some twenty
+ * make none common either: `evidence.ts` takes 200 more not to use it.
  */
 const drawnOf = Effect.fnUntraced(function* (language: string, hasEvidence: HasEvidence | undefined) {
   const sql = yield* SqlClient.SqlClient
@@ -41,7 +39,7 @@ const drawnOf = Effect.fnUntraced(function* (language: string, hasEvidence: HasE
   if (hasEvidence === undefined) return { drawn: sql`${all} ${order}`, isProven: false }
   const proven = sql`${all} and ${hasEvidence("d.id")} ${order}`
   const [row] = yield* sql<{ count: number }>`select count(*)::int as count from (${proven}) one`
-  const isProven = (row?.count ?? 0) >= provenOriginsMin
+  const isProven = (row?.count ?? 0) > 0
   return { drawn: isProven ? proven : sql`${all} ${order}`, isProven }
 })
 

@@ -270,8 +270,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   counted(
     "free listings make a word common",
-    "const isProven = (row?.count ?? 0) >= provenOriginsMin",
+    "const isProven = (row?.count ?? 0) > 0",
     "const isProven = (row?.count ?? 0) < 0"
+  ),
+  inFile("search-lexical/refreshStatistics.ts", "catalog/search/fewProven.daily.test.ts")(
+    "free listings make a word of a small catalog common",
+    "const isProven = (row?.count ?? 0) > 0",
+    "const isProven = (row?.count ?? 0) >= 20"
   ),
   evident("free listings make a word frequent", "state.proven === true ?", "(false as boolean) ?"),
   evident("a small catalog of one trade has no word of it", "const priorOrigins = 200", "const priorOrigins = 0"),

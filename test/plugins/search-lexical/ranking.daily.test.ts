@@ -147,10 +147,13 @@ describeDatabases(
         const counted = sql<{ origins: number }>`select origins from search_lexical_terms where lexeme = 'tide'`
         expect((yield* counted)[0]?.origins).toBe(3)
         expect((yield* ids("tide appraisal"))[0]).toBe(11)
-        // Fewer origins with evidence say too little: all are counted.
-        const { store: few } = yield* indexed([...sellers.slice(0, 19), ...flood], "english", proven)
-        expect((yield* few.answering).origins).toBe(139)
-        expect((yield* counted)[0]?.origins).toBe(122)
+        // However few have evidence; where none has, all are counted.
+        const { store: few } = yield* indexed([...sellers.slice(0, 2), ...flood], "english", proven)
+        expect((yield* few.answering).origins).toBe(2)
+        expect((yield* counted)[0]?.origins).toBe(1)
+        const { store: none } = yield* indexed(flood, "english", proven)
+        expect((yield* none.answering).origins).toBe(120)
+        expect((yield* counted)[0]?.origins).toBe(120)
       })
     )
 
