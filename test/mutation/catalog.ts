@@ -199,6 +199,21 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "and (r.ownership = 'proven' or exists",
     "and (true or exists"
   ),
+  inFile("discovery/Resolve.ts", "squatting.daily")(
+    "a template answers that an account signed at no cost",
+    "or (r.standing_at is not null and not exists",
+    "or (r.grade = 'declared' and not exists"
+  ),
+  inFile("discovery/Resolve.ts", "squatting.daily")(
+    "a later claim silences a template with evidence",
+    "and (o.standing_at is not null or o.first_seen_at",
+    "and (true or o.first_seen_at"
+  ),
+  inFile("discovery/Resolve.ts", "squatting.daily")(
+    "a settlement lays a template beside an earlier claim",
+    "o.first_seen_at < greatest(r.standing_at, r.first_seen_at)",
+    "false"
+  ),
   inFile("ownership/OriginDocuments.ts", "origins")(
     "a host counts as gone while nothing outside answers",
     "isAuthoritative === true ? canary.isOutsideSeen(url) : Effect.succeed(false)",

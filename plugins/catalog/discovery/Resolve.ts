@@ -89,7 +89,8 @@ const makeReads = Effect.gen(function* () {
 
   /**
    * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has
-   * named, or what a recipient has declared or payers have settled where nothing of the origin pays another one.
+   * named, or what has evidence (a key's or a settlement's; an account signs at no cost) where nothing of the origin
+   * pays another recipient but claims that came later.
    */
   const templatesOf = (origin: string) =>
     sql<Template>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template
@@ -97,9 +98,9 @@ const makeReads = Effect.gen(function* () {
       where r.origin = ${origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
         and (r.ownership = 'proven' or exists (select 1 from catalog_resources o
             where o.origin = ${origin} and o.ownership = 'proven' and o.pay_tos && r.pay_tos)
-          or ((r.grade = 'declared' or exists (select 1 from catalog_claim_payers c where c.resource_id = r.id))
-            and not exists (select 1 from catalog_resources o
-              where o.origin = ${origin} and not o.pay_tos && r.pay_tos)))
+          or (r.standing_at is not null and not exists (select 1 from catalog_resources o
+              where o.origin = ${origin} and not o.pay_tos && r.pay_tos
+                and (o.standing_at is not null or o.first_seen_at < greatest(r.standing_at, r.first_seen_at)))))
         and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
 
   /** The templates that the origin has named for another recipient than this resource's. */

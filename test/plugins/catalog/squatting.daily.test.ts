@@ -2,9 +2,20 @@
 // and an owner's declaration precedes a stranger's.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { createHash } from "node:crypto"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
-import { browse, declaring, type Json, mcpDeclaration, queryDeclaration, resolve, verified } from "./support.ts"
+import { eventually } from "../../support/eventually.ts"
+import {
+  browse,
+  declaring,
+  explain,
+  type Json,
+  mcpDeclaration,
+  queryDeclaration,
+  resolve,
+  verified
+} from "./support.ts"
 import { catalogWorld } from "./catalogWorld.ts"
 
 const owned = "https://shop.example.com/v1/item"
@@ -159,6 +170,63 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           yield* facilitator.sql`update catalog_resources set state = 'active' where resource like '%/items/3/parts'`
           yield* facilitator.sql`update catalog_resources set standing_at = now() where pay_tos = array[${squatter}]`
           expect(yield* foundAt("/items/3/parts")).toBe("/items/3/parts")
+        })
+      ),
+    240_000
+  )
+
+  it.live(
+    "a template answers by evidence, whatever is signed or claimed at no cost",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const {
+            facilitator,
+            payer,
+            payTo: owner
+          } = yield* catalogWorld({
+            database,
+            closeMillis: 1_000,
+            set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"]
+          })
+          const squatter = yield* facilitator.account()
+          const mine = squatter.publicKey()
+          const declare = (payTo: string, url: string, template?: string, more: Json = {}) =>
+            declaring(facilitator, {
+              payer,
+              payTo,
+              url,
+              extension: { ...queryDeclaration(template === undefined ? {} : { routeTemplate: template }), ...more }
+            })
+          const claim = (...given: Parameters<typeof declare>) =>
+            Effect.flatMap(declare(...given), (body) => verified(facilitator, body))
+          const settle = Effect.fnUntraced(function* (...given: Parameters<typeof declare>) {
+            expect((yield* facilitator.settle(yield* declare(...given))).json).toMatchObject({ success: true })
+          })
+          const paidAt = (url: string) =>
+            Effect.map(resolve(facilitator, url), ({ json }) => json.resource?.accepts[0].payTo as string | undefined)
+          // Signed by the account that it pays, which costs nothing: it answers for no URL of another seller's.
+          const signed = "https://signed.example.com/v1/:page"
+          yield* claim(mine, "https://signed.example.com/v1/a", "/v1/:page")
+          const [listing] = (yield* explain(facilitator, signed))["listings"]
+          const digest = createHash("sha256").update(`Stellar Signed Message:\n${listing.versionHash}`).digest()
+          const signature = Buffer.from(squatter.sign(digest)).toString("base64")
+          yield* claim(mine, "https://signed.example.com/v1/a", "/v1/:page", { signature })
+          expect((yield* resolve(facilitator, signed)).json.resource.grade).toBe("declared")
+          expect(yield* paidAt("https://signed.example.com/v1/b")).toBe(undefined)
+          // What settled answers, and a later claim of the origin for another recipient does not silence it.
+          yield* settle(owner, "https://routes.example.com/users/1", "/users/:id")
+          yield* eventually(paidAt("https://routes.example.com/users/2"), (to) => to === owner)
+          yield* claim(mine, "https://routes.example.com/other")
+          expect(yield* paidAt("https://routes.example.com/other")).toBe(mine)
+          expect(yield* paidAt("https://routes.example.com/users/2")).toBe(owner)
+          // A settlement lays no template beside what the origin's seller had listed before.
+          yield* claim(owner, "https://early.example.com/prices")
+          yield* settle(mine, "https://early.example.com/users/1", "/users/:id")
+          const counted = facilitator.sql`select 1 from catalog_resources
+            where resource = 'https://early.example.com/users/:id' and standing_at is not null`
+          yield* eventually(counted, (rows) => rows.length === 1)
+          expect(yield* paidAt("https://early.example.com/users/2")).toBe(undefined)
         })
       ),
     240_000
