@@ -177,6 +177,8 @@ export type BatchLedgerState = {
   readonly withdrawRequestedAt: number
   /** Nonce of the next refund. */
   readonly refundNonce: number
+  /** Of sync: when it was read, Unix ms; `totalClaimed` alone is taken then. */
+  readonly onchainSyncedAt?: number
 }
 
 /** As /openapi.json has it. */
@@ -223,19 +225,6 @@ export type BatchReportedChannel = {
   readonly opened_at: string | null
   readonly last_request_at: string | null
   readonly withdrawal_ends_at: string | null
-}
-
-/** As /openapi.json has it. */
-export type BatchSyncedState = {
-  /** Deposited, less refunds and withdrawals. */
-  readonly balance: string
-  /** Claimed so far. */
-  readonly totalClaimed: string
-  /** Unix seconds; 0 when no withdrawal is started. */
-  readonly withdrawRequestedAt: number
-  /** Nonce of the next refund. */
-  readonly refundNonce: number
-  readonly onchainSyncedAt?: number | "Infinity" | "-Infinity" | "NaN"
 }
 
 /** As /openapi.json has it. */
@@ -2723,7 +2712,7 @@ export interface Client {
       readonly network: string
       /** The channel's id: 32 bytes, hex. */
       readonly channelId: string
-      readonly state: BatchSyncedState
+      readonly state: BatchLedgerState
       /** Identity of the request, a random text of the seller's. Repeated, it changes nothing. */
       readonly payment?: string
     }

@@ -37,18 +37,12 @@ export const LedgerState = Schema.Struct({
   balance: units("Deposited, less refunds and withdrawals."),
   totalClaimed: units("Claimed so far."),
   withdrawRequestedAt: whole("Unix seconds; 0 when no withdrawal is started."),
-  refundNonce: whole("Nonce of the next refund.")
+  refundNonce: whole("Nonce of the next refund."),
+  onchainSyncedAt: Schema.optionalKey(
+    Schema.Finite.annotate({ description: "Of sync: when it was read, Unix ms; `totalClaimed` alone is taken then." })
+  )
 }).annotate({ identifier: "BatchLedgerState" })
 export type LedgerState = typeof LedgerState.Type
-
-/** What a seller has stored of the ledger: with a time it was read earlier, and only the total is news. */
-export const SyncedState = Schema.Struct({
-  ...LedgerState.fields,
-  onchainSyncedAt: Schema.optionalKey(
-    Schema.Number.annotate({ description: "When the rest was read, Unix ms; only `totalClaimed` is taken then." })
-  )
-}).annotate({ identifier: "BatchSyncedState" })
-export type SyncedState = typeof SyncedState.Type
 
 /** One channel, as the official packages store it. */
 export const ChannelRecord = Schema.Struct({
@@ -91,7 +85,7 @@ export const Charge = Schema.Struct({
 export type Charge = Omit<typeof Charge.Type, "network">
 
 export const Release = Schema.Struct({ network, payment, channelId })
-export const Sync = Schema.Struct({ network, channelId, state: SyncedState, payment: Schema.optionalKey(payment) })
+export const Sync = Schema.Struct({ network, channelId, state: LedgerState, payment: Schema.optionalKey(payment) })
 export const Read = Schema.Struct({
   network,
   channelId: Schema.optionalKey(channelId),

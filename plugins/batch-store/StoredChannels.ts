@@ -4,7 +4,7 @@
 // reservation that expired stays valid until another request takes the channel.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
-import type { ChannelRecord, LedgerState, Reserve, Charge, SyncedState } from "./ChannelWire.ts"
+import type { ChannelRecord, LedgerState, Reserve, Charge } from "./ChannelWire.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -50,7 +50,7 @@ export class StoredChannels extends Context.Service<
     readonly sync: (
       place: Place,
       channelId: string,
-      state: SyncedState,
+      state: LedgerState,
       payment: string | undefined
     ) => Sql<ChannelRecord | undefined>
     readonly get: (place: Place, channelId: string) => Sql<ChannelRecord | undefined>
@@ -243,12 +243,12 @@ const makeCharge = (sql: SqlClient.SqlClient, { columns, of, read, stateOf, wasC
 
 const makeSync = (sql: SqlClient.SqlClient, { columns, of, stateOf }: Parts) => {
   // After a claim the rest was read before it: a refund or withdrawal may have come between.
-  const syncedOf = (state: SyncedState) =>
+  const syncedOf = (state: LedgerState) =>
     state.onchainSyncedAt === undefined
       ? stateOf(state)
       : sql`total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric)`
   // A refund claims what was charged: that is still to be paid out.
-  const sync = (place: Place, channelId: string, state: SyncedState, payment: string | undefined) =>
+  const sync = (place: Place, channelId: string, state: LedgerState, payment: string | undefined) =>
     Effect.map(
       sql<ChannelRecord>`with before as (
           select c.total_claimed as was from batch_store_channels c where ${of(place, channelId)} for update),

@@ -168,7 +168,7 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
         yield* eventually(behind.ask("/health/ready"), isBehind)
         const paid = yield* pay(behind, ledger)
         expect(paid.extensions).toBeUndefined()
-        // Nor does it log the outcome without one, though it is asked to at once.
+        // Nor does it log the outcome without one, though it is asked to immediately.
         yield* Effect.sleep("3 seconds")
         expect(yield* behind.sql`select 1 from receipts_leaves where record like ${`%${paid.transaction}%`}`).toEqual(
           []
