@@ -179,6 +179,11 @@ const ofEvidence: ReadonlyArray<Mutation> = [
     "isSignedText(crypto, payTo, text, bytes)",
     "bytes.length > 0"
   ),
+  inFile("discovery/DiscoveryRoutes.ts", "discovery.daily")(
+    "what is no URL is merely not found",
+    'spellResourceUrl(type === "mcp" ? "mcp" : "http", url) === undefined',
+    'url === ""'
+  ),
   // Its path is named as well, which alone would end it.
   {
     name: "a hidden listing does not end a resolve",

@@ -8,6 +8,7 @@ import { queryOf } from "../../../kernel/http/readQuery.ts"
 import { addRoutes, type Documented, type Handler, route } from "../../../kernel/http/Route.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
+import { spellResourceUrl } from "../declaration/resourceUrl.ts"
 import * as routes from "../description.ts"
 import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
 import type { Intent } from "../search/readIntent.ts"
@@ -43,7 +44,8 @@ const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong:
   const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
   const wrong: Array<string> = []
   if (type !== "http" && type !== "mcp") wrong.push("type: http or mcp")
-  if (url === null || url === "") wrong.push("url: the URL of the resource")
+  if (url === null || spellResourceUrl(type === "mcp" ? "mcp" : "http", url) === undefined)
+    wrong.push("url: the URL of the resource")
   if (type === "mcp" && toolName === "") wrong.push("toolName: required with type=mcp")
   return wrong.length > 0
     ? { wrong }

@@ -116,7 +116,16 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
           expect(
             (yield* facilitator.ask("/discovery/resource?type=http&url=https://nowhere.example.com/")).status
           ).toBe(404)
-          expect((yield* facilitator.ask("/discovery/resource?type=http&url=%00")).status).toBe(404)
+          for (const url of [
+            "",
+            "%00",
+            "nowhere",
+            "ftp://nowhere.example.com/",
+            "https://me:secret@nowhere.example.com/"
+          ]) {
+            const { json, status } = yield* facilitator.ask(`/discovery/resource?type=http&url=${url}`)
+            expect([url, status, json.details]).toEqual([url, 400, ["url: the URL of the resource"]])
+          }
         })
     )
 
