@@ -107,7 +107,9 @@ it.live("one channel that cannot be claimed keeps no other from its seller, and 
     const readAt = (channels: typeof before) => channels.map(({ onchainSyncedAt }) => onchainSyncedAt)
     assert.deepStrictEqual(readAt(others), readAt(before.slice(1)))
     yield* Effect.promise(async () => {
-      for (const one of others) await server.channels.sync(one.channelId, { ...one, totalClaimed: "0" })
+      for (const one of others)
+        await server.channels.sync(one.channelId, { ...one, totalClaimed: "0", onchainSyncedAt: undefined })
+      assert.deepStrictEqual(new Set((await list()).map(({ totalClaimed }) => totalClaimed)), new Set(["0"]))
       Object.assign(server.channels, { list: async () => (await list()).filter((one) => one !== dead) })
       assert.deepStrictEqual(await claims.claim(), [])
     })
