@@ -139,9 +139,9 @@ for (const kind of databaseKinds) {
           expect((yield* Effect.flip(moves.give(hashOf("a1"), "key:shop", "why")))._tag).toBe("ActionRefused")
           const [row] = yield* sql<{ principal: string }>`select principal from kernel_settlements`
           // Also by the transaction that ended it, of which there is no attempt, and by one before a rebuild.
-          yield* sql`update kernel_settlements set ended_by = ${hashOf("b1")}`
+          yield* sql`update kernel_settlements set ended_by = ${hashOf("d1")}`
           yield* sql`insert into kernel_rebuilds (settlement, inner_hash) values (${idOf(1)}, ${hashOf("c1")})`
-          for (const hash of ["b1", "c1"]) {
+          for (const hash of ["d1", "c1"]) {
             expect(yield* moves.find(hashOf(hash))).toMatchObject({ id: idOf(1) })
             expect((yield* Effect.flip(moves.give(hashOf(hash), "key:shop", "why"))).message).toContain("is stored")
           }
