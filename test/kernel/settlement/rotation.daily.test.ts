@@ -215,16 +215,30 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
           ({ replicasBehind, rotationState }) =>
             replicasBehind === 1 && (rotationState === "taken" || rotationState === "done")
         )
+        // A rotation while a live replica signs with a replaced key is taken, and not done.
+        const last = Keypair.random()
+        for (const name of ["a", "b"]) yield* write(name, secret(last, newest, stranger, next, old))
+        yield* rotate("sponsor")
+        for (const one of [first, second]) yield* eventually(sponsorOf(one), (address) => address === last.publicKey())
+        for (let polls = 0; polls < 8; polls++) {
+          const { replicasBehind, rotation, rotationState } = yield* eventually(
+            signerOf(first),
+            (one) => one.rotation === 4
+          )
+          expect(replicasBehind).toBeGreaterThan(0)
+          expect([rotation, rotationState]).toEqual([4, "taken"])
+          yield* Effect.sleep("500 millis")
+        }
         // Its source reaches an intermediate key, which is newer than the one that leaked; then the newest.
         yield* write("c", secret(next, old))
         yield* eventually(sponsorOf(again), (address) => address === next.publicKey())
-        yield* write("c", secret(newest, stranger, next, old))
-        yield* eventually(sponsorOf(again), (address) => address === newest.publicKey())
+        yield* write("c", secret(last, newest, stranger, next, old))
+        yield* eventually(sponsorOf(again), (address) => address === last.publicKey())
         for (const one of [first, second, again])
           yield* eventually(
             signerOf(one),
             ({ detail, rotation, rotationState, state }) =>
-              state === "ready" && detail === undefined && rotation === 3 && rotationState === "done"
+              state === "ready" && detail === undefined && rotation === 4 && rotationState === "done"
           )
         yield* eventually(again.ask("/metrics"), isCurrent(1))
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
