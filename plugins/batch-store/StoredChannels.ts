@@ -4,7 +4,7 @@
 // reservation that expired stays valid until another request takes the channel.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
-import type { ChannelRecord, LedgerState, Reserve, Charge } from "./ChannelWire.ts"
+import { type ChannelRecord, type LedgerState, larger, type Reserve, type Charge } from "./ChannelWire.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -167,8 +167,6 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
 
   return { columns, of, wasCharged, get, read, stateOf }
 }
-
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasCharged }: Parts) => {
   const reserve = Effect.fnUntraced(function* (

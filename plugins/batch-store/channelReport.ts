@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { text, time, units } from "../../kernel/http/wireSchema.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
+import { larger } from "./ChannelWire.ts"
 
 /** Channels in a report. */
 export const reportMax = 1_000
@@ -56,8 +57,6 @@ const momentMax = 8_640_000_000_000_000
 
 const endOf = (requestedAt: number, delay: number): string | null =>
   requestedAt === 0 ? null : new Date(Math.min((requestedAt + delay) * 1_000, momentMax)).toISOString()
-
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /** A started withdrawal first, the one that ends first before the others; then what holds the most. */
 const urgency = (a: ReportedChannel, b: ReportedChannel): number => {

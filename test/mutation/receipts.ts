@@ -36,9 +36,9 @@ const paid = plugin("log/sequenceOutcomes.ts", "receipts", "an exact payment")
 const rotated = plugin("keys/ReceiptKeys.ts", "keys", "a rotation")
 const held = plugin("keys/readSecrets.ts", "keys", "own key signs no receipts")
 const apart = inFile("plugins/receipts/readApart.ts", "test/plugins/receipts/readApart.test.ts")
-const broken = plugin("readApart.ts", "fault", "while their table is broken")
+const broken = plugin("readApart.ts", "unreadable", "while their table is broken")
 const locked = (name: string, from: string, to: string): Mutation => ({
-  ...plugin("readApart.ts", "fault", "while their table is locked")(name, from, to),
+  ...plugin("readApart.ts", "unreadable", "while their table is locked")(name, from, to),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 })
 const verify = inFile("examples/receipts/verify.mjs", "test/examples/receipts/verify.test.ts")

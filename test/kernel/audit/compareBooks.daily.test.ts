@@ -2,32 +2,19 @@
 // is one, also where a payment was in flight on the same channel.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import type { Claims } from "../../../kernel/audit/auditRows.ts"
 import { compare } from "../../../kernel/audit/compare.ts"
 import { compareBooks, withoutInFlight } from "../../../kernel/audit/compareBooks.ts"
-import { readLedger } from "../../../kernel/audit/readLedger.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { readBooks } from "../../support/readBooks.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { readBooks, readView } from "../../support/readBooks.ts"
 
 const platform = Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer)
-
-const readView = (facilitator: Facilitator, claims: Claims) =>
-  readLedger({
-    url: facilitator.ledgerUrl,
-    passphrase: "Test SDF Network ; September 2015",
-    timeout: Duration.seconds(5),
-    sinceLedger: 0,
-    accounts: new Set([
-      ...claims.channels.map(({ address }) => address),
-      ...claims.settlements.map(({ sponsor }) => sponsor)
-    ])
-  })
 
 const startPaying = Effect.fnUntraced(function* (database: (typeof databaseKinds)[number]) {
   const facilitator = yield* startFacilitator({ database, channels: 1 })

@@ -5,29 +5,11 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import type { Facilitator } from "../../support/facilitator.ts"
 import { eventually } from "../../support/eventually.ts"
-import { catalogWorld } from "./catalogWorld.ts"
-import { type Origin, sellingPage, startOrigin } from "./startOrigin.ts"
+import { catalogWorld, startProbing } from "./catalogWorld.ts"
+import { option, type Origin, sellingPage, serve, startOrigin } from "./startOrigin.ts"
 import { bodyDeclaration, declaring, explain, type Json, queryDeclaration, resolve, verified } from "./support.ts"
-
-const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
-  startFacilitator({
-    database,
-    closeMillis: 1_000,
-    set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_pause_seconds=0", ...set]
-  })
-
-const option = (payTo: string, amount = "1000") => ({
-  scheme: "exact",
-  network: "ledger:testnet",
-  asset: testnetUsdc,
-  amount,
-  payTo,
-  maxTimeoutSeconds: 60
-})
-
-const serve = (origin: Origin, path: string, body: unknown) => origin.answers.set(path, { status: 200, body })
 
 const look = (facilitator: Facilitator, { url }: Origin) =>
   Effect.map(
@@ -41,7 +23,7 @@ describe.each(databaseKinds)("a look on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* start(database)
+          const facilitator = yield* startProbing(database)
           const [origin, many] = [yield* startOrigin, yield* startOrigin]
           const payTo = (yield* facilitator.account()).publicKey()
           const accepts = [option(payTo)]
@@ -76,7 +58,7 @@ describe.each(databaseKinds)("a look on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const { facilitator, payer, payTo } = yield* catalogWorld(start(database))
+          const { facilitator, payer, payTo } = yield* catalogWorld(startProbing(database))
           const [origin, other] = [yield* startOrigin, yield* startOrigin]
           const url = `${origin.url}/page`
           const alive = sellingPage({ payTo, asset: testnetUsdc, description: "Page", declaration: queryDeclaration() })
@@ -117,7 +99,7 @@ describe.each(databaseKinds)("a look on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const { facilitator, payer, payTo } = yield* catalogWorld(start(database))
+          const { facilitator, payer, payTo } = yield* catalogWorld(startProbing(database))
           const origin = yield* startOrigin
           const page = sellingPage({ payTo, asset: testnetUsdc, description: "Page", declaration: queryDeclaration() })
           const only = (method: string, answer: Json) => (request: { readonly method?: string | undefined }) =>

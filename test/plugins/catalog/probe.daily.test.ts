@@ -5,8 +5,7 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { startFacilitator } from "../../support/facilitator.ts"
-import { type Origin, sellingPage, startOrigin } from "./startOrigin.ts"
+import { option, sellingPage, serve, startOrigin } from "./startOrigin.ts"
 import { eventually } from "../../support/eventually.ts"
 import {
   bodyDeclaration,
@@ -19,25 +18,7 @@ import {
   resolve,
   verified
 } from "./support.ts"
-import { catalogWorld } from "./catalogWorld.ts"
-
-const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
-  startFacilitator({
-    database,
-    closeMillis: 1_000,
-    set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_pause_seconds=0", ...set]
-  })
-
-const option = (payTo: string, amount = "1000") => ({
-  scheme: "exact",
-  network: "ledger:testnet",
-  asset: testnetUsdc,
-  amount,
-  payTo,
-  maxTimeoutSeconds: 60
-})
-
-const serve = (origin: Origin, path: string, body: unknown) => origin.answers.set(path, { status: 200, body })
+import { catalogWorld, startProbing } from "./catalogWorld.ts"
 
 describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
   it.live(
@@ -45,7 +26,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const { facilitator, payer, payTo } = yield* catalogWorld(start(database))
+          const { facilitator, payer, payTo } = yield* catalogWorld(startProbing(database))
           const origin = yield* startOrigin
           const page = { payTo, asset: testnetUsdc }
           origin.answers.set(
@@ -128,7 +109,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* start(database)
+          const facilitator = yield* startProbing(database)
           const origin = yield* startOrigin
           const url = `${origin.url}/page`
           const payer = yield* facilitator.account()
@@ -177,7 +158,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* start(database, "discovery.include_unverified=true")
+          const facilitator = yield* startProbing(database, "discovery.include_unverified=true")
           const origin = yield* startOrigin
           const payTo = (yield* facilitator.account()).publicKey()
           serve(origin, "/.well-known/x402", {
@@ -246,7 +227,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
             ({ json }) => json.resource.verification === "payment_observed"
           )
           expect(paid.json.resource).toMatchObject({ grade: "origin", accepts: [{ amount: "5" }] })
-          const closed = yield* start(database, "catalog_security.allow_local_origins=false")
+          const closed = yield* startProbing(database, "catalog_security.allow_local_origins=false")
           const inside = yield* closed.ask(`/catalog/v1/look?origin=${encodeURIComponent(origin.url)}`, {
             method: "POST"
           })

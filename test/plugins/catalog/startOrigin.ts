@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
+import { testnetUsdc } from "../../support/buyer.ts"
 
 export interface OriginAnswer {
   readonly status: number
@@ -16,6 +17,18 @@ export interface Origin {
   /** Its responses from now on, by path; any other path is 404. */
   readonly answers: Map<string, OriginAnswer | ((request: IncomingMessage) => OriginAnswer)>
 }
+
+/** Terms as an origin's documents name them. */
+export const option = (payTo: string, amount = "1000") => ({
+  scheme: "exact",
+  network: "ledger:testnet",
+  asset: testnetUsdc,
+  amount,
+  payTo,
+  maxTimeoutSeconds: 60
+})
+
+export const serve = (origin: Origin, path: string, body: unknown) => origin.answers.set(path, { status: 200, body })
 
 /** Runs it for the lifetime of the Scope. */
 export const startOrigin = Effect.gen(function* () {
