@@ -223,7 +223,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         for (let polls = 0; polls < 8; polls++) {
           const { replicasBehind, rotation, rotationState } = yield* eventually(
             signerOf(first),
-            (one) => one.rotation === 4
+            (one) => one.rotation === 4 && one.rotationState !== "prepared"
           )
           expect(replicasBehind).toBeGreaterThan(0)
           expect([rotation, rotationState]).toEqual([4, "taken"])
