@@ -23,7 +23,7 @@ it("every row has all columns", () => {
   expect(decisions.filter((row) => row.length !== columns.length || row.includes(""))).toEqual([])
 })
 
-it("every decision is a question that stands once", () => {
+it("every decision is a question that appears once", () => {
   const questions = decisions.map(([decision]) => decision)
   expect(questions.filter((question) => !question?.endsWith("?"))).toEqual([])
   expect(new Set(questions).size).toBe(questions.length)
