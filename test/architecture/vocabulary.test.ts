@@ -18,11 +18,11 @@ const terms = /\blook(?:s|ed|ing)?[- ]?(?:up|alike)s?\b|\bstand-?ins?\b/gi
 const fixed: ReadonlyArray<readonly [name: RegExp, where: RegExp]> = [
   // Tables and columns.
   [/^(?:analytics_)?standings$|^0002_standings$|^writeStandings$/, /analytics|fromVersion01|viewsFill|attack\.daily/],
-  [/^(?:catalog_looks|looks|stands|standing_at|last_look_at)$/, /catalog|mutation|evidence-margin/],
+  [/^(?:catalog_looks|looks|stands|standing_at|last_look_at)$/, /catalog|evidence-margin/],
   // Members, routes, facts, settings and roles of the wire.
   [
     /^(?:lastLook|lastLookAt|look|lookAtOrigin|standing)$/,
-    /catalog|mutation|guides|openapi|contract|browser|search|examples\/client/
+    /catalog|guides|openapi|contract|browser|search|examples\/client/
   ],
   [/^(?:told_at|toldAt|remembered_minutes|max_parallel_workers_per_gather)$/, /./],
   [/^(?:standing|FacilitatorStanding|nobody)$/, /dashboard|browser|scenarios|contract|views|examples\/client/],

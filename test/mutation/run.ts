@@ -1,208 +1,153 @@
-// `npm run mutation -- NAME…`: puts each defect of the lists into a copy of the tree and runs the command that must
-// catch it; no name means every list. A defect that is not caught, or whose place is not found, fails the run. First
-// each command runs on the unchanged copy, where it must pass. Words that name no list select defects whose names
-// contain them; `--from 101 --to 150` takes that part of what is left of each list, `--every 10` a tenth of it. Two
-// copies are worked on at a time, and a PostgreSQL server is started once for all.
-import { spawn } from "node:child_process"
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
+// `npm run mutation`: changes operators of the code that decides about money, ownership, delivery, keys and policy, one
+// at a time, and runs the fast tests that cover each. StrykerJS makes the changes and runs the tests; this program draws
+// the sample. `--seed N` and `--count N` choose it (today's date and 300), `--changed REF` takes only lines that changed
+// since a commit, and words keep files whose path contains one of them. Prints every survivor with its change, then
+// `N passed, N failed`: caught and survived. The exit status is 0 when at least 90 % were caught.
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { fileURLToPath } from "node:url"
-import { parseArgs, stripVTControlCharacters } from "node:util"
-import { startPostgresInMemory, type TestPostgres } from "../support/postgres.ts"
-import { listNames, type Mutation, readList, withChange } from "./Mutation.ts"
+import { parseArgs } from "node:util"
+import { install } from "../../runtime/bootstrap.mjs"
+import { root, type Source, sourcesIn } from "../architecture/sources.ts"
+import { makeRandom } from "../simulation/random.ts"
+import { type Operator, operatorsOf, sampleOf } from "./operators.ts"
 
-const root = fileURLToPath(new URL("../..", import.meta.url))
-/** A catcher that runs longer than this has caught nothing. */
-const timeoutMillis = 600_000
-/** Copies that are worked on at the same time; a catcher may itself use two cores. */
-const copiesMax = 2
+const share = 0.9
 
-const copyTree = async (): Promise<string> => {
-  const copy = await mkdtemp(join(tmpdir(), "tollkeeper-mutation-"))
-  for (const name of ["kernel", "plugins", "runtime", "migrations", "test", "examples"]) {
-    await cp(join(root, name), join(copy, name), { recursive: true, filter: (path) => !path.includes("node_modules") })
+/** Code whose defects cost money, ownership, delivery or keys. */
+const decisive = [
+  "kernel/accounts",
+  "kernel/audit",
+  "kernel/budget",
+  "kernel/http",
+  "kernel/ledger",
+  "kernel/payment",
+  "kernel/settlement",
+  "kernel/signer",
+  "kernel/stellar",
+  "plugins/batch-store",
+  "plugins/catalog",
+  "plugins/mcp-tools-pay",
+  "plugins/receipts",
+  "plugins/webhooks",
+  "plugins/x402-batch",
+  "plugins/x402-exact",
+  "plugins/x402-upto"
+]
+
+/** Descriptions of routes, settings and metrics hold no decisions. */
+const isDescriptive = ({ path }: Source): boolean => /description\.ts$|metrics\.ts$|Config\.ts$/.test(path)
+
+/** Line numbers of the new side of a diff, by file. */
+const changedSince = (ref: string): ReadonlyMap<string, ReadonlySet<number>> => {
+  const changed = new Map<string, Set<number>>()
+  let path = ""
+  const diff = execFileSync("git", ["diff", "-U0", ref, "--", ...decisive], { cwd: root, encoding: "utf8" })
+  for (const line of diff.split("\n")) {
+    const file = /^\+\+\+ b\/(.*)$/.exec(line)
+    if (file !== null) path = file[1]!
+    const hunk = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(line)
+    if (hunk === null) continue
+    const [first, count] = [Number(hunk[1]), Number(hunk[2] ?? 1)]
+    const lines = changed.get(path) ?? new Set<number>()
+    for (let index = 0; index < count; index++) lines.add(first + index)
+    changed.set(path, lines)
   }
-  for (const name of ["package.json", "tsconfig.json", "deno.json"]) await cp(join(root, name), join(copy, name))
-  await symlink(join(root, "node_modules"), join(copy, "node_modules"))
-  return copy
+  return changed
 }
 
-interface Outcome {
-  readonly status: number | "timeout"
-  readonly tail: string
+const isChanged =
+  (changed: ReadonlyMap<string, ReadonlySet<number>>) =>
+  ({ lastLine, line, path }: Operator): boolean =>
+    Array.from({ length: lastLine - line + 1 }, (_, index) => line + index).some((at) => changed.get(path)?.has(at))
+
+interface Mutant {
+  readonly status: string
+  readonly mutatorName: string
+  readonly replacement: string
+  readonly location: { readonly start: { readonly line: number; readonly column: number } }
 }
 
-type Environment = Readonly<Record<string, string>>
-
-/** The catcher's arguments: vitest stops at the first test that fails, and at one that hangs sooner than elsewhere. */
-const argsOf = (catcher: ReadonlyArray<string>): ReadonlyArray<string> =>
-  catcher[0]?.includes("vitest") === true ? [...catcher, "--bail=1", "--testTimeout=60000"] : catcher
-
-const runNode = (copy: string, args: ReadonlyArray<string>, environment: Environment): Promise<Outcome> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, args, {
-      cwd: copy,
-      env: { ...process.env, ...environment },
-      stdio: ["ignore", "pipe", "pipe"]
-    })
-    let tail = ""
-    const keep = (chunk: Buffer) => {
-      tail = (tail + chunk.toString()).slice(-3_000)
-    }
-    child.stdout.on("data", keep)
-    child.stderr.on("data", keep)
-    const timer = setTimeout(() => {
-      child.kill("SIGKILL")
-      resolve({ status: "timeout", tail })
-    }, timeoutMillis)
-    child.on("exit", (status) => {
-      clearTimeout(timer)
-      resolve({ status: status ?? 1, tail })
-    })
-  })
-
-/** The line that says what broke. */
-const reasonOf = (tail: string): string => {
-  const lines = stripVTControlCharacters(tail)
-    .split("\n")
-    .map((line) => line.trim())
-  return (lines.find((line) => /broke: |AssertionError|^→|SQL .*twin|Error: /.test(line)) ?? "").slice(0, 160)
+interface Report {
+  readonly files: Readonly<Record<string, { readonly mutants: ReadonlyArray<Mutant> }>>
 }
 
-const say = (what: string, how: string) => console.log(`${what.padEnd(58)} ${how}`)
-
-/** Does each piece of work in one of the copies; a copy does one at a time. */
-const inCopies = async <A>(
-  copies: ReadonlyArray<string>,
-  all: ReadonlyArray<A>,
-  work: (one: A, copy: string) => Promise<void>
-): Promise<void> => {
-  const rest = [...all]
-  const worker = async (copy: string) => {
-    for (let one = rest.shift(); one !== undefined; one = rest.shift()) await work(one, copy)
+const runStryker = async (operators: ReadonlyArray<Operator>): Promise<Report> => {
+  const folder = await mkdtemp(join(tmpdir(), "tollkeeper-mutation-"))
+  const fileName = join(folder, "report.json")
+  const settings = {
+    testRunner: "vitest",
+    plugins: [join(root, "test/mutation/node_modules/@stryker-mutator/vitest-runner/dist/src/index.js")],
+    vitest: { configFile: "test/vitest.config.ts", related: true },
+    mutate: operators.map(({ range }) => range),
+    // The compiler's own API is not there in TypeScript 7; the sources run without it.
+    tsconfigFile: "none",
+    disableTypeChecks: false,
+    mutator: {
+      excludedMutations: ["StringLiteral", "ObjectLiteral", "ArrayDeclaration", "BlockStatement", "ArrowFunction"]
+    },
+    coverageAnalysis: "perTest",
+    ignoreStatic: true,
+    concurrency: 2,
+    timeoutMS: 60_000,
+    dryRunTimeoutMinutes: 20,
+    reporters: ["json", "progress-append-only"],
+    jsonReporter: { fileName },
+    tempDirName: join(folder, "copies"),
+    ignorePatterns: ["test/official/*/node_modules", "test/tools", "dist", ".tollkeeper"]
   }
-  await Promise.all(copies.map(worker))
-}
-
-/** Makes the defect in the copy; gives back what undoes it, or undefined when a place is not there. */
-const place = async (mutation: Mutation, copy: string): Promise<(() => Promise<void>) | undefined> => {
-  const originals = new Map<string, string>()
-  const after = new Map<string, string>()
-  for (const change of mutation.changes) {
-    if (!originals.has(change.file)) originals.set(change.file, await readFile(join(copy, change.file), "utf8"))
-    const changed = withChange(change, after.get(change.file) ?? originals.get(change.file)!)
-    if (changed === undefined) return undefined
-    after.set(change.file, changed)
-  }
-  for (const [file, text] of after) await writeFile(join(copy, file), text)
-  return async () => {
-    for (const [file, text] of originals) await writeFile(join(copy, file), text)
-  }
-}
-
-/** Runs one list; the number of defects that were caught and missed. */
-const runList = async (
-  mutations: ReadonlyArray<Mutation>,
-  copies: ReadonlyArray<string>,
-  environment: Environment
-): Promise<{ readonly caught: number; readonly missed: number }> => {
-  let [caught, missed] = [0, 0]
-  const run = (mutation: Mutation, copy: string, command = mutation.catcher) =>
-    runNode(copy, argsOf(command), { ...environment, ...mutation.environment })
-  /** Catchers that fail on the unchanged copy: what they fail on says nothing. */
-  const broken = new Set<string>()
-  const keyOf = ({ catcher }: Mutation) => catcher.join(" ")
-  const catchers = [...new Map(mutations.map((mutation) => [keyOf(mutation), mutation])).values()]
-  await inCopies(copies, catchers, async (mutation, copy) => {
-    const { status, tail } = await run(mutation, copy, mutation.unchanged ?? mutation.catcher)
-    const isSound = status === 0
-    say(
-      `unchanged: ${mutation.catcher.slice(-3).join(" ")}`.slice(0, 57),
-      isSound ? "passes" : `FAILS without any defect\n${tail}`
-    )
-    if (!isSound) broken.add(keyOf(mutation))
-  })
-  await inCopies(copies, mutations, async (mutation, copy) => {
-    const miss = (why: string) => {
-      missed += 1
-      say(mutation.name, `MISSED  ${why}`)
-    }
-    if (broken.has(keyOf(mutation))) return miss("its command fails without it")
-    const undo = await place(mutation, copy)
-    if (undo === undefined) return miss("its text is not in the file exactly once")
-    const { status, tail } = await run(mutation, copy)
-    await undo()
-    if (status === 0 || status === "timeout") return miss(String(status))
-    caught += 1
-    say(mutation.name, `caught  ${reasonOf(tail)}`)
-  })
-  return { caught, missed }
-}
-
-const needsPostgres = ({ environment }: Mutation): boolean =>
-  environment?.["TOLLKEEPER_TEST_DATABASES"]?.includes("postgres") === true
-
-/** Selection from each list: entries whose names contain every word, of these a range, of it every n-th. */
-interface Selection {
-  readonly words: ReadonlyArray<string>
-  /** First and last, counted from one. */
-  readonly from: number
-  readonly to: number
-  readonly every: number
-}
-
-const selected = (all: ReadonlyArray<Mutation>, { every, from, to, words }: Selection): ReadonlyArray<Mutation> =>
-  all
-    .filter(({ name }) => words.every((word) => name.includes(word)))
-    .slice(from - 1, to)
-    .filter((_, index) => index % every === 0)
-
-const main = async (names: ReadonlyArray<string>, selection: Selection): Promise<void> => {
-  const started = performance.now()
-  const lists = await Promise.all(
-    names.map(async (name) => ({ name, mutations: selected(await readList(name), selection) }))
-  )
-  const all = lists.flatMap(({ mutations }) => mutations)
-  let postgres: TestPostgres | undefined
-  const copies: Array<string> = []
-  let [caught, missed] = [0, 0]
-  const sums: Array<string> = []
+  await writeFile(join(folder, "settings.json"), JSON.stringify(settings))
   try {
-    if (all.some(needsPostgres)) postgres = await startPostgresInMemory()
-    const environment: Environment = postgres === undefined ? {} : { TOLLKEEPER_TEST_DATABASE_URL: postgres.url }
-    for (let count = Math.min(copiesMax, all.length); count > 0; count--) copies.push(await copyTree())
-    for (const { mutations, name } of lists.filter(({ mutations }) => mutations.length > 0)) {
-      const sum = await runList(mutations, copies, environment)
-      caught += sum.caught
-      missed += sum.missed
-      sums.push(`${name}: ${sum.caught} caught, ${sum.missed} missed`)
-      console.log(sums.at(-1))
-    }
+    const stryker = join(root, "test/mutation/node_modules/@stryker-mutator/core/bin/stryker.js")
+    const child = spawn(process.execPath, [stryker, "run", join(folder, "settings.json")], {
+      cwd: root,
+      env: { ...process.env, TOLLKEEPER_TEST_FAST: "only" },
+      stdio: ["ignore", "inherit", "inherit"]
+    })
+    const [code] = await once(child, "exit")
+    if (code !== 0) throw new Error(`StrykerJS ended with ${code}`)
+    return JSON.parse(await readFile(fileName, "utf8")) as Report
   } finally {
-    for (const copy of copies) await rm(copy, { recursive: true, force: true })
-    await postgres?.stop()
+    await rm(folder, { recursive: true, force: true })
   }
-  console.log(`\n${sums.join("\n")}`)
-  const minutes = (performance.now() - started) / 60_000
-  console.log(`${caught} caught, ${missed} missed in ${minutes.toFixed(1)} minutes`)
-  process.exitCode = missed === 0 && caught > 0 ? 0 : 1
 }
 
-const { positionals: given, values } = parseArgs({
+const isCaught = ({ status }: Mutant): boolean => status === "Killed" || status === "Timeout"
+const isSurvivor = ({ status }: Mutant): boolean => status === "Survived" || status === "NoCoverage"
+
+const { positionals: words, values } = parseArgs({
   allowPositionals: true,
   options: {
-    from: { type: "string", default: "1" },
-    to: { type: "string", default: "Infinity" },
-    every: { type: "string", default: "1" }
+    seed: { type: "string", default: new Date().toISOString().slice(0, 10).replaceAll("-", "") },
+    count: { type: "string", default: "300" },
+    changed: { type: "string" }
   }
 })
-const known = given.filter((word) => listNames.includes(word))
-const names = known.length === 0 ? listNames : known
-await main(names, {
-  words: given.filter((word) => !names.includes(word)),
-  from: Number(values.from),
-  to: Number(values.to),
-  every: Number(values.every)
-})
+
+const inScope = values.changed === undefined ? () => true : isChanged(changedSince(values.changed))
+const candidates = sourcesIn(...decisive)
+  .filter((source) => !isDescriptive(source))
+  .filter(({ path }) => words.length === 0 || words.some((word) => path.includes(word)))
+  .flatMap(operatorsOf)
+  .filter(inScope)
+const sample = sampleOf(candidates, Number(values.count), makeRandom(Number(values.seed)))
+console.log(`seed ${values.seed}: ${sample.length} of ${candidates.length} operators`)
+if (sample.length === 0) {
+  console.log("0 passed, 0 failed")
+  process.exit(0)
+}
+
+install(join(root, "test/mutation"), "StrykerJS")
+const { files } = await runStryker(sample)
+const all = Object.entries(files).flatMap(([path, { mutants }]) => mutants.map((mutant) => ({ ...mutant, path })))
+for (const { location, mutatorName, path, replacement, status } of all.filter(isSurvivor)) {
+  const place = `${path}:${location.start.line}:${location.start.column}`
+  console.log(`${status === "Survived" ? "survived" : "no test "}  ${place}  ${mutatorName}: ${replacement}`)
+}
+const [caught, survived] = [all.filter(isCaught).length, all.filter(isSurvivor).length]
+console.log(`${((100 * caught) / Math.max(1, caught + survived)).toFixed(1)} % caught`)
+console.log(`${caught} passed, ${survived} failed`)
+process.exitCode = caught >= share * (caught + survived) ? 0 : 1

@@ -162,9 +162,9 @@ const exploration: Part = {
 }
 
 const mutation: Part = {
-  name: "mutation: one in eight of what may happen to money",
+  name: "mutation: 60 operators of today's sample",
   command: node,
-  args: ["test/mutation/run.ts", "settlement", "spine", "--every", "8"],
+  args: ["test/mutation/run.ts", "--count", "60"],
   figures: "status",
   minutesMax: 20
 }
@@ -198,17 +198,12 @@ const sampleSteps = (deno: string): ReadonlyArray<Step> => {
     name: "simulation: 450 of the 20,000 seeds",
     args: ["test/simulation/run.ts", "--runs", "450", "--least", "1"]
   }
-  const fewMutants = {
-    ...mutation,
-    name: "mutation: one in sixteen of what may happen to money",
-    args: ["test/mutation/run.ts", "settlement", "spine", "--every", "16"]
-  }
   return [
     [[dailyShare(slow, 3)]],
     [[dailyShare(onDeno(deno).others, 4), dailyShare(onNode().pluginsEmbedded, 3)]],
     [
       [conformance, { ...conforming, args: [...conforming.args, "official", "restart"] }],
-      [replay, exploration, fewSeeds, chaos, fewMutants, guides]
+      [replay, exploration, fewSeeds, chaos, guides]
     ]
   ]
 }
