@@ -726,6 +726,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/ledger/Ed25519.ts", "test/kernel/ledger/Ed25519.test.ts", [
     ["a key of small order", "  !isSmallOrder(publicKey) &&\n", ""],
     ["an R of small order", "  !isSmallOrder(signature) &&\n", ""],
+    ["a key above the prime", "  isBelow(publicKey, 0, 0x7f, prime) &&\n", ""],
+    ["an R above the prime", "  isBelow(signature, 0, 0x7f, prime) &&\n", ""],
+    ["a scalar above the order", " &&\n  isBelow(signature, 32, 0xff, order)", ""],
     ["the sign bit hides a point", "(point[31]! & 0x7f) === known[31]", "point[31] === known[31]"]
   ]),
   ...guards("kernel/stellar/Envelope.ts", "test/kernel/stellar/Envelope.test.ts", [
