@@ -188,6 +188,9 @@ export class BatchStellarClient {
         return receipt
       }
       const corrective = decode(response.headers.get("payment-required"))
+      // It may have been signed, and be paid out until its time is over: the ledger is asked before the next payment.
+      const kept = (await this.#storage.get(channelId)) ?? channel
+      await this.#storage.set(channelId, { ...kept, balance: kept.charged })
       const recovered = await this.#received({ paymentRequired: corrective })
       if (recovered === undefined)
         throw new Error(`the refund was refused: ${receipt?.errorReason ?? corrective?.error ?? response.status}`)

@@ -19,8 +19,6 @@ import {
 import { batchScheme } from "./claimPayment.ts"
 import { Config } from "./Config.ts"
 
-type Payload = Readonly<Record<string, unknown>>
-
 /** An entry of `claims`, as on the wire. */
 export interface WireClaim {
   readonly voucher: { readonly channel: ChannelConfig; readonly maxClaimableAmount: string }
@@ -28,15 +26,29 @@ export interface WireClaim {
   readonly totalClaimed: string
 }
 
+export interface UnsignedRefund {
+  readonly channelId: string
+  readonly amount: bigint
+  readonly nonce: bigint
+  readonly claims: ReadonlyArray<WireClaim>
+  /** The last close time at which the signatures count, Unix seconds. */
+  readonly expiresAt: number
+}
+
+export interface RefundSignatures {
+  readonly refundAuthorizerSignature: string
+  readonly claimAuthorizerSignature?: string
+}
+
 export class Authorizer extends Context.Service<
   Authorizer,
   {
     /** The seller's authorizer, G…; undefined without a secret. */
     readonly of: (principal: string) => string | undefined
-    /** The payload with `claimAuthorizerSignature` where it is a claim; undefined when it cannot be signed. */
-    readonly signed: (principal: string, payload: Payload) => Effect.Effect<Payload | undefined>
-    /** The signature of a refund, hex; undefined when it cannot be signed. */
-    readonly refund: (principal: string, channelId: string, amount: bigint, nonce: bigint) => string | undefined
+    /** Whether what a seller claims can be signed: there is a secret, and the scheme has its contract. */
+    readonly signs: (principal: string) => boolean
+    /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
+    readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
     /** The signature of a digest, hex, where `authorizer` is the seller's own; undefined for any other. */
     readonly asDelegate: DelegateSign
   }
@@ -73,7 +85,7 @@ export class Authorizer extends Context.Service<
         return Hex.encode(crypto.ed25519Sign(Redacted.value(seed), digestAt(at)))
       }
 
-      const signClaims = (principal: string, claims: ReadonlyArray<WireClaim>) =>
+      const signClaims = (principal: string, claims: ReadonlyArray<WireClaim>, expiresAt: number) =>
         sign(principal, (at) =>
           claimDigest(
             at,
@@ -85,7 +97,8 @@ export class Authorizer extends Context.Service<
                 signature,
                 totalClaimed: BigInt(totalClaimed)
               }))
-            )
+            ),
+            expiresAt
           )
         )
 
@@ -102,14 +115,17 @@ export class Authorizer extends Context.Service<
           (allowKeyless || principal.startsWith("key:")) && of(principal) === authorizer
             ? sign(principal, () => digest)
             : undefined,
-        signed: (principal, payload) =>
-          Effect.sync(() => {
-            if (payload["type"] === "settle") return payload
-            const claimAuthorizerSignature = signClaims(principal, payload["claims"] as ReadonlyArray<WireClaim>)
-            return claimAuthorizerSignature === undefined ? undefined : { ...payload, claimAuthorizerSignature }
-          }),
-        refund: (principal, channelId, amount, nonce) =>
-          sign(principal, (at) => refundDigest(at, channelId, amount, nonce))
+        signs: (principal) => of(principal) !== undefined && contract() !== undefined,
+        refund: (principal, { amount, channelId, claims, expiresAt, nonce }) => {
+          const refundAuthorizerSignature = sign(principal, (at) =>
+            refundDigest(at, channelId, amount, nonce, expiresAt)
+          )
+          const claimAuthorizerSignature = claims.length === 0 ? undefined : signClaims(principal, claims, expiresAt)
+          if (refundAuthorizerSignature === undefined) return undefined
+          return claimAuthorizerSignature === undefined
+            ? { refundAuthorizerSignature }
+            : { refundAuthorizerSignature, claimAuthorizerSignature }
+        }
       })
     })
   )

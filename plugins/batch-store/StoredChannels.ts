@@ -36,6 +36,16 @@ export interface Policy {
   readonly claimAt: string | undefined
 }
 
+export interface HeldRefund {
+  readonly channelId: string
+  readonly payment: string
+  /** What was charged, as the buyer's voucher says. */
+  readonly charged: string
+  readonly amount: bigint
+  /** The last close time at which it counts, Unix seconds. */
+  readonly expiresAt: number
+}
+
 /** Channels in one page of `list`. */
 export const pageMax = 200
 
@@ -44,6 +54,11 @@ export class StoredChannels extends Context.Service<
   {
     readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
     readonly charge: (place: Place, asked: Charge) => Sql<Charged>
+    /**
+     * Notes a refund of at most what is not charged, before it is signed; the record, or none where the request has not
+     * the channel, more is asked than is left, or another refund is pending.
+     */
+    readonly holdRefund: (place: Place, asked: HeldRefund) => Sql<ChannelRecord | undefined>
     /** Whether the request had the channel. */
     readonly release: (place: Place, channelId: string, payment: string) => Sql<boolean>
     /** Stores what the ledger shows; gives the request's reservation back. None for an unknown channel. */
@@ -71,6 +86,15 @@ export class StoredChannels extends Context.Service<
         get,
         reserve: makeReserve(sql, parts),
         charge: makeCharge(sql, parts),
+        holdRefund: (place, { amount, channelId, charged, expiresAt, payment }) =>
+          Effect.map(
+            sql<ChannelRecord>`update batch_store_channels c set refund_amount = ${String(amount)}::numeric,
+                refund_payment = ${payment}, refund_for_nonce = c.refund_nonce, refund_expires_at = ${expiresAt}
+              where ${of(place, channelId)} and pending_payment = ${payment} and c.charged = ${charged}::numeric
+                and refund_amount is null and ${String(amount)}::numeric <= c.balance - c.charged
+              returning ${columns}`,
+            ([channel]) => channel
+          ),
         sync: makeSync(sql, parts),
         release: (place, channelId, payment) =>
           Effect.map(
@@ -117,6 +141,8 @@ interface Parts {
     payment: string
   ) => Sql<{ readonly isCharged: boolean; readonly channel: ChannelRecord } | undefined>
   readonly stateOf: (state: LedgerState | undefined) => Statement.Fragment
+  /** What a signed refund may still pay out, by that state; null: none is pending. */
+  readonly heldAt: (state: LedgerState | undefined) => Statement.Fragment
 }
 
 /** Parts of statements that the decisions share, and the readings that explain why one changed nothing. */
@@ -130,7 +156,10 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
     (extract(epoch from c.requested_at) * 1000)::float8 as "lastRequestTimestamp",
     case when c.pending_until > clock_timestamp() then jsonb_build_object('pendingId', c.pending_payment,
       'signedMaxClaimable', c.pending_max::text, 'expiresAt', floor(extract(epoch from c.pending_until) * 1000))
-      end as "pendingRequest"`
+      end as "pendingRequest",
+    case when c.refund_amount is not null then jsonb_build_object('pendingId', c.refund_payment,
+      'amount', c.refund_amount::text, 'refundNonce', c.refund_for_nonce, 'expiresAt', c.refund_expires_at)
+      end as "pendingRefund"`
   const of = ({ network, principal }: Place, channelId: string) =>
     sql`c.principal = ${principal} and c.network = ${network} and c.channel_id = ${channelId}`
   const wasCharged = ({ network, principal }: Place, channelId: string, payment: string) =>
@@ -156,6 +185,12 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
       }
     )
 
+  const heldAt = (state: LedgerState | undefined) =>
+    state === undefined
+      ? sql`c.refund_amount`
+      : sql`case when ${state.refundNonce}::numeric > c.refund_for_nonce
+          or ${state.asOf ?? 0}::bigint > c.refund_expires_at then null else c.refund_amount end`
+
   /** The ledger's state, where it came with the request. What was claimed never goes back: that reading is older. */
   const stateOf = (state: LedgerState | undefined) =>
     state === undefined
@@ -163,12 +198,12 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
       : sql`balance = ${state.balance}::numeric,
           total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric),
           withdraw_requested_at = ${state.withdrawRequestedAt}, refund_nonce = ${state.refundNonce}::numeric,
-          synced_at = clock_timestamp()`
+          refund_amount = ${heldAt(state)}, synced_at = clock_timestamp()`
 
-  return { columns, of, wasCharged, get, read, stateOf }
+  return { columns, of, wasCharged, get, read, stateOf, heldAt }
 }
 
-const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasCharged }: Parts) => {
+const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf, wasCharged }: Parts) => {
   const reserve = Effect.fnUntraced(function* (
     place: Place,
     asked: Reserve,
@@ -197,6 +232,9 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasChar
         delegated = c.delegated or excluded.delegated, charged = ${charged}, ${stateOf(state)}
       where ${charged} + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
         or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
+        and (${heldAt(state)} is null or (${price}::numeric > 0
+          and excluded.pending_max <= ${state === undefined ? sql`c.balance` : sql`${state.balance}::numeric`}
+            - ${heldAt(state)}))
       returning ${columns}`
     if (reserved !== undefined) return { status: "reserved", channel: reserved }
     const found = yield* read(place, channelId, payment)

@@ -8,6 +8,7 @@ import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, networkContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
 import { healthContract } from "../../kernel/health/Health.ts"
+import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { batchChannelsContract, Delegates } from "../x402-batch/contract.ts"
 import { Authorizer } from "./Authorizer.ts"
@@ -45,6 +46,7 @@ export const plugin = define({
     healthContract,
     networkContract,
     httpContract,
+    ledgerContract,
     databaseContract,
     settlementContract,
     paymentContract,

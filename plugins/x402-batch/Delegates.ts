@@ -23,26 +23,27 @@ export class Delegates extends Context.Service<
   })
 }
 
+/** How long what is signed here counts after the newest ledger's close, seconds, where the caller names no end. */
+export const signatureSeconds = 300
+
 /** The payload with the signatures that are missing and that the caller's key at this facilitator gives. */
 export const withDelegate = (
   payload: LedgerPayload,
   at: BatchContract,
   principal: string,
-  sign: DelegateSign
+  sign: DelegateSign,
+  closedAtSeconds: number
 ): LedgerPayload => {
+  if (payload._tag !== "Claim" && payload._tag !== "Refund") return payload
+  const { claims, expiresAt = closedAtSeconds + signatureSeconds } = payload
+  const digestOfClaims = () => claimDigest(at, claimedTotals(at, claims), expiresAt)
   if (payload._tag === "Claim") {
-    const { claims } = payload
     const authorizer = claims[0]?.config.receiverAuthorizer ?? ""
-    const signature = payload.signature ?? sign(principal, authorizer, claimDigest(at, claimedTotals(at, claims)))
-    return { ...payload, signature }
+    return { ...payload, expiresAt, signature: payload.signature ?? sign(principal, authorizer, digestOfClaims()) }
   }
-  if (payload._tag === "Refund") {
-    const { amount, claims, config, nonce, voucher } = payload
-    const signed = (digest: Uint8Array) => sign(principal, config.receiverAuthorizer, digest)
-    const signature = payload.signature ?? signed(refundDigest(at, voucher.channelId, amount, nonce))
-    const claimSignature =
-      payload.claimSignature ?? (claims.length === 0 ? undefined : signed(claimDigest(at, claimedTotals(at, claims))))
-    return { ...payload, signature, claimSignature }
-  }
-  return payload
+  const { amount, config, nonce, voucher } = payload
+  const signed = (digest: Uint8Array) => sign(principal, config.receiverAuthorizer, digest)
+  const signature = payload.signature ?? signed(refundDigest(at, voucher.channelId, amount, nonce, expiresAt))
+  const claimSignature = payload.claimSignature ?? (claims.length === 0 ? undefined : signed(digestOfClaims()))
+  return { ...payload, expiresAt, signature, claimSignature }
 }

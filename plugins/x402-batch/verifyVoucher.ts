@@ -17,13 +17,17 @@ import { type CheckError, refuse } from "./refusals.ts"
 import type { Known } from "./StateCache.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
-/** A channel's state as in the official packages' `channelState`. */
-export const channelStateExtra = (channelId: string, state: ChannelState): AnswerExtra => ({
+/**
+ * A channel's state as in the official packages' `channelState`. `asOf`: a close time at or before that of the reading,
+ * so that a seller knows when a refund that it signed counts no more.
+ */
+export const channelStateExtra = (channelId: string, state: ChannelState, asOf?: number): AnswerExtra => ({
   channelId,
   balance: state.balance.toString(),
   totalClaimed: state.totalClaimed.toString(),
   withdrawRequestedAt: state.withdrawRequestedAt,
-  refundNonce: state.refundNonce.toString()
+  refundNonce: state.refundNonce.toString(),
+  ...(asOf === undefined ? {} : { asOf })
 })
 
 /** What a channel's state says against a voucher. */
@@ -68,7 +72,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
       _tag: "Covered",
       payer,
       amount: Option.getOrElse(payment.requirements.amount, () => 0n),
-      extra: channelStateExtra(payload.voucher.channelId, state!)
+      extra: channelStateExtra(payload.voucher.channelId, state!, states.closedAt(payload.voucher.channelId))
     }
   }
   /** What verify and settle answer to a voucher, or to a buyer's wish for a refund. */

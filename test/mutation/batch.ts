@@ -268,7 +268,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   auditRead("the contract's balance is not read", "holdings: yield* readHeld(endpoint, pairs)", "holdings: new Map()"),
   auditCalls(
     "a refund names no channel",
-    "[batchFunctions.refund]: { config: 0, claims: 4 }",
+    "[batchFunctions.refund]: { config: 0, claims: 5 }",
     "[batchFunctions.refund]: {}"
   )
 ]

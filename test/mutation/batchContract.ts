@@ -103,6 +103,7 @@ const ofClaims: ReadonlyArray<Mutation> = [
     "put(1, ZERO)\n  put(2, wordAt(entry, 3))"
   ),
   claims("the authorizer signs no total", "put(2, wordAt(entry, 3)) store", "put(2, ZERO)\n  store"),
+  claims("a claim's end is not signed", "put(4, expiresAt)", "put(4, ZERO)"),
   claims("a claim takes any number of entries", "demand(count <= CLAIMS_MAX, TOO_MANY_CLAIMS)", ""),
   claims("amounts of an entry are not checked", "demand(isI128(maximum) && isI128(total), INVALID_ARGUMENT)", ""),
   claims("receivers are credited together", "compareObjects(dueReceiver, its(RECEIVER)) == 0 &&", ""),
@@ -124,14 +125,17 @@ const functions: ReadonlyArray<Mutation> = [
   batch("nothing is settled", "demand(isLess(ZERO, amount), NOTHING_TO_SETTLE)", ""),
   batch("a refund has any nonce", "demand(u64Of(nonce) == u64Of(refundNonce), REFUND_NONCE_MISMATCH)", ""),
   batch("a refund's nonce stays", "refundNonce = u64Val(u64Of(refundNonce) + 1) // A withdrawal", "// A withdrawal"),
-  batch("a refund is not signed", "verifyEd25519(its(RECEIVER_AUTHORIZER), digestOf(6), signature)", ""),
+  batch("a refund is not signed", "verifyEd25519(its(RECEIVER_AUTHORIZER), digestOf(7), signature)", ""),
+  batch("a signed refund never ends", "demandPositive(amount) demandUnexpired(expiresAt)", "demandPositive(amount)"),
+  batch("a signed claim never ends", "begin() demandUnexpired(expiresAt)", "begin()"),
+  batch("a refund's end is not signed", "put(6, expiresAt)", "put(6, nonce)"),
   batch(
     "a refund's signature has no channel",
     "put(3, channelId) put(4, amount)",
     "put(3, contract)\n  put(4, amount)"
   ),
   batch("a refund's signature has no amount", "put(4, amount) put(5, nonce)", "put(4, ZERO)\n  put(5, nonce)"),
-  batch("a refund's signature has no nonce", "put(5, nonce) verify", "put(5, ZERO)\n  verify"),
+  batch("a refund's signature has no nonce", "put(5, nonce) put(6", "put(5, ZERO)\n  put(6"),
   batch("a refund of nothing", "demand(isLess(ZERO, left), NOTHING_LEFT)", ""),
   batch("a refund takes what is claimed", "const paid = isLess(left, amount) ? left : amount", "const paid = amount"),
   batch(

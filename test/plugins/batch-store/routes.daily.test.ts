@@ -65,20 +65,19 @@ it.live.each(databaseKinds)(
         const refund = { ...first, pendingId: "refund-0123456789", price: "0" }
         const voucher = { ...first.voucher, maxClaimableAmount: "60" }
         const { channel } = await shop.reserve({ ...refund, voucher })
-        const asked = {
-          network,
-          contract: "",
-          channel: channel!,
-          voucher,
-          amount: undefined,
-          pendingId: refund.pendingId
-        }
+        const hold = { channelId, pendingId: refund.pendingId, voucher }
+        await expect(shop.holdRefund({ ...hold, pendingId: "not-the-one-that-has-it" })).rejects.toThrow(/conflict/)
+        const held = await shop.holdRefund(hold)
+        const asked = { network, contract: "", channel: channel!, voucher, held }
         const signed = await authorizer.refund(asked)
+        expect(await authorizer.refund(asked)).toEqual(signed)
         expect(signed).toMatchObject({ amount: "940", refundNonce: "0" })
         expect(signed.claims).toMatchObject([{ totalClaimed: "60" }])
         expect(signed.refundAuthorizerSignature).toMatch(/^[0-9a-f]{128}$/)
-        await expect(authorizer.refund({ ...asked, pendingId: "not-the-one-that-has-it" })).rejects.toThrow(/conflict/)
         await shop.release(channelId, refund.pendingId)
+        expect((await shop.get(channelId))?.pendingRefund).toMatchObject({ amount: "940", refundNonce: 0 })
+        const next = { ...refund, pendingId: "after-0123456789", voucher }
+        expect((await shop.reserve(next)).status).toBe("busy")
         await setClaimPolicy(store, { token: first.channelConfig.token, claimEverySeconds: 60 })
 
         // A buyer chooses its payment identifier: it makes no second answer to one voucher.
