@@ -191,6 +191,9 @@ export const noteCorrected = (required, terms, options, sent) => {
   // A seller that says that less is deposited is not believed: what this buyer has deposited it knows itself.
   const deposited = larger(channels.get(channelId)?.balance ?? 0n, BigInt(balance))
   const signed = [sent.max, sent.before, BigInt(max)].reduce(larger)
+  // Nor is one whose record was restored, and knows of less than it has answered.
+  const before = channels.get(channelId)?.charged ?? 0n
+  if (BigInt(charged) < before) return false
   channels.set(channelId, { charged: BigInt(charged), balance: deposited, signed })
   return true
 }

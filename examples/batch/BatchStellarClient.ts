@@ -312,8 +312,9 @@ export class BatchStellarClient {
     if (BigInt(charged) > proven) return false
     const recovered = await this.#recover(accept, channelId)
     const signed = String(larger(proven, known === undefined ? 0n : signedIn(known)))
-    // What was claimed was charged: a seller whose record was restored knows less than the ledger.
-    const base = String(larger(BigInt(charged), BigInt(recovered.charged)))
+    // What was claimed was charged, and so was what was answered: a seller whose record was restored knows less.
+    const base = String([BigInt(recovered.charged), BigInt(known?.charged ?? 0)].reduce(larger, BigInt(charged)))
+    if (base === known?.charged && recovered.balance === known.balance) return false
     await this.#storage.set(channelId, { ...recovered, charged: base, signed })
     return true
   }

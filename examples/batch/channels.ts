@@ -179,10 +179,29 @@ const isHeld = ({ balance, pendingRefund }: Channel, { price, voucher }: Reserva
   pendingRefund != null &&
   (price === "0" || BigInt(voucher.maxClaimableAmount) > BigInt(balance) - BigInt(pendingRefund.amount))
 
-/** What was claimed was charged, whatever a record that was lost or restored says. */
-const chargedIn = ({ chargedCumulativeAmount }: Channel, state: LedgerState | undefined): bigint => {
-  const [charged, claimed] = [BigInt(chargedCumulativeAmount), BigInt(state?.totalClaimed ?? 0)]
-  return charged > claimed ? charged : claimed
+const largest = (...amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((a, b) => (a > b ? a : b))
+
+/** Whether a voucher builds on one above the newest of the record: that is older than the voucher. */
+const isOld = ({ signedMaxClaimable }: Channel, { price, voucher }: Reservation): boolean =>
+  BigInt(voucher.maxClaimableAmount) - BigInt(price) > BigInt(signedMaxClaimable)
+
+/**
+ * The record before a request. What was claimed was charged, whatever a record that was lost or restored says; and a
+ * verified voucher that builds on more raises an old record, which would lose more than a lost one.
+ */
+const brought = (channel: Channel, reservation: Reservation, now: number): Channel => {
+  const { price, state, voucher } = reservation
+  const { maxClaimableAmount, signature } = voucher
+  const [charged, claimed] = [BigInt(channel.chargedCumulativeAmount), BigInt(state?.totalClaimed ?? 0)]
+  const synced = withState(channel, state, now)
+  if (!isOld(channel, reservation)) return { ...synced, chargedCumulativeAmount: String(largest(charged, claimed)) }
+  const implied = BigInt(maxClaimableAmount) - BigInt(price)
+  return {
+    ...synced,
+    chargedCumulativeAmount: String(largest(charged, claimed, implied)),
+    signedMaxClaimable: maxClaimableAmount,
+    signature
+  }
 }
 
 /** After a claim: the rest was read before it, and a refund or withdrawal may have come between. */
@@ -190,7 +209,7 @@ const withClaimed = (channel: Channel, state: LedgerState): Channel =>
   BigInt(state.totalClaimed) > BigInt(channel.totalClaimed) ? { ...channel, totalClaimed: state.totalClaimed } : channel
 
 const reserve = async (storage: ChannelStorage, reservation: Reservation): Promise<Reserved> => {
-  const { pendingId, price, state, ttlMillis, voucher } = reservation
+  const { pendingId, price, ttlMillis, voucher } = reservation
   const now = Date.now()
   let decided: Reserved | undefined
   await storage.updateChannel(voucher.channelId, (current) => {
@@ -200,12 +219,12 @@ const reserve = async (storage: ChannelStorage, reservation: Reservation): Promi
       return status === "reserved" ? channel : current
     }
     if (hasReservation(current, now) && current!.pendingRequest!.pendingId !== pendingId) return decide("busy", base)
-    const synced = withState(base, state, now)
-    const charged = chargedIn(base, state)
+    const synced = brought(base, reservation, now)
+    const charged = BigInt(synced.chargedCumulativeAmount)
     if (BigInt(voucher.maxClaimableAmount) !== charged + BigInt(price)) return decide("stale", base)
     if (isHeld(synced, reservation)) return decide("busy", synced)
     const pendingRequest = { pendingId, signedMaxClaimable: voucher.maxClaimableAmount, expiresAt: now + ttlMillis }
-    const reserved = { chargedCumulativeAmount: String(charged), lastRequestTimestamp: now, pendingRequest }
+    const reserved = { lastRequestTimestamp: now, pendingRequest }
     return decide("reserved", { ...synced, ...reserved })
   })
   return decided!
@@ -231,8 +250,10 @@ const charge = async (storage: ChannelStorage, { amount, channelId, pendingId, s
     const channel: Channel = {
       ...withState(current, state, now),
       chargedCumulativeAmount: String(charged),
-      signedMaxClaimable: voucher.maxClaimableAmount,
-      signature: voucher.signature,
+      // A voucher for less, after a call that used less than its price, proves nothing more.
+      ...(BigInt(voucher.maxClaimableAmount) < BigInt(current.signedMaxClaimable)
+        ? {}
+        : { signedMaxClaimable: voucher.maxClaimableAmount, signature: voucher.signature }),
       lastRequestTimestamp: now,
       pendingRequest: undefined
     }

@@ -5,16 +5,21 @@ import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
 import { Network, passphrases } from "../../kernel/config/Network.ts"
+import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import {
+  authorizerKeyOf,
   type BatchContract,
+  bytesOfHex,
   type ChannelConfig,
+  channelIdOf,
   claimDigest,
   claimedTotals,
   type DelegateSign,
   networkIdOf,
-  refundDigest
+  refundDigest,
+  voucherDigest
 } from "../x402-batch/contract.ts"
 import { batchScheme } from "./claimPayment.ts"
 import { Config } from "./Config.ts"
@@ -24,6 +29,12 @@ export interface WireClaim {
   readonly voucher: { readonly channel: ChannelConfig; readonly maxClaimableAmount: string }
   readonly signature: string
   readonly totalClaimed: string
+}
+
+export interface SentVoucher {
+  readonly channelId: string
+  readonly maxClaimableAmount: string
+  readonly signature: string
 }
 
 export interface UnsignedRefund {
@@ -49,6 +60,8 @@ export class Authorizer extends Context.Service<
     readonly signs: (principal: string) => boolean
     /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
     readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
+    /** Whether a voucher is of this channel and signed by its payer's authorizer, as the ledger judges it. */
+    readonly isVoucher: (config: ChannelConfig, voucher: SentVoucher) => boolean
     /** The signature of a digest, hex, where `authorizer` is the seller's own; undefined for any other. */
     readonly asDelegate: DelegateSign
   }
@@ -115,6 +128,12 @@ export class Authorizer extends Context.Service<
           (allowKeyless || principal.startsWith("key:")) && of(principal) === authorizer
             ? sign(principal, () => digest)
             : undefined,
+        isVoucher: (config, { channelId, maxClaimableAmount, signature }) => {
+          const at = contract()
+          if (at === undefined || channelIdOf(at, config) !== channelId) return false
+          const digest = voucherDigest(at, channelId, BigInt(maxClaimableAmount))
+          return verifyEd25519(crypto, authorizerKeyOf(config.payerAuthorizer), digest, bytesOfHex(signature))
+        },
         signs: (principal) => of(principal) !== undefined && contract() !== undefined,
         refund: (principal, { amount, channelId, claims, expiresAt, nonce }) => {
           const refundAuthorizerSignature = sign(principal, (at) =>

@@ -69,6 +69,8 @@ export class StoredChannels extends Context.Service<
       payment: string | undefined
     ) => Sql<ChannelRecord | undefined>
     readonly get: (place: Place, channelId: string) => Sql<ChannelRecord | undefined>
+    /** Whether the channel's last request was charged with a voucher of this signature. */
+    readonly hasCharged: (place: Place, channelId: string, signature: string) => Sql<boolean>
     /** At most `pageMax` by id, after `after`. */
     readonly list: (place: Place, after: string) => Sql<ReadonlyArray<ChannelRecord>>
     readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<void>
@@ -84,6 +86,12 @@ export class StoredChannels extends Context.Service<
       const { columns, get, of } = parts
       return StoredChannels.of({
         get,
+        hasCharged: (place, channelId, signature) =>
+          Effect.map(
+            sql`select 1 from batch_store_channels c join batch_store_charges d using (principal, network, channel_id)
+              where ${of(place, channelId)} and c.signature = ${signature} and d.charged = c.charged limit 1`,
+            ({ length }) => length === 1
+          ),
         reserve: makeReserve(sql, parts),
         charge: makeCharge(sql, parts),
         holdRefund: (place, { amount, channelId, charged, expiresAt, payment }) =>
@@ -213,8 +221,11 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
     const { channelId, maxClaimableAmount: max, signature } = voucher
     const { receiver, token, withdrawDelay } = channelConfig
     const ledger = state ?? { balance: "0", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
-    // What was claimed was charged, whatever a record that was lost or restored says.
-    const charged = sql`greatest(c.charged, ${ledger.totalClaimed}::numeric)`
+    // What was claimed was charged, whatever a record that was lost or restored says; and a voucher whose base is above
+    // the newest one of the record shows that the record is old.
+    const implied = sql`${max}::numeric - ${price}::numeric`
+    const isOld = sql`${implied} > c.signed_max`
+    const charged = sql`greatest(c.charged, ${ledger.totalClaimed}::numeric, case when ${isOld} then ${implied} end)`
     const isBelowClaimed = BigInt(max) - BigInt(price) < BigInt(ledger.totalClaimed)
     const [reserved] = yield* sql<ChannelRecord>`insert into batch_store_channels as c (principal, network, channel_id,
         config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
@@ -229,7 +240,11 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
         pending_until = excluded.pending_until, requested_at = clock_timestamp(),
-        delegated = c.delegated or excluded.delegated, charged = ${charged}, ${stateOf(state)}
+        delegated = c.delegated or excluded.delegated, charged = ${charged},
+        signed_max = case when ${isOld} then excluded.signed_max else c.signed_max end,
+        signature = case when ${isOld} then excluded.signature else c.signature end,
+        unclaimed_since = case when ${isOld} then coalesce(c.unclaimed_since, clock_timestamp())
+          else c.unclaimed_since end, ${stateOf(state)}
       where ${charged} + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
         or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
         and (${heldAt(state)} is null or (${price}::numeric > 0
@@ -244,7 +259,8 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
     const { channel, isCharged } = found
     if (isCharged) return { status: "charged", channel }
     const known = larger(BigInt(channel.chargedCumulativeAmount), BigInt(ledger.totalClaimed))
-    const isBase = known + BigInt(price) === BigInt(max)
+    const base = BigInt(max) - BigInt(price)
+    const isBase = known === base || base > BigInt(channel.signedMaxClaimable)
     return { status: isBase ? "busy" : "stale", channel }
   })
   return reserve
@@ -256,8 +272,9 @@ const makeCharge = (sql: SqlClient.SqlClient, { columns, of, read, stateOf, wasC
     { amount, channelId, payment, state }: Charge
   ): Effect.fn.Return<Charged, SqlError.SqlError> {
     const [charged] = yield* sql<ChannelRecord>`with charged as (
-        update batch_store_channels as c set charged = c.charged + ${amount}::numeric, signed_max = c.pending_max,
-          signature = c.pending_signature, pending_payment = null, pending_max = null, pending_signature = null,
+        update batch_store_channels as c set charged = c.charged + ${amount}::numeric,
+          signature = case when c.pending_max >= c.signed_max then c.pending_signature else c.signature end,
+          signed_max = greatest(c.signed_max, c.pending_max), pending_payment = null, pending_max = null, pending_signature = null,
           pending_until = null, requested_at = clock_timestamp(), ${stateOf(state)},
           unclaimed_since = case when c.charged + ${amount}::numeric > c.total_claimed
             then coalesce(c.unclaimed_since, clock_timestamp()) end

@@ -43,6 +43,8 @@ const unsigned = json(
   { status: 403 }
 )
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
+/** A record keeps what can be claimed: no voucher that the ledger would refuse takes a better one's place. */
+const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
 const keyless = json(
   {
     error: "forbidden",
@@ -122,6 +124,7 @@ const makeRefund = Effect.gen(function* () {
     if (channel === undefined) return notFound
     if (channel.pendingRequest?.pendingId !== payment) return conflict("the request has not reserved the channel")
     const { balance, chargedCumulativeAmount, pendingRefund } = channel
+    if (!authorizer.isVoucher(channel.channelConfig, voucher)) return unverified
     if (voucher.maxClaimableAmount !== chargedCumulativeAmount)
       return conflict("the voucher is not of what was charged")
     if (pendingRefund?.pendingId === payment) return signed(place, channel, voucher)
@@ -147,13 +150,15 @@ const makeDecisions = Effect.gen(function* () {
 
   return [
     keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) =>
-      Effect.map(
-        channels.reserve(place, asked, {
-          ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
-          delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
-        }),
-        answered
-      )
+      authorizer.isVoucher(asked.channelConfig, asked.voucher)
+        ? Effect.map(
+            channels.reserve(place, asked, {
+              ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+              delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
+            }),
+            answered
+          )
+        : Effect.succeed(unverified)
     ),
     keyed(routes.charge, (place, { network: _, ...asked }) => Effect.map(channels.charge(place, asked), answered)),
     keyed(routes.release, (place, { channelId, payment }) =>

@@ -84,6 +84,19 @@ describe("a seller of batch-settlement", () => {
     }
   })
 
+  it("raises a restored record by a voucher that builds on more", async () => {
+    const { channels, hooks, request } = serverOf()
+    await hooks.onBeforeSettle((await request("voucher")).context)
+    const newer = { ...voucher, maxClaimableAmount: "900", signature: "ef".repeat(64) }
+    const { context, verified } = await request("voucher", newer)
+    expect(verified?.abort).toBeUndefined()
+    // What was charged before it can be claimed, whatever becomes of the request.
+    const raised = { chargedCumulativeAmount: "800", signedMaxClaimable: "900", signature: newer.signature }
+    expect(await get(channels)).toMatchObject(raised)
+    expect(await hooks.onBeforeSettle(context)).toMatchObject({ result: { success: true } })
+    expect((await get(channels)).chargedCumulativeAmount).toBe("900")
+  })
+
   it("signs no refund of more than what is not charged", async () => {
     const { channels, hooks, request } = serverOf()
     await hooks.onBeforeSettle((await request("voucher")).context)

@@ -160,8 +160,11 @@ class Batch:
             if key.sign(channel.voucher_hash(int(most))) != signature:
                 continue
             if int(charged) <= int(most) and not before < int(most) <= sent:
-                # A seller that says that less is deposited is not believed.
-                held = max(int(balance), self.channels.get(channel.id.hex(), Known()).balance)
+                # A seller that says that less is deposited, or was charged than it has answered, is not believed.
+                known = self.channels.get(channel.id.hex(), Known())
+                if int(charged) < known.charged:
+                    continue
+                held = max(int(balance), known.balance)
                 self.channels[channel.id.hex()] = Known(int(charged), held, max(int(most), before, sent))
                 return True
         return False
