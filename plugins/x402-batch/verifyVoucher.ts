@@ -12,6 +12,7 @@ import type { Covered, Stage } from "../../kernel/payment/Scheme.ts"
 import type { ChannelState } from "./batchCodec.ts"
 import type { VoucherPayload } from "./BatchWire.ts"
 import type { ChannelStates } from "./ChannelStates.ts"
+import type { HasCharged } from "./Delegates.ts"
 import { acceptedRefusal, channelError, voucherError } from "./checks.ts"
 import { type CheckError, refuse } from "./refusals.ts"
 import type { Known } from "./StateCache.ts"
@@ -59,6 +60,7 @@ export interface VoucherContext {
   readonly contract: string
   readonly vouchers: Vouchers
   readonly states: ChannelStates["Service"]
+  readonly hasCharged: HasCharged
   readonly isOurs: (address: string) => boolean
 }
 
@@ -75,8 +77,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
       extra: channelStateExtra(payload.voucher.channelId, state!, states.closedAt(payload.voucher.channelId))
     }
   }
-  /** What verify and settle answer to a voucher, or to a buyer's wish for a refund. */
-  return (
+  const check = (
     payment: Payment,
     payload: VoucherPayload,
     stage: Stage
@@ -102,5 +103,21 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
         return isRefusal(again) ? again : settled(again)
       })
     })
+  }
+  /**
+   * What verify and settle answer to a voucher, or to a buyer's wish for a refund. A settle of one voucher could succeed
+   * any number of times: only a caller whose record here has charged it is told that it is settled.
+   */
+  return (...asked: Parameters<typeof check>): ReturnType<typeof check> => {
+    const [payment, { config, type, voucher }, stage] = asked
+    const answer = check(...asked)
+    if (stage !== "settle" || type !== "voucher") return answer
+    return Effect.flatMap(answer, (covered) =>
+      isRefusal(covered)
+        ? Effect.succeed(covered)
+        : Effect.map(context.hasCharged(payment.principal.owner, voucher), (isCharged) =>
+            isCharged ? covered : refuse("payload_type", "its seller's record charges a voucher", config.payer)
+          )
+    )
   }
 }
