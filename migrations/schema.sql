@@ -349,7 +349,11 @@ CREATE TABLE public.batch_store_channels (
     pending_max numeric(39,0),
     pending_signature text,
     pending_until timestamp with time zone,
-    opened_at timestamp with time zone DEFAULT now() NOT NULL
+    opened_at timestamp with time zone DEFAULT now() NOT NULL,
+    refund_amount numeric(39,0),
+    refund_payment text,
+    refund_for_nonce numeric(39,0),
+    refund_expires_at bigint
 );
 
 CREATE TABLE public.batch_store_charges (

@@ -26,6 +26,8 @@ const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxC
   totalClaimed: chargedCumulativeAmount
 })
 
+/** How long a claim's signature counts, seconds. */
+const claimSeconds = 600
 /** All of it was claimed or paid out before, by a request whose answer was lost or by another's. */
 const nothingLeft = /_(nothing_to_(claim|settle)|already_settled)$/
 /** What the ledger's state or the fees say against a claim: another claim may hold. */
@@ -57,7 +59,10 @@ export class BatchClaims {
     const parts = Array.from({ length: Math.ceil(due.length / size) }, (_, at) => due.slice(at * size, (at + 1) * size))
     for (let batch = parts.shift(); batch !== undefined; batch = parts.shift()) {
       const claims = batch.map(claimOf)
-      const payload = { type: "claim", claims, claimAuthorizerSignature: sign(network, contract, claims) }
+      const now = Math.max(Math.floor(Date.now() / 1_000), ...batch.map(({ asOf = 0 }) => asOf))
+      const expiresAt = now + claimSeconds
+      const claimAuthorizerSignature = sign(network, contract, claims, expiresAt)
+      const payload = { type: "claim", claims, expiresAt, claimAuthorizerSignature }
       const receipt = await this.#settle(payload, (reason) => nothingLeft.test(reason) || refusedByScheme.test(reason))
       const isDone = receipt.success === true || nothingLeft.test(String(receipt.errorReason))
       if (!isDone && batch.length > 1) {

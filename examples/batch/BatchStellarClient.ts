@@ -188,6 +188,9 @@ export class BatchStellarClient {
         return receipt
       }
       const corrective = decode(response.headers.get("payment-required"))
+      // It may have been signed, and be paid out until its time is over: the ledger is asked before the next payment.
+      const kept = (await this.#storage.get(channelId)) ?? channel
+      await this.#storage.set(channelId, { ...kept, balance: kept.charged })
       const recovered = await this.#received({ paymentRequired: corrective })
       if (recovered === undefined)
         throw new Error(`the refund was refused: ${receipt?.errorReason ?? corrective?.error ?? response.status}`)
@@ -309,8 +312,9 @@ export class BatchStellarClient {
     if (BigInt(charged) > proven) return false
     const recovered = await this.#recover(accept, channelId)
     const signed = String(larger(proven, known === undefined ? 0n : signedIn(known)))
-    // What was claimed was charged: a seller whose record was restored knows less than the ledger.
-    const base = String(larger(BigInt(charged), BigInt(recovered.charged)))
+    // What was claimed was charged, and so was what was answered: a seller whose record was restored knows less.
+    const base = String([BigInt(recovered.charged), BigInt(known?.charged ?? 0)].reduce(larger, BigInt(charged)))
+    if (base === known?.charged && recovered.balance === known.balance) return false
     await this.#storage.set(channelId, { ...recovered, charged: base, signed })
     return true
   }

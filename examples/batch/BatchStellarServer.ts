@@ -4,7 +4,15 @@
 // voucher is answered without it and without the ledger. The seller's channels and its authorizer's key are its own, or
 // the facilitator's store keeps them (`remoteChannels.ts`). `BatchClaims.ts` claims what was charged.
 import { randomUUID } from "node:crypto"
-import type { Channel, ChannelConfig, Charged, LedgerState, SellerChannels, Voucher } from "./channels.ts"
+import type {
+  Channel,
+  ChannelConfig,
+  Charged,
+  LedgerState,
+  PendingRefund,
+  SellerChannels,
+  Voucher
+} from "./channels.ts"
 import { channelsOver, impliedBase, memoryStorage } from "./channels.ts"
 import {
   channelIdIn,
@@ -23,6 +31,8 @@ export interface EnrichedRefund {
   readonly amount: string
   readonly refundNonce: string
   readonly claims: ReadonlyArray<WireClaim>
+  /** The last close time at which the signatures count, Unix seconds. */
+  readonly expiresAt: number
   /** Absent where the facilitator holds the authorizer's key and signs. */
   readonly refundAuthorizerSignature?: string
   readonly claimAuthorizerSignature?: string
@@ -34,8 +44,8 @@ export interface RefundAsked {
   readonly channel: Channel
   /** Of what was charged so far. */
   readonly voucher: Voucher
-  readonly amount: string | undefined
-  readonly pendingId: string
+  /** What is signed, as the channel's record holds it. */
+  readonly held: PendingRefund
 }
 
 /** The key that allows claims and refunds of the seller's channels. */
@@ -43,7 +53,12 @@ export interface ReceiverAuthorizer {
   readonly address: string
   readonly refund: (asked: RefundAsked) => Promise<EnrichedRefund>
   /** Absent where another claims for the seller; gives nothing where the facilitator holds the key and signs. */
-  readonly signClaims?: (network: string, contract: string, claims: ReadonlyArray<WireClaim>) => string | undefined
+  readonly signClaims?: (
+    network: string,
+    contract: string,
+    claims: ReadonlyArray<WireClaim>,
+    expiresAt: number
+  ) => string | undefined
 }
 
 export interface BatchServerOptions {
@@ -60,10 +75,8 @@ export interface BatchServerOptions {
   readonly minDepositTimes?: number
 }
 
-/** What can be refunded of a channel, and the claim of what was charged before it. */
-export const refundOf = ({ amount, channel, voucher }: RefundAsked) => {
-  const left = BigInt(channel.balance) - BigInt(channel.chargedCumulativeAmount)
-  const asked = amount === undefined || BigInt(amount) > left ? left : BigInt(amount)
+/** A refund as it goes to the facilitator, with the claim of what was charged before it; nothing signed. */
+export const refundOf = ({ channel, held, voucher }: RefundAsked) => {
   const { maxClaimableAmount, signature } = voucher
   const claims: ReadonlyArray<WireClaim> =
     BigInt(channel.chargedCumulativeAmount) > BigInt(channel.totalClaimed)
@@ -75,7 +88,8 @@ export const refundOf = ({ amount, channel, voucher }: RefundAsked) => {
           }
         ]
       : []
-  return { amount: asked, claims }
+  const { amount, expiresAt, refundNonce } = held
+  return { amount, refundNonce: String(refundNonce), expiresAt, claims }
 }
 
 /** A seller's own key as its channels' authorizer. */
@@ -83,18 +97,17 @@ export const keyAuthorizer = (secret: string): ReceiverAuthorizer => {
   const signer: Signer = signerOf(secret)
   return {
     address: signer.address,
-    signClaims: (network, contract, claims) => signClaims(signer, placeOf(network, contract), claims),
+    signClaims: (network, contract, claims, expiresAt) =>
+      signClaims(signer, placeOf(network, contract), claims, expiresAt),
     refund: async (asked) => {
-      const { channel, contract, network } = asked
-      const { amount, claims } = refundOf(asked)
-      if (amount <= 0n) throw new Error("nothing is left to refund")
+      const { channel, contract, held, network } = asked
+      const refund = refundOf(asked)
+      const { claims, expiresAt } = refund
       const place = placeOf(network, contract)
       return {
-        amount: String(amount),
-        refundNonce: String(channel.refundNonce),
-        claims,
-        refundAuthorizerSignature: signRefund(signer, place, channel.channelId, amount, BigInt(channel.refundNonce)),
-        ...(claims.length === 0 ? {} : { claimAuthorizerSignature: signClaims(signer, place, claims) })
+        ...refund,
+        refundAuthorizerSignature: signRefund(signer, place, channel.channelId, held),
+        ...(claims.length === 0 ? {} : { claimAuthorizerSignature: signClaims(signer, place, claims, expiresAt) })
       }
     }
   }
@@ -113,13 +126,14 @@ const reservationMillisMax = 600_000
 
 /** The state in a verify's or settle's `extra`; undefined when it is not whole. */
 export const stateIn = (extra: any): LedgerState | undefined => {
-  const { balance, refundNonce, totalClaimed, withdrawRequestedAt } = extra ?? {}
+  const { asOf, balance, refundNonce, totalClaimed, withdrawRequestedAt } = extra ?? {}
   if (![balance, totalClaimed].every((one) => typeof one === "string" && /^\d{1,39}$/.test(one))) return undefined
   return {
     balance,
     totalClaimed,
     withdrawRequestedAt: Number(withdrawRequestedAt ?? 0),
-    refundNonce: Number(refundNonce ?? 0)
+    refundNonce: Number(refundNonce ?? 0),
+    ...(Number.isSafeInteger(asOf) ? { asOf } : {})
   }
 }
 
@@ -159,7 +173,7 @@ export class BatchStellarServer {
       onBeforeSettle: (context: any) => this.#beforeSettle(context),
       onAfterSettle: (context: any) => this.#afterSettle(context),
       onVerifyFailure: (context: any) => this.#release(context),
-      onSettleFailure: (context: any) => this.#settleFailed(context),
+      onSettleFailure: (context: any) => this.#release(context),
       onVerifiedPaymentCanceled: (context: any) => this.#release(context)
     }
   }
@@ -228,6 +242,7 @@ export class BatchStellarServer {
       channelConfig.receiverAuthorizer === requirements.extra?.receiverAuthorizer &&
       channelConfig.withdrawDelay === requirements.extra?.withdrawDelay &&
       channel.withdrawRequestedAt === 0 &&
+      channel.pendingRefund == null &&
       max <= BigInt(channel.balance) &&
       max > BigInt(channel.totalClaimed) &&
       isVoucherOf(channelConfig.payerAuthorizer, placeOf(requirements.network, contractOf(requirements)), voucher)
@@ -300,14 +315,10 @@ export class BatchStellarServer {
     const request = this.#requests.get(paymentPayload)
     if (request === undefined) throw new Error(this.#word(requirements, "channel_busy"))
     const { channel, pendingId } = request
-    const refund = await this.authorizer.refund({
-      network: requirements.network,
-      contract: contractOf(requirements),
-      channel,
-      voucher,
-      amount,
-      pendingId
-    })
+    const { channelId } = channel
+    const held = await this.channels.holdRefund({ channelId, pendingId, voucher, amount })
+    const { network } = requirements
+    const refund = await this.authorizer.refund({ network, contract: contractOf(requirements), channel, voucher, held })
     const { amount: refunded, ...rest } = refund
     return amount === undefined ? { amount: refunded, ...rest } : rest
   }
@@ -318,7 +329,11 @@ export class BatchStellarServer {
     if (!result.success || request === undefined || type === "voucher") return
     const state = stateIn(result.extra?.channelState)
     const { pendingId } = request
-    if (type === "refund") return this.#refunded(request, state)
+    // Without a reading the refund stays pending, and the next voucher is the facilitator's to verify.
+    if (type === "refund")
+      return state === undefined
+        ? this.channels.release(voucher.channelId, pendingId)
+        : this.channels.sync(voucher.channelId, state, pendingId)
     const { amount } = requirements
     const charged = await this.channels
       .charge({ channelId: voucher.channelId, pendingId, amount, voucher, state })
@@ -354,20 +369,6 @@ export class BatchStellarServer {
       channelState: stateExtra(channel),
       voucherState: { signedMaxClaimable: channel.signedMaxClaimable, signature: channel.signature }
     }
-  }
-
-  /** Without a reading nothing is left to spend, so that the next voucher is the facilitator's to verify. */
-  async #refunded({ channel, pendingId }: Request, state: LedgerState | undefined): Promise<void> {
-    const spent = { ...stateIn(channel)!, balance: channel.chargedCumulativeAmount }
-    await this.channels.sync(channel.channelId, state ?? spent, pendingId)
-  }
-
-  /** A refund that was signed may still be paid out. */
-  async #settleFailed(context: any): Promise<void> {
-    const request = this.#requests.get(context.paymentPayload)
-    if (context.paymentPayload.payload.type === "refund" && request !== undefined)
-      await this.#refunded(request, undefined)
-    await this.#release(context)
   }
 
   async #release({ paymentPayload }: any): Promise<void> {

@@ -30,8 +30,19 @@ export interface LedgerState {
   /** Unix seconds; 0 when no withdrawal has started. */
   readonly withdrawRequestedAt: number
   readonly refundNonce: number
+  /** A close time of the ledger, Unix seconds, at or before that of the reading. */
+  readonly asOf?: number | undefined
   /** When it was read, Unix milliseconds; absent of a reading: now. Of an earlier one `sync` takes the total alone. */
   readonly onchainSyncedAt?: number | undefined
+}
+
+/** A refund that was signed, and may be paid out by anyone until the channel's nonce has moved or its time is over. */
+export interface PendingRefund {
+  readonly pendingId: string
+  readonly amount: string
+  readonly refundNonce: number
+  /** The last close time at which it counts, Unix seconds. */
+  readonly expiresAt: number
 }
 
 /** A channel's record, as the official packages store it. */
@@ -47,6 +58,7 @@ export interface Channel extends LedgerState {
   readonly pendingRequest?:
     | { readonly pendingId: string; readonly signedMaxClaimable: string; readonly expiresAt: number }
     | undefined
+  readonly pendingRefund?: PendingRefund | null | undefined
 }
 
 /** The storage interface of the official packages: `updateChannel` is atomic for a channel. */
@@ -94,6 +106,16 @@ export interface Charged {
   readonly channel?: Channel | undefined
 }
 
+export interface RefundHold {
+  readonly channelId: string
+  /** The request that has reserved the channel. */
+  readonly pendingId: string
+  /** Of what was charged. */
+  readonly voucher: Voucher
+  /** What the buyer asks for; all that is left without it. */
+  readonly amount?: string | undefined
+}
+
 /** A seller's channels. Every method that changes a channel is atomic. */
 export interface SellerChannels {
   readonly get: (channelId: string) => Promise<Channel | undefined>
@@ -102,6 +124,11 @@ export interface SellerChannels {
   readonly charge: (charge: Charge) => Promise<Charged>
   /** Gives a reservation back; without effect on another request's. */
   readonly release: (channelId: string, pendingId: string) => Promise<void>
+  /**
+   * Notes a refund before it is signed: nothing is sold below it until the ledger shows that its nonce has moved or its
+   * time is over, also when its transaction failed. Rejects where nothing is left or the request lost the channel.
+   */
+  readonly holdRefund: (hold: RefundHold) => Promise<PendingRefund>
   /** Stores what the ledger shows after a claim or refund; releases the request's reservation. */
   readonly sync: (channelId: string, state: LedgerState, pendingId?: string) => Promise<void>
 }
@@ -128,6 +155,10 @@ const newChannel = ({ channelConfig, price, voucher }: Reservation, now: number)
   lastRequestTimestamp: now
 })
 
+/** Whether a reading shows that a signed refund can be paid out no more, or was. */
+const isOver = ({ expiresAt, refundNonce }: PendingRefund, state: LedgerState): boolean =>
+  state.refundNonce > refundNonce || (state.asOf ?? 0) > expiresAt
+
 const withState = (channel: Channel, state: LedgerState | undefined, now: number): Channel =>
   state === undefined
     ? channel
@@ -137,13 +168,40 @@ const withState = (channel: Channel, state: LedgerState | undefined, now: number
         totalClaimed: state.totalClaimed,
         withdrawRequestedAt: state.withdrawRequestedAt,
         refundNonce: state.refundNonce,
-        onchainSyncedAt: now
+        asOf: state.asOf,
+        onchainSyncedAt: now,
+        pendingRefund:
+          channel.pendingRefund == null || isOver(channel.pendingRefund, state) ? undefined : channel.pendingRefund
       }
 
-/** What was claimed was charged, whatever a record that was lost or restored says. */
-const chargedIn = ({ chargedCumulativeAmount }: Channel, state: LedgerState | undefined): bigint => {
-  const [charged, claimed] = [BigInt(chargedCumulativeAmount), BigInt(state?.totalClaimed ?? 0)]
-  return charged > claimed ? charged : claimed
+/** Whether a signed refund leaves what a request needs; another refund waits for its end. */
+const isHeld = ({ balance, pendingRefund }: Channel, { price, voucher }: Reservation): boolean =>
+  pendingRefund != null &&
+  (price === "0" || BigInt(voucher.maxClaimableAmount) > BigInt(balance) - BigInt(pendingRefund.amount))
+
+const largest = (...amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((a, b) => (a > b ? a : b))
+
+/** Whether a voucher builds on one above the newest of the record: that is older than the voucher. */
+const isOld = ({ signedMaxClaimable }: Channel, { price, voucher }: Reservation): boolean =>
+  BigInt(voucher.maxClaimableAmount) - BigInt(price) > BigInt(signedMaxClaimable)
+
+/**
+ * The record before a request. What was claimed was charged, whatever a record that was lost or restored says; and a
+ * verified voucher that builds on more raises an old record, which would lose more than a lost one.
+ */
+const brought = (channel: Channel, reservation: Reservation, now: number): Channel => {
+  const { price, state, voucher } = reservation
+  const { maxClaimableAmount, signature } = voucher
+  const [charged, claimed] = [BigInt(channel.chargedCumulativeAmount), BigInt(state?.totalClaimed ?? 0)]
+  const synced = withState(channel, state, now)
+  if (!isOld(channel, reservation)) return { ...synced, chargedCumulativeAmount: String(largest(charged, claimed)) }
+  const implied = BigInt(maxClaimableAmount) - BigInt(price)
+  return {
+    ...synced,
+    chargedCumulativeAmount: String(largest(charged, claimed, implied)),
+    signedMaxClaimable: maxClaimableAmount,
+    signature
+  }
 }
 
 /** After a claim: the rest was read before it, and a refund or withdrawal may have come between. */
@@ -151,7 +209,7 @@ const withClaimed = (channel: Channel, state: LedgerState): Channel =>
   BigInt(state.totalClaimed) > BigInt(channel.totalClaimed) ? { ...channel, totalClaimed: state.totalClaimed } : channel
 
 const reserve = async (storage: ChannelStorage, reservation: Reservation): Promise<Reserved> => {
-  const { pendingId, price, state, ttlMillis, voucher } = reservation
+  const { pendingId, price, ttlMillis, voucher } = reservation
   const now = Date.now()
   let decided: Reserved | undefined
   await storage.updateChannel(voucher.channelId, (current) => {
@@ -161,11 +219,13 @@ const reserve = async (storage: ChannelStorage, reservation: Reservation): Promi
       return status === "reserved" ? channel : current
     }
     if (hasReservation(current, now) && current!.pendingRequest!.pendingId !== pendingId) return decide("busy", base)
-    const charged = chargedIn(base, state)
+    const synced = brought(base, reservation, now)
+    const charged = BigInt(synced.chargedCumulativeAmount)
     if (BigInt(voucher.maxClaimableAmount) !== charged + BigInt(price)) return decide("stale", base)
+    if (isHeld(synced, reservation)) return decide("busy", synced)
     const pendingRequest = { pendingId, signedMaxClaimable: voucher.maxClaimableAmount, expiresAt: now + ttlMillis }
-    const reserved = { chargedCumulativeAmount: String(charged), lastRequestTimestamp: now, pendingRequest }
-    return decide("reserved", { ...withState(base, state, now), ...reserved })
+    const reserved = { lastRequestTimestamp: now, pendingRequest }
+    return decide("reserved", { ...synced, ...reserved })
   })
   return decided!
 }
@@ -190,8 +250,10 @@ const charge = async (storage: ChannelStorage, { amount, channelId, pendingId, s
     const channel: Channel = {
       ...withState(current, state, now),
       chargedCumulativeAmount: String(charged),
-      signedMaxClaimable: voucher.maxClaimableAmount,
-      signature: voucher.signature,
+      // A voucher for less, after a call that used less than its price, proves nothing more.
+      ...(BigInt(voucher.maxClaimableAmount) < BigInt(current.signedMaxClaimable)
+        ? {}
+        : { signedMaxClaimable: voucher.maxClaimableAmount, signature: voucher.signature }),
       lastRequestTimestamp: now,
       pendingRequest: undefined
     }
@@ -199,6 +261,33 @@ const charge = async (storage: ChannelStorage, { amount, channelId, pendingId, s
     return channel
   })
   return decided
+}
+
+/** How long a refund counts, seconds of the ledger's close time. */
+export const refundSeconds = 300
+
+const holdRefund = async (storage: ChannelStorage, { amount, channelId, pendingId, voucher }: RefundHold) => {
+  let held: PendingRefund | undefined
+  let reason = "the request has not reserved the channel"
+  await storage.updateChannel(channelId, (current) => {
+    if (current?.pendingRequest?.pendingId !== pendingId) return current
+    const { asOf = 0, balance, chargedCumulativeAmount, pendingRefund, refundNonce } = current
+    if (pendingRefund != null) {
+      if (pendingRefund.pendingId === pendingId) held = pendingRefund
+      return current
+    }
+    const left = BigInt(balance) - BigInt(chargedCumulativeAmount)
+    const asked = amount === undefined ? left : BigInt(amount)
+    if (voucher.maxClaimableAmount !== chargedCumulativeAmount) reason = "the voucher is not of what was charged"
+    else if (asked <= 0n || asked > left) reason = `${left} is left to refund`
+    else {
+      const expiresAt = Math.max(asOf, Math.floor(Date.now() / 1_000)) + refundSeconds
+      held = { pendingId, amount: String(asked), refundNonce, expiresAt }
+    }
+    return held === undefined ? current : { ...current, pendingRefund: held }
+  })
+  if (held === undefined) throw new Error(reason)
+  return held
 }
 
 /** The decisions over a storage of the official packages. */
@@ -212,6 +301,7 @@ export const channelsOver = (storage: ChannelStorage): SellerChannels => ({
       current?.pendingRequest?.pendingId === pendingId ? { ...current, pendingRequest: undefined } : current
     )
   },
+  holdRefund: (hold) => holdRefund(storage, hold),
   sync: async (channelId, state, pendingId) => {
     await storage.updateChannel(channelId, (current) => {
       if (current === undefined) return current

@@ -1,8 +1,8 @@
 // A seller's channels in the facilitator's store, for sellers that keep no state: serverless ones, or several instances
 // without a database. The store decides by one statement, so that no two instances accept one voucher; its claimer
 // claims and settles by the seller's policy, with the store's key as the channels' authorizer.
-import { type ReceiverAuthorizer, refundOf } from "./BatchStellarServer.ts"
-import type { Channel, Charged, Reserved, SellerChannels } from "./channels.ts"
+import { type EnrichedRefund, type ReceiverAuthorizer, refundOf } from "./BatchStellarServer.ts"
+import type { Channel, Charged, RefundHold, Reserved, SellerChannels } from "./channels.ts"
 
 export interface RemoteOptions {
   readonly facilitator: string
@@ -46,6 +46,13 @@ const ask = async (options: RemoteOptions, path: string, body: object): Promise<
   return answer
 }
 
+/** The store notes the refund, and signs it where its key is the channel's authorizer; repeated, it answers the same. */
+const askRefund = async (options: RemoteOptions, { amount, channelId, pendingId, voucher }: RefundHold) => {
+  const asked = { payment: pendingId, channelId, voucher, ...(amount === undefined ? {} : { amount }) }
+  const signed: EnrichedRefund = await ask(options, "channels/refund", asked)
+  return { ...signed, pendingId, refundNonce: Number(signed.refundNonce) }
+}
+
 export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
   get: async (channelId) => (await ask(options, "channels/read", { channelId })).channels[0],
   list: async () => {
@@ -73,6 +80,8 @@ export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
   release: async (channelId, pendingId) => {
     await ask(options, "channels/release", { payment: pendingId, channelId })
   },
+  holdRefund: ({ amount, channelId, pendingId, voucher }) =>
+    askRefund(options, { channelId, pendingId, voucher, amount }),
   sync: async (channelId, state, pendingId) => {
     await ask(options, "channels/sync", {
       channelId,
@@ -91,11 +100,7 @@ export const delegateAuthorizer = async (options: RemoteOptions): Promise<Receiv
   return {
     address: receiverAuthorizer,
     signClaims: () => undefined,
-    refund: async (asked) => {
-      const { amount, claims } = refundOf(asked)
-      if (amount <= 0n) throw new Error("nothing is left to refund")
-      return { amount: String(amount), refundNonce: String(asked.channel.refundNonce), claims }
-    }
+    refund: async (asked) => refundOf(asked)
   }
 }
 
@@ -104,13 +109,10 @@ export const remoteAuthorizer = async (options: RemoteOptions): Promise<Receiver
   const { receiverAuthorizer } = await ask(options, "authorizer", {})
   return {
     address: receiverAuthorizer,
-    refund: ({ amount, channel, pendingId, voucher }) =>
-      ask(options, "channels/refund", {
-        payment: pendingId,
-        channelId: channel.channelId,
-        voucher,
-        ...(amount === undefined ? {} : { amount })
-      })
+    refund: async ({ channel: { channelId }, held: { amount, pendingId }, voucher }) => {
+      const { pendingId: _, ...signed } = await askRefund(options, { channelId, pendingId, voucher, amount })
+      return { ...signed, refundNonce: String(signed.refundNonce) }
+    }
   }
 }
 

@@ -11,6 +11,7 @@ import {
   refundDigest,
   voucherDigest
 } from "../../plugins/x402-batch/contract.ts"
+import { hasLedgerForm } from "../../kernel/ledger/Ed25519.ts"
 import type { ChannelConfig, Voucher } from "./channels.ts"
 
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex")
@@ -82,12 +83,16 @@ export const signVoucher = (signer: Signer, place: BatchContract, channelId: str
   signature: signer.sign(voucherDigest(place, channelId, max))
 })
 
-/** Whether a key signed a voucher of this channel. */
+/** Whether a key signed a voucher of this channel, as the ledger judges: some runtimes accept more. */
 export const isVoucherOf = (address: string, place: BatchContract, voucher: Voucher): boolean => {
   if (!/^[0-9a-f]{128}$/.test(voucher.signature) || !/^(0|[1-9][0-9]{0,38})$/.test(voucher.maxClaimableAmount))
     return false
   const digest = voucherDigest(place, voucher.channelId, BigInt(voucher.maxClaimableAmount))
-  return verify(null, digest, keyOf(address), Buffer.from(voucher.signature, "hex"))
+  const signature = Buffer.from(voucher.signature, "hex")
+  return (
+    hasLedgerForm(Keypair.fromPublicKey(address).rawPublicKey(), signature) &&
+    verify(null, digest, keyOf(address), signature)
+  )
 }
 
 /** An entry of a claim on the wire. */
@@ -97,7 +102,12 @@ export interface WireClaim {
   readonly totalClaimed: string
 }
 
-export const signClaims = (signer: Signer, place: BatchContract, claims: ReadonlyArray<WireClaim>): string =>
+export const signClaims = (
+  signer: Signer,
+  place: BatchContract,
+  claims: ReadonlyArray<WireClaim>,
+  expiresAt: number
+): string =>
   signer.sign(
     claimDigest(
       place,
@@ -105,7 +115,8 @@ export const signClaims = (signer: Signer, place: BatchContract, claims: Readonl
         channelId: channelIdOf(place, voucher.channel),
         maxClaimableAmount: BigInt(voucher.maxClaimableAmount),
         totalClaimed: BigInt(totalClaimed)
-      }))
+      })),
+      expiresAt
     )
   )
 
@@ -113,6 +124,6 @@ export const signRefund = (
   signer: Signer,
   place: BatchContract,
   channelId: string,
-  amount: bigint,
-  nonce: bigint
-): string => signer.sign(refundDigest(place, channelId, amount, nonce))
+  refund: { readonly amount: string; readonly refundNonce: number; readonly expiresAt: number }
+): string =>
+  signer.sign(refundDigest(place, channelId, BigInt(refund.amount), BigInt(refund.refundNonce), refund.expiresAt))

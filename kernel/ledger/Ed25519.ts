@@ -1,7 +1,7 @@
 // Ed25519 as the ledger checks it. The network refuses a public key or an `R` of small order, because such a signature
-// can be made to fit any message; the native libraries of some runtimes accept it. So both are checked here first, and
-// then the platform's own fast check suffices on every runtime. Seven encodings, each with either sign bit, are all
-// there are.
+// can be made to fit any message, every encoding that is not canonical, and a scalar at or above the group's order; the
+// native libraries of some runtimes accept some of these. So the form is checked here first, and then the platform's
+// own fast check suffices on every runtime. Seven encodings, each with either sign bit, are all points of small order.
 import type { Crypto } from "../platform/Crypto.ts"
 
 const smallOrderHex = [
@@ -14,10 +14,14 @@ const smallOrderHex = [
   "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
   "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
 ]
+const primeHex = "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
+const orderHex = "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"
 
-const smallOrder = smallOrderHex.map((text) =>
+const bytesOf = (text: string): Uint8Array =>
   Uint8Array.from({ length: 32 }, (_, i) => parseInt(text.slice(i * 2, i * 2 + 2), 16))
-)
+
+const smallOrder = smallOrderHex.map(bytesOf)
+const [prime, order] = [bytesOf(primeHex), bytesOf(orderHex)]
 
 /** True when the first 32 bytes encode a point of small order, with either sign bit. */
 export const isSmallOrder = (point: Uint8Array): boolean =>
@@ -26,15 +30,32 @@ export const isSmallOrder = (point: Uint8Array): boolean =>
     return (point[31]! & 0x7f) === known[31]
   })
 
-/** The network's strict check: 32-byte key, any message, 64-byte signature. Malformed input is not valid. */
-export const verifyEd25519 = (
-  crypto: Crypto["Service"],
-  publicKey: Uint8Array,
-  message: Uint8Array,
-  signature: Uint8Array
-): boolean =>
+/** Whether 32 little-endian bytes from `at` on are below a bound; `mask` is of the highest byte. */
+const isBelow = (bytes: Uint8Array, at: number, mask: number, bound: Uint8Array): boolean => {
+  for (let i = 31; i >= 0; i--) {
+    const byte = bytes[at + i]! & (i === 31 ? mask : 0xff)
+    if (byte !== bound[i]) return byte < bound[i]!
+  }
+  return false
+}
+
+/**
+ * Whether a key and a signature have the form that the ledger demands: 32 and 64 bytes, canonical, neither point of
+ * small order. A check that the runtime's library adds says the rest.
+ */
+export const hasLedgerForm = (publicKey: Uint8Array, signature: Uint8Array): boolean =>
   publicKey.length === 32 &&
   signature.length === 64 &&
   !isSmallOrder(publicKey) &&
   !isSmallOrder(signature) &&
-  crypto.ed25519VerifyNative(publicKey, message, signature)
+  isBelow(publicKey, 0, 0x7f, prime) &&
+  isBelow(signature, 0, 0x7f, prime) &&
+  isBelow(signature, 32, 0xff, order)
+
+/** The network's strict check: 32-byte key, any message, 64-byte signature. Malformed input is not valid. */
+export const verifyEd25519 = (
+  crypto: Pick<Crypto["Service"], "ed25519VerifyNative">,
+  publicKey: Uint8Array,
+  message: Uint8Array,
+  signature: Uint8Array
+): boolean => hasLedgerForm(publicKey, signature) && crypto.ed25519VerifyNative(publicKey, message, signature)

@@ -5,21 +5,24 @@ import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
 import { Network, passphrases } from "../../kernel/config/Network.ts"
+import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import {
+  authorizerKeyOf,
   type BatchContract,
+  bytesOfHex,
   type ChannelConfig,
+  channelIdOf,
   claimDigest,
   claimedTotals,
   type DelegateSign,
   networkIdOf,
-  refundDigest
+  refundDigest,
+  voucherDigest
 } from "../x402-batch/contract.ts"
 import { batchScheme } from "./claimPayment.ts"
 import { Config } from "./Config.ts"
-
-type Payload = Readonly<Record<string, unknown>>
 
 /** An entry of `claims`, as on the wire. */
 export interface WireClaim {
@@ -28,15 +31,37 @@ export interface WireClaim {
   readonly totalClaimed: string
 }
 
+export interface SentVoucher {
+  readonly channelId: string
+  readonly maxClaimableAmount: string
+  readonly signature: string
+}
+
+export interface UnsignedRefund {
+  readonly channelId: string
+  readonly amount: bigint
+  readonly nonce: bigint
+  readonly claims: ReadonlyArray<WireClaim>
+  /** The last close time at which the signatures count, Unix seconds. */
+  readonly expiresAt: number
+}
+
+export interface RefundSignatures {
+  readonly refundAuthorizerSignature: string
+  readonly claimAuthorizerSignature?: string
+}
+
 export class Authorizer extends Context.Service<
   Authorizer,
   {
     /** The seller's authorizer, G…; undefined without a secret. */
     readonly of: (principal: string) => string | undefined
-    /** The payload with `claimAuthorizerSignature` where it is a claim; undefined when it cannot be signed. */
-    readonly signed: (principal: string, payload: Payload) => Effect.Effect<Payload | undefined>
-    /** The signature of a refund, hex; undefined when it cannot be signed. */
-    readonly refund: (principal: string, channelId: string, amount: bigint, nonce: bigint) => string | undefined
+    /** Whether what a seller claims can be signed: there is a secret, and the scheme has its contract. */
+    readonly signs: (principal: string) => boolean
+    /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
+    readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
+    /** Whether a voucher is of this channel and signed by its payer's authorizer, as the ledger judges it. */
+    readonly isVoucher: (config: ChannelConfig, voucher: SentVoucher) => boolean
     /** The signature of a digest, hex, where `authorizer` is the seller's own; undefined for any other. */
     readonly asDelegate: DelegateSign
   }
@@ -73,7 +98,7 @@ export class Authorizer extends Context.Service<
         return Hex.encode(crypto.ed25519Sign(Redacted.value(seed), digestAt(at)))
       }
 
-      const signClaims = (principal: string, claims: ReadonlyArray<WireClaim>) =>
+      const signClaims = (principal: string, claims: ReadonlyArray<WireClaim>, expiresAt: number) =>
         sign(principal, (at) =>
           claimDigest(
             at,
@@ -85,7 +110,8 @@ export class Authorizer extends Context.Service<
                 signature,
                 totalClaimed: BigInt(totalClaimed)
               }))
-            )
+            ),
+            expiresAt
           )
         )
 
@@ -102,14 +128,23 @@ export class Authorizer extends Context.Service<
           (allowKeyless || principal.startsWith("key:")) && of(principal) === authorizer
             ? sign(principal, () => digest)
             : undefined,
-        signed: (principal, payload) =>
-          Effect.sync(() => {
-            if (payload["type"] === "settle") return payload
-            const claimAuthorizerSignature = signClaims(principal, payload["claims"] as ReadonlyArray<WireClaim>)
-            return claimAuthorizerSignature === undefined ? undefined : { ...payload, claimAuthorizerSignature }
-          }),
-        refund: (principal, channelId, amount, nonce) =>
-          sign(principal, (at) => refundDigest(at, channelId, amount, nonce))
+        isVoucher: (config, { channelId, maxClaimableAmount, signature }) => {
+          const at = contract()
+          if (at === undefined || channelIdOf(at, config) !== channelId) return false
+          const digest = voucherDigest(at, channelId, BigInt(maxClaimableAmount))
+          return verifyEd25519(crypto, authorizerKeyOf(config.payerAuthorizer), digest, bytesOfHex(signature))
+        },
+        signs: (principal) => of(principal) !== undefined && contract() !== undefined,
+        refund: (principal, { amount, channelId, claims, expiresAt, nonce }) => {
+          const refundAuthorizerSignature = sign(principal, (at) =>
+            refundDigest(at, channelId, amount, nonce, expiresAt)
+          )
+          const claimAuthorizerSignature = claims.length === 0 ? undefined : signClaims(principal, claims, expiresAt)
+          if (refundAuthorizerSignature === undefined) return undefined
+          return claimAuthorizerSignature === undefined
+            ? { refundAuthorizerSignature }
+            : { refundAuthorizerSignature, claimAuthorizerSignature }
+        }
       })
     })
   )

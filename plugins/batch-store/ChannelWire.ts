@@ -41,6 +41,7 @@ export const LedgerState = Schema.Struct({
   totalClaimed: units("Claimed so far."),
   withdrawRequestedAt: whole("Unix seconds; 0 when no withdrawal is started."),
   refundNonce: whole("Nonce of the next refund."),
+  asOf: Schema.optionalKey(whole("A close time of the ledger, Unix seconds, at or before that of the reading.")),
   onchainSyncedAt: Schema.optionalKey(
     Schema.Finite.annotate({ description: "Of sync: when it was read, Unix ms; `totalClaimed` alone is taken then." })
   )
@@ -62,6 +63,14 @@ export const ChannelRecord = Schema.Struct({
       pendingId: text("The request that has the channel."),
       signedMaxClaimable: units("Its voucher's ceiling."),
       expiresAt: Schema.Number.annotate({ description: "When another request may take the channel, Unix ms." })
+    })
+  ),
+  pendingRefund: Schema.NullOr(
+    Schema.Struct({
+      pendingId: text("The request that it was signed for."),
+      amount: units("What may be paid out: nothing is sold below it."),
+      refundNonce: whole("The nonce that it counts for."),
+      expiresAt: whole("The last close time at which it counts, Unix seconds.")
     })
   )
 }).annotate({ identifier: "BatchChannel" })
@@ -120,6 +129,7 @@ export const Refund = Schema.Struct({
 export const RefundAnswer = Schema.Struct({
   amount: units("What is refunded."),
   refundNonce: units("The channel's nonce."),
+  expiresAt: whole("The last close time at which the signatures count, Unix seconds."),
   claims: Schema.Array(
     Schema.Struct({
       voucher: Schema.Struct({ channel: ChannelConfig, maxClaimableAmount: units("The signed ceiling.") }),
@@ -127,7 +137,8 @@ export const RefundAnswer = Schema.Struct({
       totalClaimed: units("What is claimed in all.")
     })
   ),
-  refundAuthorizerSignature: signature,
+  /** Absent where the channel's authorizer is the seller's own key. */
+  refundAuthorizerSignature: Schema.optionalKey(signature),
   claimAuthorizerSignature: Schema.optionalKey(signature)
 }).annotate({ identifier: "BatchRefund" })
 

@@ -36,6 +36,16 @@ export interface Policy {
   readonly claimAt: string | undefined
 }
 
+export interface HeldRefund {
+  readonly channelId: string
+  readonly payment: string
+  /** What was charged, as the buyer's voucher says. */
+  readonly charged: string
+  readonly amount: bigint
+  /** The last close time at which it counts, Unix seconds. */
+  readonly expiresAt: number
+}
+
 /** Channels in one page of `list`. */
 export const pageMax = 200
 
@@ -44,6 +54,11 @@ export class StoredChannels extends Context.Service<
   {
     readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
     readonly charge: (place: Place, asked: Charge) => Sql<Charged>
+    /**
+     * Notes a refund of at most what is not charged, before it is signed; the record, or none where the request has not
+     * the channel, more is asked than is left, or another refund is pending.
+     */
+    readonly holdRefund: (place: Place, asked: HeldRefund) => Sql<ChannelRecord | undefined>
     /** Whether the request had the channel. */
     readonly release: (place: Place, channelId: string, payment: string) => Sql<boolean>
     /** Stores what the ledger shows; gives the request's reservation back. None for an unknown channel. */
@@ -54,6 +69,8 @@ export class StoredChannels extends Context.Service<
       payment: string | undefined
     ) => Sql<ChannelRecord | undefined>
     readonly get: (place: Place, channelId: string) => Sql<ChannelRecord | undefined>
+    /** Whether the channel's last request was charged with a voucher of this signature. */
+    readonly hasCharged: (place: Place, channelId: string, signature: string) => Sql<boolean>
     /** At most `pageMax` by id, after `after`. */
     readonly list: (place: Place, after: string) => Sql<ReadonlyArray<ChannelRecord>>
     readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<void>
@@ -69,8 +86,23 @@ export class StoredChannels extends Context.Service<
       const { columns, get, of } = parts
       return StoredChannels.of({
         get,
+        hasCharged: (place, channelId, signature) =>
+          Effect.map(
+            sql`select 1 from batch_store_channels c join batch_store_charges d using (principal, network, channel_id)
+              where ${of(place, channelId)} and c.signature = ${signature} and d.charged = c.charged limit 1`,
+            ({ length }) => length === 1
+          ),
         reserve: makeReserve(sql, parts),
         charge: makeCharge(sql, parts),
+        holdRefund: (place, { amount, channelId, charged, expiresAt, payment }) =>
+          Effect.map(
+            sql<ChannelRecord>`update batch_store_channels c set refund_amount = ${String(amount)}::numeric,
+                refund_payment = ${payment}, refund_for_nonce = c.refund_nonce, refund_expires_at = ${expiresAt}
+              where ${of(place, channelId)} and pending_payment = ${payment} and c.charged = ${charged}::numeric
+                and refund_amount is null and ${String(amount)}::numeric <= c.balance - c.charged
+              returning ${columns}`,
+            ([channel]) => channel
+          ),
         sync: makeSync(sql, parts),
         release: (place, channelId, payment) =>
           Effect.map(
@@ -117,6 +149,8 @@ interface Parts {
     payment: string
   ) => Sql<{ readonly isCharged: boolean; readonly channel: ChannelRecord } | undefined>
   readonly stateOf: (state: LedgerState | undefined) => Statement.Fragment
+  /** What a signed refund may still pay out, by that state; null: none is pending. */
+  readonly heldAt: (state: LedgerState | undefined) => Statement.Fragment
 }
 
 /** Parts of statements that the decisions share, and the readings that explain why one changed nothing. */
@@ -130,7 +164,10 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
     (extract(epoch from c.requested_at) * 1000)::float8 as "lastRequestTimestamp",
     case when c.pending_until > clock_timestamp() then jsonb_build_object('pendingId', c.pending_payment,
       'signedMaxClaimable', c.pending_max::text, 'expiresAt', floor(extract(epoch from c.pending_until) * 1000))
-      end as "pendingRequest"`
+      end as "pendingRequest",
+    case when c.refund_amount is not null then jsonb_build_object('pendingId', c.refund_payment,
+      'amount', c.refund_amount::text, 'refundNonce', c.refund_for_nonce, 'expiresAt', c.refund_expires_at)
+      end as "pendingRefund"`
   const of = ({ network, principal }: Place, channelId: string) =>
     sql`c.principal = ${principal} and c.network = ${network} and c.channel_id = ${channelId}`
   const wasCharged = ({ network, principal }: Place, channelId: string, payment: string) =>
@@ -156,6 +193,12 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
       }
     )
 
+  const heldAt = (state: LedgerState | undefined) =>
+    state === undefined
+      ? sql`c.refund_amount`
+      : sql`case when ${state.refundNonce}::numeric > c.refund_for_nonce
+          or ${state.asOf ?? 0}::bigint > c.refund_expires_at then null else c.refund_amount end`
+
   /** The ledger's state, where it came with the request. What was claimed never goes back: that reading is older. */
   const stateOf = (state: LedgerState | undefined) =>
     state === undefined
@@ -163,12 +206,12 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
       : sql`balance = ${state.balance}::numeric,
           total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric),
           withdraw_requested_at = ${state.withdrawRequestedAt}, refund_nonce = ${state.refundNonce}::numeric,
-          synced_at = clock_timestamp()`
+          refund_amount = ${heldAt(state)}, synced_at = clock_timestamp()`
 
-  return { columns, of, wasCharged, get, read, stateOf }
+  return { columns, of, wasCharged, get, read, stateOf, heldAt }
 }
 
-const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasCharged }: Parts) => {
+const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf, wasCharged }: Parts) => {
   const reserve = Effect.fnUntraced(function* (
     place: Place,
     asked: Reserve,
@@ -178,8 +221,11 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasChar
     const { channelId, maxClaimableAmount: max, signature } = voucher
     const { receiver, token, withdrawDelay } = channelConfig
     const ledger = state ?? { balance: "0", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
-    // What was claimed was charged, whatever a record that was lost or restored says.
-    const charged = sql`greatest(c.charged, ${ledger.totalClaimed}::numeric)`
+    // What was claimed was charged, whatever a record that was lost or restored says; and a voucher whose base is above
+    // the newest one of the record shows that the record is old.
+    const implied = sql`${max}::numeric - ${price}::numeric`
+    const isOld = sql`${implied} > c.signed_max`
+    const charged = sql`greatest(c.charged, ${ledger.totalClaimed}::numeric, case when ${isOld} then ${implied} end)`
     const isBelowClaimed = BigInt(max) - BigInt(price) < BigInt(ledger.totalClaimed)
     const [reserved] = yield* sql<ChannelRecord>`insert into batch_store_channels as c (principal, network, channel_id,
         config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
@@ -194,9 +240,16 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasChar
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
         pending_until = excluded.pending_until, requested_at = clock_timestamp(),
-        delegated = c.delegated or excluded.delegated, charged = ${charged}, ${stateOf(state)}
+        delegated = c.delegated or excluded.delegated, charged = ${charged},
+        signed_max = case when ${isOld} then excluded.signed_max else c.signed_max end,
+        signature = case when ${isOld} then excluded.signature else c.signature end,
+        unclaimed_since = case when ${isOld} then coalesce(c.unclaimed_since, clock_timestamp())
+          else c.unclaimed_since end, ${stateOf(state)}
       where ${charged} + ${price}::numeric = excluded.pending_max and (c.pending_payment is null
         or c.pending_payment = excluded.pending_payment or c.pending_until <= clock_timestamp())
+        and (${heldAt(state)} is null or (${price}::numeric > 0
+          and excluded.pending_max <= ${state === undefined ? sql`c.balance` : sql`${state.balance}::numeric`}
+            - ${heldAt(state)}))
       returning ${columns}`
     if (reserved !== undefined) return { status: "reserved", channel: reserved }
     const found = yield* read(place, channelId, payment)
@@ -206,7 +259,8 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, read, stateOf, wasChar
     const { channel, isCharged } = found
     if (isCharged) return { status: "charged", channel }
     const known = larger(BigInt(channel.chargedCumulativeAmount), BigInt(ledger.totalClaimed))
-    const isBase = known + BigInt(price) === BigInt(max)
+    const base = BigInt(max) - BigInt(price)
+    const isBase = known === base || base > BigInt(channel.signedMaxClaimable)
     return { status: isBase ? "busy" : "stale", channel }
   })
   return reserve
@@ -218,8 +272,9 @@ const makeCharge = (sql: SqlClient.SqlClient, { columns, of, read, stateOf, wasC
     { amount, channelId, payment, state }: Charge
   ): Effect.fn.Return<Charged, SqlError.SqlError> {
     const [charged] = yield* sql<ChannelRecord>`with charged as (
-        update batch_store_channels as c set charged = c.charged + ${amount}::numeric, signed_max = c.pending_max,
-          signature = c.pending_signature, pending_payment = null, pending_max = null, pending_signature = null,
+        update batch_store_channels as c set charged = c.charged + ${amount}::numeric,
+          signature = case when c.pending_max >= c.signed_max then c.pending_signature else c.signature end,
+          signed_max = greatest(c.signed_max, c.pending_max), pending_payment = null, pending_max = null, pending_signature = null,
           pending_until = null, requested_at = clock_timestamp(), ${stateOf(state)},
           unclaimed_since = case when c.charged + ${amount}::numeric > c.total_claimed
             then coalesce(c.unclaimed_since, clock_timestamp()) end

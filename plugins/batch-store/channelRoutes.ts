@@ -9,9 +9,19 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { addRoutes, type Documented, route } from "../../kernel/http/Route.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { signatureSeconds } from "../x402-batch/contract.ts"
 import { Config } from "./Config.ts"
 import { Authorizer } from "./Authorizer.ts"
-import type { AuthorizerAnswer, Channels, Decided, Refund, RefundAnswer } from "./ChannelWire.ts"
+import type {
+  AuthorizerAnswer,
+  ChannelRecord,
+  Channels,
+  Decided,
+  Refund,
+  RefundAnswer,
+  Voucher
+} from "./ChannelWire.ts"
 import * as routes from "./description.ts"
 import { pageMax, type Place, StoredChannels, type Reserved, type Charged } from "./StoredChannels.ts"
 
@@ -33,6 +43,8 @@ const unsigned = json(
   { status: 403 }
 )
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
+/** A record keeps what can be claimed: no voucher that the ledger would refuse takes a better one's place. */
+const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
 const keyless = json(
   {
     error: "forbidden",
@@ -78,43 +90,52 @@ const makeKeyed = Effect.gen(function* () {
   }
 })
 
-/** Signs the refund of what a request has reserved: what is charged is claimed with it. */
+/** Notes and signs the refund of what a request has reserved: what is charged is claimed with it. */
 const makeRefund = Effect.gen(function* () {
   const authorizer = yield* Authorizer
   const channels = yield* StoredChannels
+  const clock = yield* LedgerClock
+
+  const signed = (place: Place, channel: ChannelRecord, { maxClaimableAmount, signature }: typeof Voucher.Type) => {
+    const { channelConfig, channelId, chargedCumulativeAmount, pendingRefund, totalClaimed } = channel
+    const { amount, expiresAt, refundNonce } = pendingRefund!
+    const totalsClaimed = {
+      voucher: { channel: channelConfig, maxClaimableAmount },
+      signature,
+      totalClaimed: chargedCumulativeAmount
+    }
+    const claims = BigInt(chargedCumulativeAmount) > BigInt(totalClaimed) ? [totalsClaimed] : []
+    const unsignedRefund = { channelId, amount: BigInt(amount), nonce: BigInt(refundNonce), claims, expiresAt }
+    const isOurs = channelConfig.receiverAuthorizer === authorizer.of(place.principal)
+    const signatures = isOurs ? authorizer.refund(place.principal, unsignedRefund) : {}
+    return signatures === undefined
+      ? unsigned
+      : json({
+          amount,
+          refundNonce: String(refundNonce),
+          expiresAt,
+          claims,
+          ...signatures
+        } satisfies typeof RefundAnswer.Type)
+  }
 
   return Effect.fnUntraced(function* (place: Place, { amount, channelId, payment, voucher }: typeof Refund.Type) {
     const channel = yield* channels.get(place, channelId)
     if (channel === undefined) return notFound
     if (channel.pendingRequest?.pendingId !== payment) return conflict("the request has not reserved the channel")
-    const { balance, channelConfig, chargedCumulativeAmount, refundNonce, totalClaimed } = channel
+    const { balance, chargedCumulativeAmount, pendingRefund } = channel
+    if (!authorizer.isVoucher(channel.channelConfig, voucher)) return unverified
     if (voucher.maxClaimableAmount !== chargedCumulativeAmount)
       return conflict("the voucher is not of what was charged")
+    if (pendingRefund?.pendingId === payment) return signed(place, channel, voucher)
     const left = BigInt(balance) - BigInt(chargedCumulativeAmount)
     if (left <= 0n) return conflict("nothing is left to refund")
     const asked = amount === undefined || BigInt(amount) > left ? left : BigInt(amount)
     if (asked === 0n) return invalid("amount: above zero")
-    const { maxClaimableAmount, signature } = voucher
-    const claims =
-      BigInt(chargedCumulativeAmount) > BigInt(totalClaimed)
-        ? [
-            {
-              voucher: { channel: channelConfig, maxClaimableAmount },
-              signature,
-              totalClaimed: chargedCumulativeAmount
-            }
-          ]
-        : []
-    const refundAuthorizerSignature = authorizer.refund(place.principal, channelId, asked, BigInt(refundNonce))
-    const signed = yield* authorizer.signed(place.principal, { type: "claim", claims })
-    if (refundAuthorizerSignature === undefined || signed === undefined) return unsigned
-    return json({
-      amount: String(asked),
-      refundNonce: String(refundNonce),
-      claims,
-      refundAuthorizerSignature,
-      ...(claims.length === 0 ? {} : { claimAuthorizerSignature: String(signed["claimAuthorizerSignature"]) })
-    } satisfies typeof RefundAnswer.Type)
+    const expiresAt = (yield* clock.now).closedAtSeconds + signatureSeconds
+    const refund = { channelId, payment, charged: chargedCumulativeAmount, amount: asked, expiresAt }
+    const held = yield* channels.holdRefund(place, refund)
+    return held === undefined ? conflict("another refund of the channel is pending") : signed(place, held, voucher)
   })
 })
 
@@ -129,13 +150,15 @@ const makeDecisions = Effect.gen(function* () {
 
   return [
     keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) =>
-      Effect.map(
-        channels.reserve(place, asked, {
-          ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
-          delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
-        }),
-        answered
-      )
+      authorizer.isVoucher(asked.channelConfig, asked.voucher)
+        ? Effect.map(
+            channels.reserve(place, asked, {
+              ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+              delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
+            }),
+            answered
+          )
+        : Effect.succeed(unverified)
     ),
     keyed(routes.charge, (place, { network: _, ...asked }) => Effect.map(channels.charge(place, asked), answered)),
     keyed(routes.release, (place, { channelId, payment }) =>

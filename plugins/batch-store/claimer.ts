@@ -48,12 +48,10 @@ const makeSubmit = Effect.gen(function* () {
 
   return Effect.fn("BatchClaimer.submit")(function* (claim: OpenClaim) {
     const identifier = `batch-store-claim-${claim.id}`
-    const payload = yield* authorizer.signed(claim.principal, claim.payload)
-    if (payload === undefined)
+    if (!authorizer.signs(claim.principal))
       return yield* Effect.logWarning(`claim ${claim.id} waits: no authorizer's key, or no contract`)
-    const answer = yield* facilitator.settle(
-      claimPayment(crypto, { ...claim, payload, network: network.id, identifier })
-    )
+    // Unsigned, so that it is the same each time: the scheme signs it for the seller's key, for as long as it needs.
+    const answer = yield* facilitator.settle(claimPayment(crypto, { ...claim, network: network.id, identifier }))
     switch (answer._tag) {
       case "Pending":
         if (!(yield* isUnresolved(claim.principal, identifier))) return yield* claims.attempted(claim)

@@ -8,6 +8,9 @@ import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, networkContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
 import { healthContract } from "../../kernel/health/Health.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { batchChannelsContract, Delegates } from "../x402-batch/contract.ts"
 import { Authorizer } from "./Authorizer.ts"
@@ -23,7 +26,15 @@ const started = Layer.effectDiscard(
   Effect.gen(function* () {
     const { keepMillis } = yield* Config
     const channels = yield* StoredChannels
-    ;(yield* Delegates).signBy((yield* Authorizer).asDelegate)
+    const network = yield* Network
+    const delegates = yield* Delegates
+    delegates.signBy((yield* Authorizer).asDelegate)
+    delegates.keepBy((principal, { channelId, signature }) =>
+      Effect.mapError(
+        channels.hasCharged({ principal, network: network.id }, channelId, signature),
+        () => new LedgerUnavailable({ operation: "channel store", message: "the channel's record cannot be read" })
+      )
+    )
     yield* addChannelRoutes
     yield* addOperatorRoutes
     yield* startClaimer
@@ -45,6 +56,7 @@ export const plugin = define({
     healthContract,
     networkContract,
     httpContract,
+    ledgerContract,
     databaseContract,
     settlementContract,
     paymentContract,

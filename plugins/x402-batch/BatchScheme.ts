@@ -97,7 +97,8 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const vouchers = makeVouchers(at, yield* Crypto)
   const { authorization, formerKeys, note, noteSettle, noteSwept, payloadOf } = makeReading(at, vouchers)
   const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
-  const context = { at, vouchers, keyOf, noteSwept, sign: (yield* Delegates).sign }
+  const { hasCharged, sign } = yield* Delegates
+  const context = { at, vouchers, keyOf, noteSwept, sign }
   const states = yield* ChannelStates
   ;(yield* KnownChannels).readBy(() =>
     states.known().flatMap(({ channelId, state }) => {
@@ -105,7 +106,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
       return config === undefined || state === undefined ? [] : [{ channelId, config, state }]
     })
   )
-  const verifyVoucher = makeVerifyVoucher({ contract: at.address, vouchers, states, isOurs: signer.isOurs })
+  const verifyVoucher = makeVerifyVoucher({ contract: at.address, vouchers, states, hasCharged, isOurs: signer.isOurs })
   yield* clock.subscribe(Effect.map(clock.status, ({ time }) => note(time?.sequence ?? 0)))
   const batch: Scheme = {
     scheme,

@@ -41,6 +41,8 @@ export interface DepositPayload {
 export interface ClaimPayload {
   readonly _tag: "Claim"
   readonly claims: ReadonlyArray<ClaimEntry>
+  /** The last close time at which the signature counts, Unix seconds; absent where it is to be signed here. */
+  readonly expiresAt: number | undefined
   readonly signature: string | undefined
 }
 
@@ -57,6 +59,8 @@ export interface RefundPayload {
   readonly amount: bigint
   readonly nonce: bigint
   readonly claims: ReadonlyArray<ClaimEntry>
+  /** As of a claim, of both signatures. */
+  readonly expiresAt: number | undefined
   readonly signature: string | undefined
   readonly claimSignature: string | undefined
 }
@@ -118,6 +122,13 @@ const signatureAt = (value: unknown, path: string): string => {
 const optionalSignatureAt = (value: unknown, path: string): string | undefined =>
   value === undefined || value === null ? undefined : signatureAt(value, path)
 
+/** Only what is signed elsewhere must name its end. */
+const expiresAtOf = ({ expiresAt }: Fields, signature: string | undefined): number | undefined => {
+  if (expiresAt === undefined && signature === undefined) return undefined
+  if (Number.isSafeInteger(expiresAt) && (expiresAt as number) >= 0) return expiresAt as number
+  throw new Wrong("payload.expiresAt is not a whole number of Unix seconds, the last at which the signature counts")
+}
+
 const configAt = (value: unknown, path: string): ChannelConfig => {
   const read = decodeChannelConfig(value)
   if (Result.isSuccess(read)) return read.success
@@ -170,16 +181,21 @@ const claimsAt = (value: unknown, least: number): ReadonlyArray<ClaimEntry> => {
 
 const isEnriched = ({ claims, refundNonce }: Fields): boolean => claims !== undefined && refundNonce !== undefined
 
-const refundAt = (payload: Fields, config: ChannelConfig): RefundPayload => ({
-  _tag: "Refund",
-  config,
-  voucher: voucherAt(payload["voucher"]),
-  amount: amountAt(payload["amount"], "amount"),
-  nonce: nonceAt(payload["refundNonce"], "refundNonce"),
-  claims: claimsAt(payload["claims"], 0),
-  signature: optionalSignatureAt(payload["refundAuthorizerSignature"], "refundAuthorizerSignature"),
-  claimSignature: optionalSignatureAt(payload["claimAuthorizerSignature"], "claimAuthorizerSignature")
-})
+const refundAt = (payload: Fields, config: ChannelConfig): RefundPayload => {
+  const signature = optionalSignatureAt(payload["refundAuthorizerSignature"], "refundAuthorizerSignature")
+  const claimSignature = optionalSignatureAt(payload["claimAuthorizerSignature"], "claimAuthorizerSignature")
+  return {
+    _tag: "Refund",
+    config,
+    voucher: voucherAt(payload["voucher"]),
+    amount: amountAt(payload["amount"], "amount"),
+    nonce: nonceAt(payload["refundNonce"], "refundNonce"),
+    claims: claimsAt(payload["claims"], 0),
+    expiresAt: expiresAtOf(payload, signature ?? claimSignature),
+    signature,
+    claimSignature
+  }
+}
 
 const textAt = (value: unknown, path: string): string => {
   if (typeof value === "string" && value.length <= 64) return value
@@ -210,12 +226,15 @@ const payloadAt = (payload: Fields, known: ConfigAt): BatchPayload => {
         sent: callAt(deposit["authorization"], "deposit.authorization")
       }
     }
-    case "claim":
+    case "claim": {
+      const signature = optionalSignatureAt(payload["claimAuthorizerSignature"], "claimAuthorizerSignature")
       return {
         _tag: "Claim",
         claims: claimsAt(payload["claims"], 1),
-        signature: optionalSignatureAt(payload["claimAuthorizerSignature"], "claimAuthorizerSignature")
+        expiresAt: expiresAtOf(payload, signature),
+        signature
       }
+    }
     case "settle":
       return {
         _tag: "Settle",

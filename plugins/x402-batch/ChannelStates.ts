@@ -7,7 +7,7 @@
 import { Context, Deferred, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { Network } from "../../kernel/config/Network.ts"
-import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerClock, type LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
@@ -19,6 +19,8 @@ import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 const readMax = 200
 /** Ledgers since its last use for which a channel is watched. */
 const usedLedgers = 24
+/** Closes of ledgers that are remembered: a reading is rarely more than one behind. */
+const closesKept = 3
 /** A refusal for its state reads a channel again when the last reading is older than this. */
 const doubtMillis = 500
 
@@ -79,6 +81,8 @@ export class ChannelStates extends Context.Service<
     readonly fresh: (channelIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Known>, LedgerUnavailable>
     /** What was claimed for a receiver of a token, read now; undefined when nothing ever was. */
     readonly receiver: (receiver: string, token: string) => Effect.Effect<ReceiverState | undefined, LedgerUnavailable>
+    /** A ledger's close time, Unix seconds, at or before the one as of which a channel is known. */
+    readonly closedAt: (channelId: string) => number | undefined
     /** The channels in use, most recently used last. */
     readonly known: () => ReadonlyArray<Known>
   }
@@ -92,17 +96,22 @@ export class ChannelStates extends Context.Service<
       const cache = new StateCache(contract)
       const { fresh, readOne } = yield* makeReadings(cache, contract)
       let usedLedger = -Infinity
+      let closes: ReadonlyArray<LedgerTime> = []
+      const noteClose = (time: LedgerTime) => {
+        if (time.sequence !== closes.at(-1)?.sequence) closes = [...closes.slice(-closesKept), time]
+        return time.sequence
+      }
 
       const read = Effect.fnUntraced(function* (channelId: string) {
         yield* clock.attend
         yield* clock.caughtUp
-        const { sequence } = yield* clock.now
+        const sequence = noteClose(yield* clock.now)
         usedLedger = sequence
         return cache.current(channelId, sequence) ?? (yield* readOne(channelId))
       })
 
       const watchEvents = Effect.gen(function* () {
-        const { sequence } = yield* clock.now
+        const sequence = noteClose(yield* clock.now)
         const usedSince = sequence - usedLedgers
         if (usedLedger < usedSince) return
         const from = cache.askFrom(sequence)
@@ -133,6 +142,10 @@ export class ChannelStates extends Context.Service<
           const { values } = yield* rpc.contractData([key])
           return receiverStateOf(values.get(key))
         }),
+        closedAt: (channelId) => {
+          const asOf = cache.asOf(channelId)
+          return asOf === undefined ? undefined : closes.findLast(({ sequence }) => sequence <= asOf)?.closedAtSeconds
+        },
         known: () => cache.all()
       })
     })

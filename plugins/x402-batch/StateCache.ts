@@ -64,6 +64,12 @@ export class StateCache {
     return this.#entries.peek(channelId)?.known
   }
 
+  /** The ledger as of which a channel is known. */
+  asOf(channelId: string): number | undefined {
+    const entry = this.#entries.peek(channelId)
+    return entry === undefined ? undefined : this.#asOf(entry)
+  }
+
   all(): ReadonlyArray<Known> {
     return [...this.#entries.entries()].map(([, { known }]) => known)
   }

@@ -79,11 +79,15 @@ export const claimsOfValue = (value: Value | undefined): ReadonlyArray<ClaimEntr
   return claims
 }
 
-/** `claim(claims, signature)`: authorized by that signature of the receiver's authorizer alone; anyone submits it. */
-export const claimArgs = (claims: ReadonlyArray<ClaimEntry>, signature: string): ReadonlyArray<Value> => [
-  claimsValue(claims),
-  bytesValue(bytesOfHex(signature))
-]
+/**
+ * `claim(claims, expires_at, signature)`: authorized by that signature of the receiver's authorizer alone, until the
+ * close time that it names; anyone submits it.
+ */
+export const claimArgs = (
+  claims: ReadonlyArray<ClaimEntry>,
+  expiresAt: number,
+  signature: string
+): ReadonlyArray<Value> => [claimsValue(claims), u64Value(BigInt(expiresAt)), bytesValue(bytesOfHex(signature))]
 
 /** `settle(receiver, token)`: anyone submits it. */
 export const settleArgs = (receiver: string, token: string): ReadonlyArray<Value> => [
@@ -97,6 +101,8 @@ export interface RefundCall {
   /** At most this is refunded; what is left when less is. */
   readonly amount: bigint
   readonly nonce: bigint
+  /** The last close time at which the signatures count, Unix seconds. */
+  readonly expiresAt: number
   readonly signature: string
   readonly claims: ReadonlyArray<ClaimEntry>
   readonly claimSignature?: string
@@ -104,11 +110,12 @@ export interface RefundCall {
 
 const noSignature = "00".repeat(64)
 
-/** `refund(config, amount, nonce, signature, claims, claim_signature)`: anyone submits it. */
+/** `refund(config, amount, nonce, expires_at, signature, claims, claim_signature)`: anyone submits it. */
 export const refundArgs = (call: RefundCall): ReadonlyArray<Value> => [
   configValue(call.config),
   i128Value(call.amount),
   u64Value(call.nonce),
+  u64Value(BigInt(call.expiresAt)),
   bytesValue(bytesOfHex(call.signature)),
   claimsValue(call.claims),
   bytesValue(bytesOfHex(call.claimSignature ?? noSignature))

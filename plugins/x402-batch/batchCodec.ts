@@ -210,8 +210,11 @@ export const channelIdOf = (at: BatchContract, config: ChannelConfig): string =>
 export const voucherDigest = (at: BatchContract, channelId: string, maxClaimableAmount: bigint): Uint8Array =>
   digest(domains.voucher, at, [idXdr(channelId), i128Xdr(maxClaimableAmount)])
 
-/** The 32 bytes that the receiver's authorizer signs for a claim: its entries in their order. */
-export const claimDigest = (at: BatchContract, entries: ReadonlyArray<ClaimedTotal>): Uint8Array =>
+/**
+ * The 32 bytes that the receiver's authorizer signs for a claim: its entries in their order, and the last close time at
+ * which the signature counts, Unix seconds.
+ */
+export const claimDigest = (at: BatchContract, entries: ReadonlyArray<ClaimedTotal>, expiresAt: number): Uint8Array =>
   digest(domains.claim, at, [
     joinedBytes(
       vecHeadXdr(entries.length),
@@ -221,12 +224,22 @@ export const claimDigest = (at: BatchContract, entries: ReadonlyArray<ClaimedTot
         i128Xdr(maxClaimableAmount),
         i128Xdr(totalClaimed)
       ])
-    )
+    ),
+    u64Xdr(BigInt(expiresAt))
   ])
 
-/** The 32 bytes that the receiver's authorizer signs for a refund: the amount at most, and the channel's nonce. */
-export const refundDigest = (at: BatchContract, channelId: string, amount: bigint, nonce: bigint): Uint8Array =>
-  digest(domains.refund, at, [idXdr(channelId), i128Xdr(amount), u64Xdr(nonce)])
+/**
+ * The 32 bytes that the receiver's authorizer signs for a refund: the amount at most, the channel's nonce, and the last
+ * close time at which the signature counts, Unix seconds.
+ */
+export const refundDigest = (
+  at: BatchContract,
+  channelId: string,
+  amount: bigint,
+  nonce: bigint,
+  expiresAt: number
+): Uint8Array =>
+  digest(domains.refund, at, [idXdr(channelId), i128Xdr(amount), u64Xdr(nonce), u64Xdr(BigInt(expiresAt))])
 
 /** The key behind an authorizer's G-address, 32 bytes. */
 export const authorizerKeyOf = (account: string): Uint8Array => StrKey.decodeEd25519PublicKey(account)

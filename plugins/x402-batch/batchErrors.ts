@@ -21,7 +21,8 @@ export const batchErrors = {
   NothingLeft: 215,
   WithdrawalAlreadyStarted: 216,
   WithdrawalNotStarted: 217,
-  WithdrawalTooEarly: 218
+  WithdrawalTooEarly: 218,
+  SignatureExpired: 219
 } as const
 
 export type BatchErrorName = keyof typeof batchErrors

@@ -10,9 +10,18 @@ import { batchWasmBase64, batchWasmHash } from "./contract/batchWasm.ts"
 export type { BatchContract, ChannelConfig, ChannelState, ClaimedTotal, ClaimEntry } from "./batchCodec.ts"
 export { type KnownChannel, KnownChannels } from "./KnownChannels.ts"
 export type { BatchEvent, ReceiverState, RefundCall } from "./batchCalls.ts"
-export { channelIdOf, claimDigest, claimedTotals, networkIdOf, refundDigest, voucherDigest } from "./batchCodec.ts"
+export {
+  authorizerKeyOf,
+  bytesOfHex,
+  channelIdOf,
+  claimDigest,
+  claimedTotals,
+  networkIdOf,
+  refundDigest,
+  voucherDigest
+} from "./batchCodec.ts"
 export { channelKey, channelStateOf, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
-export { Delegates, type DelegateSign } from "./Delegates.ts"
+export { Delegates, type DelegateSign, type HasCharged, signatureSeconds } from "./Delegates.ts"
 /** The channels in use, for what lists them, and what signs for sellers without a key of their own. */
 export const batchChannelsContract = contract("x402-batch", KnownChannels, Delegates)
 

@@ -78,7 +78,11 @@ export const callOfPayload = (payload: LedgerPayload, contract: string): LedgerC
       return { functionName, args, auth: payload.sent.call?.auth ?? [] }
     }
     case "Claim":
-      return { functionName: batchFunctions.claim, args: claimArgs(payload.claims, payload.signature!), auth: [] }
+      return {
+        functionName: batchFunctions.claim,
+        args: claimArgs(payload.claims, payload.expiresAt!, payload.signature!),
+        auth: []
+      }
     case "Settle":
       return { functionName: batchFunctions.settle, args: settleArgs(payload.receiver, payload.token), auth: [] }
     case "Refund":
@@ -88,6 +92,7 @@ export const callOfPayload = (payload: LedgerPayload, contract: string): LedgerC
           config: payload.config,
           amount: payload.amount,
           nonce: payload.nonce,
+          expiresAt: payload.expiresAt!,
           signature: payload.signature!,
           claims: payload.claims,
           ...(payload.claimSignature === undefined ? {} : { claimSignature: payload.claimSignature })
@@ -127,11 +132,13 @@ export const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number
       return entry === undefined ? undefined : authorizationKeyOf(entry)
     }
     case "Claim":
-      return `claim:${Hex.encode(claimDigest(at, claimedTotals(at, payload.claims)))}:${stretch}`
+      // Signed again for a later end it is the same claim, which moves once.
+      return `claim:${Hex.encode(claimDigest(at, claimedTotals(at, payload.claims), 0))}:${stretch}`
     case "Refund": {
-      const { amount, claims, nonce, voucher } = payload
-      const claimed = Hex.encode(claimDigest(at, claimedTotals(at, claims)))
-      return `refund:${Hex.encode(refundDigest(at, voucher.channelId, amount, nonce))}:${claimed}:${stretch}`
+      const { amount, claims, expiresAt = 0, nonce, voucher } = payload
+      const claimed = Hex.encode(claimDigest(at, claimedTotals(at, claims), 0))
+      const refund = Hex.encode(refundDigest(at, voucher.channelId, amount, nonce, expiresAt))
+      return `refund:${refund}:${claimed}:${stretch}`
     }
     case "Voucher":
       return `voucher:${payload.voucher.channelId}:${payload.voucher.maxClaimableAmount}`

@@ -14,7 +14,7 @@ import {
   type ClaimEntry,
   refundDigest
 } from "./batchCodec.ts"
-import type { LedgerPayload } from "./BatchWire.ts"
+import type { ClaimPayload, LedgerPayload } from "./BatchWire.ts"
 import { channelError, ownTermsError, voucherError } from "./checks.ts"
 import type { CheckError } from "./refusals.ts"
 import type { Vouchers } from "./Vouchers.ts"
@@ -54,7 +54,7 @@ const claimError = (claim: ClaimEntry, index: number, { context, isOurs, payment
 
 /** What is wrong with claims under their authorizer's one signature. */
 const claimsError = (
-  claims: ReadonlyArray<ClaimEntry>,
+  { claims, expiresAt }: Pick<ClaimPayload, "claims" | "expiresAt">,
   signature: string | undefined,
   offline: Offline
 ): CheckError => {
@@ -66,9 +66,9 @@ const claimsError = (
     const error = claimError(claim, index, offline)
     if (error !== undefined) return error
   }
-  if (signature === undefined) return notConfigured
+  if (signature === undefined || expiresAt === undefined) return notConfigured
   const { at } = offline.context
-  return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims)), signature)
+  return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims), expiresAt), signature)
     ? undefined
     : ["authorizer_address_mismatch", "claimAuthorizerSignature is not the receiverAuthorizer's over these claims"]
 }
@@ -91,23 +91,23 @@ export const payloadError = (payload: LedgerPayload, offline: Offline): CheckErr
         voucherError(payload.config, payload.voucher, context.vouchers)
       )
     case "Claim":
-      return claimsError(payload.claims, payload.signature, offline)
+      return claimsError(payload, payload.signature, offline)
     case "Settle":
       if (payload.receiver !== payTo) return ["receiver_mismatch", "the receiver is not payTo"]
       if (isOurs(payTo)) return ["facilitator_is_party", "an account of the facilitator is the receiver"]
       return payload.token === asset ? undefined : ["token_mismatch", "the token is not the asset"]
     case "Refund": {
-      const { amount, claims, config, nonce, signature, voucher } = payload
+      const { amount, claims, config, expiresAt, nonce, signature, voucher } = payload
       if (amount === 0n) return ["refund_amount_invalid", "the amount to refund is not above zero"]
       const others = claims.some((claim) => channelIdOf(context.at, claim.config) !== voucher.channelId)
       if (others) return ["refund_payload", "a claim of the refund is of another channel"]
       const error =
         channelOf(voucher, config, offline) ??
         voucherError(config, voucher, context.vouchers) ??
-        claimsError(claims, payload.claimSignature, offline)
+        claimsError(payload, payload.claimSignature, offline)
       if (error !== undefined) return error
-      if (signature === undefined) return notConfigured
-      const digest = refundDigest(context.at, voucher.channelId, amount, nonce)
+      if (signature === undefined || expiresAt === undefined) return notConfigured
+      const digest = refundDigest(context.at, voucher.channelId, amount, nonce, expiresAt)
       return isAuthorized(crypto, config.receiverAuthorizer, digest, signature)
         ? undefined
         : ["authorizer_address_mismatch", "refundAuthorizerSignature is not the receiverAuthorizer's over this refund"]

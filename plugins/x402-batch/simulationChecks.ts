@@ -72,6 +72,7 @@ const contractCode = /Contract, #([0-9]+)\)/
 const wordsOfErrors: Readonly<Record<string, BatchWord>> = {
   ChannelNotFound: "channel_not_found",
   RefundNonceMismatch: "refund_payload",
+  SignatureExpired: "payload_authorization_valid_before",
   NothingToSettle: "nothing_to_settle",
   NothingLeft: "refund_no_balance",
   TooManyClaims: "too_many_claims",

@@ -5,7 +5,7 @@
 import { Effect, Option } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
-import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerClock, type LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
@@ -82,6 +82,28 @@ const expiryOf = (payload: LedgerPayload): number | undefined => {
   return (entry === undefined ? undefined : credentialsOf(entry))?.signatureExpirationLedger ?? 0
 }
 
+/** Seconds that an authorizer's signature must still count, to be sent and included. */
+const signatureSecondsMin = 15
+/** The longest that a signed refund may count: until then its amount may be paid out, whatever became of it here. */
+const refundSecondsMax = 3_600
+
+/** What is wrong with the end of an authorizer's signature, by the newest ledger's close. */
+const signatureLifeError = (payload: LedgerPayload, { closedAtSeconds }: LedgerTime): CheckError => {
+  if ((payload._tag !== "Claim" && payload._tag !== "Refund") || payload.expiresAt === undefined) return undefined
+  const left = payload.expiresAt - closedAtSeconds
+  if (left < signatureSecondsMin)
+    return ["payload_authorization_valid_before", `expiresAt is not ${signatureSecondsMin} s after the newest close`]
+  return payload._tag === "Refund" && left > refundSecondsMax
+    ? ["payload_authorization_valid_after", `a refund's expiresAt is more than ${refundSecondsMax} s ahead`]
+    : undefined
+}
+
+/** The last ledger for a call that carries no authorization of the ledger's own. */
+const lastLedgerOf = (payload: LedgerPayload, { closedAtSeconds, secondsPerLedger, sequence }: LedgerTime): number => {
+  const { expiresAt = Infinity } = payload as { readonly expiresAt?: number }
+  return sequence + Math.min(stretchLedgers, Math.floor((expiresAt - closedAtSeconds) / secondsPerLedger))
+}
+
 /** The offline checks of a payload and of its sent call. */
 const offlineRefusal = Effect.fnUntraced(function* (
   context: CallContext,
@@ -96,7 +118,7 @@ const offlineRefusal = Effect.fnUntraced(function* (
   const unaccepted = acceptedRefusal(payment, context.at.address, isLessAllowed)
   if (unaccepted !== undefined) return { ...unaccepted, payer: Option.fromUndefinedOr(payer) }
   const offline: Offline = { payment, context, isOurs: signer.isOurs, crypto }
-  const error = payloadError(payload, offline)
+  const error = payloadError(payload, offline) ?? signatureLifeError(payload, yield* (yield* LedgerClock).now)
   if (error !== undefined) return refuse(error[0], error[1], payer)
   if (payload._tag === "Deposit") {
     const most = (yield* Network).assets.get(payment.requirements.asset)?.paymentMax ?? 0n
@@ -175,11 +197,12 @@ export const verifyCall = Effect.fnUntraced(function* (
   ChannelStates | Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer
 > {
   const { at } = context
-  const payload = withDelegate(sent, at, payment.principal.owner, context.sign)
+  const time = yield* (yield* LedgerClock).now
+  const { sequence } = time
+  const payload = withDelegate(sent, at, payment.principal.owner, context.sign, time.closedAtSeconds)
   const refused =
     (yield* offlineRefusal(context, payment, payload, stage)) ?? (yield* sentRefusal(context, payment, payload))
   if (refused !== undefined) return refused
-  const { sequence } = yield* (yield* LedgerClock).now
   const payer = "config" in payload ? payload.config.payer : undefined
   const parties = partiesOf(payload, at.address, payment.requirements)
   const expiresLedger = expiryOf(payload)
@@ -209,7 +232,7 @@ export const verifyCall = Effect.fnUntraced(function* (
     amountMax: amounts.amount,
     amount: amounts.amount,
     authorizationKey: read.key ?? context.keyOf(payment)!,
-    authorizationExpiresLedger: expiresLedger ?? sequence + stretchLedgers,
+    authorizationExpiresLedger: expiresLedger ?? lastLedgerOf(payload, time),
     resourceFeeStroops: simulated.resourceFeeStroops,
     state: { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr } satisfies State,
     // A claim is what a seller sold; what carries the money to and fro is not.

@@ -12,18 +12,23 @@ import type { Covered, Stage } from "../../kernel/payment/Scheme.ts"
 import type { ChannelState } from "./batchCodec.ts"
 import type { VoucherPayload } from "./BatchWire.ts"
 import type { ChannelStates } from "./ChannelStates.ts"
+import type { HasCharged } from "./Delegates.ts"
 import { acceptedRefusal, channelError, voucherError } from "./checks.ts"
 import { type CheckError, refuse } from "./refusals.ts"
 import type { Known } from "./StateCache.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
-/** A channel's state as in the official packages' `channelState`. */
-export const channelStateExtra = (channelId: string, state: ChannelState): AnswerExtra => ({
+/**
+ * A channel's state as in the official packages' `channelState`. `asOf`: a close time at or before that of the reading,
+ * so that a seller knows when a refund that it signed counts no more.
+ */
+export const channelStateExtra = (channelId: string, state: ChannelState, asOf?: number): AnswerExtra => ({
   channelId,
   balance: state.balance.toString(),
   totalClaimed: state.totalClaimed.toString(),
   withdrawRequestedAt: state.withdrawRequestedAt,
-  refundNonce: state.refundNonce.toString()
+  refundNonce: state.refundNonce.toString(),
+  ...(asOf === undefined ? {} : { asOf })
 })
 
 /** What a channel's state says against a voucher. */
@@ -55,6 +60,7 @@ export interface VoucherContext {
   readonly contract: string
   readonly vouchers: Vouchers
   readonly states: ChannelStates["Service"]
+  readonly hasCharged: HasCharged
   readonly isOurs: (address: string) => boolean
 }
 
@@ -68,11 +74,10 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
       _tag: "Covered",
       payer,
       amount: Option.getOrElse(payment.requirements.amount, () => 0n),
-      extra: channelStateExtra(payload.voucher.channelId, state!)
+      extra: channelStateExtra(payload.voucher.channelId, state!, states.closedAt(payload.voucher.channelId))
     }
   }
-  /** What verify and settle answer to a voucher, or to a buyer's wish for a refund. */
-  return (
+  const check = (
     payment: Payment,
     payload: VoucherPayload,
     stage: Stage
@@ -98,5 +103,21 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
         return isRefusal(again) ? again : settled(again)
       })
     })
+  }
+  /**
+   * What verify and settle answer to a voucher, or to a buyer's wish for a refund. A settle of one voucher could succeed
+   * any number of times: only a caller whose record here has charged it is told that it is settled.
+   */
+  return (...asked: Parameters<typeof check>): ReturnType<typeof check> => {
+    const [payment, { config, type, voucher }, stage] = asked
+    const answer = check(...asked)
+    if (stage !== "settle" || type !== "voucher") return answer
+    return Effect.flatMap(answer, (covered) =>
+      isRefusal(covered)
+        ? Effect.succeed(covered)
+        : Effect.map(context.hasCharged(payment.principal.owner, voucher), (isCharged) =>
+            isCharged ? covered : refuse("payload_type", "its seller's record charges a voucher", config.payer)
+          )
+    )
   }
 }

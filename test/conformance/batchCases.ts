@@ -13,6 +13,9 @@ import { batchOf, type Cases, inShop, makeBuyer, price, usdc, word } from "./bat
 import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 
+/** An end of a signature, Unix seconds. */
+const soon = () => Math.floor(Date.now() / 60_000) * 60 + 600
+
 const manyVouchers = async (cases: Cases): Promise<void> => {
   const { batch, part, world } = cases
   await part.check("one deposit pays 1,000 calls, which are claimed, settled and refunded to the atom", () =>
@@ -190,8 +193,9 @@ const refusedVouchers = async (cases: Cases): Promise<void> => {
         const signature =
           reason === "authorizer_not_configured"
             ? {}
-            : { claimAuthorizerSignature: sign("stellar:testnet", batch.contract, claims) }
-        assertRefusedSettle(await batch.settle({ type: "claim", claims, ...signature }, terms), [word(reason)])
+            : { claimAuthorizerSignature: sign("stellar:testnet", batch.contract, claims, soon()) }
+        const payload = { type: "claim", claims, expiresAt: soon(), ...signature }
+        assertRefusedSettle(await batch.settle(payload, terms), [word(reason)])
       }
       assert.deepEqual(await batch.state(channelId), before)
     })

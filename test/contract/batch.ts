@@ -113,6 +113,7 @@ const functions = [
     "Raises the claimed totals of channels under one receiver's authorizer, who signs.",
     [
       ["claims", "claims"],
+      ["expires_at", "u64"],
       ["signature", "signature"]
     ],
     "u32"
@@ -133,6 +134,7 @@ const functions = [
       ["config", "config"],
       ["amount", "i128"],
       ["nonce", "u64"],
+      ["expires_at", "u64"],
       ["signature", "signature"],
       ["claims", "claims"],
       ["claim_signature", "signature"]

@@ -55,17 +55,57 @@ describe("a seller of batch-settlement", () => {
     expect(result).toMatchObject({ success: false, errorReason: word("channel_busy") })
   })
 
-  it("has the facilitator verify what comes after a refund, whether it is known to be paid out or not", async () => {
+  it("sells nothing below a signed refund until its nonce moved or its time is over", async () => {
     for (const isSettled of [true, false]) {
       const { channels, hooks, request } = serverOf()
       const paid = await request("voucher")
       await hooks.onBeforeSettle(paid.context)
       const { context } = await request("refund")
+      const { pendingId } = (await get(channels)).pendingRequest!
+      const { expiresAt } = await channels.holdRefund({ channelId: voucher.channelId, pendingId, voucher })
       if (isSettled) await hooks.onAfterSettle({ ...context, result: { success: true, extra: {} } })
       else await hooks.onSettleFailure({ ...context, error: new Error("its outcome is not known") })
-      expect(await get(channels)).toMatchObject({ balance: "100", chargedCumulativeAmount: "100" })
+      const held = { amount: "900", refundNonce: 0, expiresAt }
+      expect(await get(channels)).toMatchObject({ chargedCumulativeAmount: "100", pendingRefund: held })
       expect((await get(channels)).pendingRequest).toBeUndefined()
+      const next = { ...voucher, maxClaimableAmount: "200" }
+      const asked = { pendingId: "next", channelConfig, voucher: next, price: "100", ttlMillis: 5_000 }
+      const reserve = async (changes: object) => {
+        const { status } = await channels.reserve({ ...asked, state: { ...state, refundNonce: 0, ...changes } })
+        await channels.release(voucher.channelId, "next")
+        return status
+      }
+      expect((await channels.reserve({ ...asked, price: "0", voucher })).status).toBe("busy")
+      expect(await reserve({})).toBe("busy")
+      expect(await reserve({ asOf: expiresAt })).toBe("busy")
+      // A deposit pays for more beside it.
+      expect(await reserve({ balance: "1100" })).toBe("reserved")
+      expect(await reserve(isSettled ? { refundNonce: 1, balance: "200" } : { asOf: expiresAt + 1 })).toBe("reserved")
     }
+  })
+
+  it("raises a restored record by a voucher that builds on more", async () => {
+    const { channels, hooks, request } = serverOf()
+    await hooks.onBeforeSettle((await request("voucher")).context)
+    const newer = { ...voucher, maxClaimableAmount: "900", signature: "ef".repeat(64) }
+    const { context, verified } = await request("voucher", newer)
+    expect(verified?.abort).toBeUndefined()
+    // What was charged before it can be claimed, whatever becomes of the request.
+    const raised = { chargedCumulativeAmount: "800", signedMaxClaimable: "900", signature: newer.signature }
+    expect(await get(channels)).toMatchObject(raised)
+    expect(await hooks.onBeforeSettle(context)).toMatchObject({ result: { success: true } })
+    expect((await get(channels)).chargedCumulativeAmount).toBe("900")
+  })
+
+  it("signs no refund of more than what is not charged", async () => {
+    const { channels, hooks, request } = serverOf()
+    await hooks.onBeforeSettle((await request("voucher")).context)
+    await request("refund")
+    const { pendingId } = (await get(channels)).pendingRequest!
+    const hold = (amount: string) => channels.holdRefund({ channelId: voucher.channelId, pendingId, voucher, amount })
+    await expect(hold("901")).rejects.toThrow(/900 is left/)
+    expect((await hold("900")).amount).toBe("900")
+    expect((await hold("1")).amount).toBe("900")
   })
 
   it("keeps what a refund has left when a claim is noted by an earlier reading", async () => {

@@ -69,6 +69,9 @@ const envelopeOf = (
     })
   ).toXdr("base64")
 
+/** The end of an authorizer's signature, Unix seconds: the same in calls of one minute, so that they are repetitions. */
+const soon = () => Math.floor(Date.now() / 60_000) * 60 + 1_800
+
 const sign = (key: Keypair, digest: Uint8Array): string => hexOfBytes(key.sign(digest))
 
 /** A token's transfer below a call. */
@@ -154,7 +157,7 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
       signature: voucher(channel, max).signature,
       totalClaimed: String(total)
     }))
-  const claimSignature = (authorizer: Keypair, claims: ReadonlyArray<ClaimOf>) =>
+  const claimSignature = (authorizer: Keypair, claims: ReadonlyArray<ClaimOf>, expiresAt: number) =>
     sign(
       authorizer,
       claimDigest(
@@ -163,7 +166,8 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
           channelId,
           maxClaimableAmount: max,
           totalClaimed: total
-        }))
+        })),
+        expiresAt
       )
     )
   return {
@@ -187,10 +191,15 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
       }
     }),
     pay: (of: BatchChannel, max: bigint) => ({ type: "voucher", channelConfig: of.config, voucher: voucher(of, max) }),
-    claim: (claims: ReadonlyArray<ClaimOf>, authorizer: Keypair = claims[0]!.channel.receiverAuthorizer) => ({
+    claim: (
+      claims: ReadonlyArray<ClaimOf>,
+      authorizer: Keypair = claims[0]!.channel.receiverAuthorizer,
+      expiresAt = soon()
+    ) => ({
       type: "claim",
       claims: claimsOf(claims),
-      claimAuthorizerSignature: claimSignature(authorizer, claims)
+      expiresAt,
+      claimAuthorizerSignature: claimSignature(authorizer, claims, expiresAt)
     }),
     /** The channel's entry on the ledger. */
     state: async ({ channelId }: BatchChannel) => {
@@ -199,7 +208,7 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
       return channelStateOf(entry.contractData.val)!
     },
     settle: (receiver: string, token = testnetUsdc) => ({ type: "settle", receiver, token }),
-    refund: (of: BatchChannel, charged: bigint, amount: bigint, nonce: bigint) => {
+    refund: (of: BatchChannel, charged: bigint, amount: bigint, nonce: bigint, expiresAt = soon()) => {
       const claims = [{ channel: of, max: charged, total: charged }]
       return {
         type: "refund",
@@ -208,8 +217,12 @@ export const makeBatch = (rpc: RpcCall, contract: string) => {
         amount: String(amount),
         refundNonce: String(nonce),
         claims: claimsOf(claims),
-        refundAuthorizerSignature: sign(of.receiverAuthorizer, refundDigest(at, of.channelId, amount, nonce)),
-        claimAuthorizerSignature: claimSignature(of.receiverAuthorizer, claims)
+        expiresAt,
+        refundAuthorizerSignature: sign(
+          of.receiverAuthorizer,
+          refundDigest(at, of.channelId, amount, nonce, expiresAt)
+        ),
+        claimAuthorizerSignature: claimSignature(of.receiverAuthorizer, claims, expiresAt)
       }
     },
     withdraw: async (of: BatchChannel, stage: "Start" | "End", signer: Keypair = of.payer) => ({

@@ -12,7 +12,6 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Mapping
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from .layout import (
@@ -155,12 +154,17 @@ class Batch:
                 continue
             try:
                 signature = bytes.fromhex(str(proof.get("signature", "")))
-                key.public_key().verify(signature, channel.voucher_hash(int(most)))
-            except (InvalidSignature, ValueError):
+            except ValueError:
+                continue
+            # What this buyer's own key signs is one signature: any other is not its own, whatever a library accepts.
+            if key.sign(channel.voucher_hash(int(most))) != signature:
                 continue
             if int(charged) <= int(most) and not before < int(most) <= sent:
-                # A seller that says that less is deposited is not believed.
-                held = max(int(balance), self.channels.get(channel.id.hex(), Known()).balance)
+                # A seller that says that less is deposited, or was charged than it has answered, is not believed.
+                known = self.channels.get(channel.id.hex(), Known())
+                if int(charged) < known.charged:
+                    continue
+                held = max(int(balance), known.balance)
                 self.channels[channel.id.hex()] = Known(int(charged), held, max(int(most), before, sent))
                 return True
         return False

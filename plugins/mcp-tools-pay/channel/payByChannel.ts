@@ -185,7 +185,7 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
     case "Corrected": {
       yield* noteCounted(channel.channelId, read.correction.signedMax)
       yield* moved("released")
-      doubt(channel, read.correction.charged)
+      doubt(channel, larger(read.correction.charged, known.charged))
       return undefined
     }
     case "Refused": {

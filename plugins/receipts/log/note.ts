@@ -1,6 +1,7 @@
 // Signed notes and checkpoints (C2SP signed-note, tlog-checkpoint, tlog-cosignature).
 import { Effect, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
+import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { concat } from "./merkle.ts"
 
@@ -74,11 +75,10 @@ export const signatureBy = (
     if (!line.startsWith(prefix)) return false
     const bytes = Result.getOrElse(Base64.decode(line.slice(prefix.length)), () => new Uint8Array())
     if (hash.some((byte, i) => bytes[i] !== byte)) return false
-    if (key.kind === ed25519)
-      return bytes.length === 68 && crypto.ed25519VerifyNative(key.publicKey, text.encode(body), bytes.slice(4))
+    if (key.kind === ed25519) return verifyEd25519(crypto, key.publicKey, text.encode(body), bytes.slice(4))
     if (bytes.length !== 68 + eightBytes) return false
     const time = new DataView(bytes.slice(4, 4 + eightBytes).buffer).getBigUint64(0)
     const message = text.encode(`cosignature/v1\ntime ${time}\n${body}`)
-    return crypto.ed25519VerifyNative(key.publicKey, message, bytes.slice(4 + eightBytes))
+    return verifyEd25519(crypto, key.publicKey, message, bytes.slice(4 + eightBytes))
   })
 }

@@ -42,6 +42,8 @@ export interface StoredChannel extends NamedChannel {
   readonly delegated: boolean
   readonly charged: bigint
   readonly totalClaimed: bigint
+  /** A refund that was signed and may be paid out, with the nonce that it counts for. */
+  readonly refund: { readonly amount: bigint; readonly nonce: bigint } | undefined
 }
 
 interface CallRow {
@@ -56,7 +58,7 @@ interface CallRow {
 const places: Readonly<Record<string, { readonly config?: number; readonly claims?: number }>> = {
   [batchFunctions.deposit]: { config: 1 },
   [batchFunctions.claim]: { claims: 0 },
-  [batchFunctions.refund]: { config: 0, claims: 4 },
+  [batchFunctions.refund]: { config: 0, claims: 5 },
   [batchFunctions.withdrawStart]: { config: 0 },
   [batchFunctions.withdrawEnd]: { config: 0 }
 }
@@ -111,6 +113,8 @@ interface StoredRow {
   readonly delegated: boolean
   readonly charged: string
   readonly totalClaimed: string
+  readonly refundAmount: string | null
+  readonly refundNonce: string | null
 }
 
 /**
@@ -126,9 +130,11 @@ export const readStored = Effect.fn("audit.readStoredChannels")(function* (
   const [table] = yield* sql<{ isThere: boolean }>`select to_regclass('batch_store_channels') is not null as "isThere"`
   if (table?.isThere !== true) return []
   const rows = yield* sql<StoredRow>`select principal, channel_id as "channelId", config, delegated,
-      charged::text as charged, total_claimed::text as "totalClaimed"
+      charged::text as charged, total_claimed::text as "totalClaimed", refund_amount::text as "refundAmount",
+      refund_for_nonce::text as "refundNonce"
     from batch_store_channels where network = ${network} order by principal, channel_id`
-  return rows.flatMap(({ channelId, charged, config, delegated, principal, totalClaimed }): Array<StoredChannel> => {
+  return rows.flatMap((row): Array<StoredChannel> => {
+    const { channelId, charged, config, delegated, principal, refundAmount, refundNonce, totalClaimed } = row
     const read = Result.getOrUndefined(decodeChannelConfig(config))
     const contract = [...contracts].find(
       (address) => read !== undefined && channelIdOf({ networkId, address }, read) === channelId
@@ -143,7 +149,9 @@ export const readStored = Effect.fn("audit.readStoredChannels")(function* (
             principal,
             delegated,
             charged: BigInt(charged),
-            totalClaimed: BigInt(totalClaimed)
+            totalClaimed: BigInt(totalClaimed),
+            refund:
+              refundAmount === null ? undefined : { amount: BigInt(refundAmount), nonce: BigInt(refundNonce ?? 0) }
           }
         ]
   })

@@ -187,15 +187,22 @@ const sumOf = (place: string, { calls, events, recorded }: ByChannel): Sum => {
 }
 
 /** What was claimed of a channel, against what was recorded of it. */
-const verifyClaimed = (channel: NamedChannel, claimed: bigint, known: ByChannel, wrong: Wrong): void => {
+const verifyClaimed = (channel: NamedChannel, state: ChannelState, known: ByChannel, wrong: Wrong): void => {
+  const { totalClaimed: claimed } = state
   const { channelId } = channel
   const place = placeOf(channel)
   const recorded = known.claimed.get(place)
   if (recorded !== undefined && recorded.total > claimed)
     wrong("channel claim", recorded.settlement, `claimed ${recorded.total} of ${channelId}, the ledger has ${claimed}`)
-  for (const { totalClaimed } of known.storedBefore.get(place) ?? [])
+  for (const { charged, refund, totalClaimed } of known.storedBefore.get(place) ?? []) {
     if (totalClaimed > claimed)
       wrong("channel store", channelId, `is stored with ${totalClaimed} claimed, the ledger has ${claimed}`)
+    // Read before the ledger: what was charged until then must still be claimable.
+    const held = refund === undefined || refund.nonce < state.refundNonce ? 0n : refund.amount
+    const claimable = state.balance - held
+    if (charged > claimable)
+      wrong("channel claimable", channelId, `${charged} was charged, at most ${claimable} can be claimed in all`)
+  }
   for (const { charged, delegated } of known.storedAfter.get(place) ?? [])
     if (delegated && claimed > charged)
       wrong("channel charges", channelId, `${claimed} was claimed, the store has charged ${charged}`)
@@ -261,7 +268,7 @@ export const compareChannels = (records: ChannelRecords, view: ChannelView): Cha
       else if (sum.balance !== state.balance)
         wrong("channel balance", channelId, `is ${state.balance}, the records add up to ${sum.balance}`)
       if (sum.hasOthers) ofOthers += 1
-      verifyClaimed(channel, state.totalClaimed, known, wrong)
+      verifyClaimed(channel, state, known, wrong)
     }
   }
   const tokens = sumTokens(view, wrong)

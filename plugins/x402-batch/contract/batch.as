@@ -36,12 +36,13 @@ export function deposit(from: Val, config: Val, amount: Val): Val {
  * entry whose total is already claimed is passed over; any other that does not hold fails the whole. Returns how many
  * channels advanced.
  */
-export function claim(claims: Val, signature: Val): Val {
+export function claim(claims: Val, expiresAt: Val, signature: Val): Val {
   begin()
+  demandUnexpired(expiresAt)
   demand(tagOf(claims) == VEC_TAG, INVALID_ARGUMENT)
   const count = (vecLength(claims) >> 32) as u32
   demand(count > 0, NO_CLAIMS)
-  return u32Val(applyClaims(claims, count, signature))
+  return u32Val(applyClaims(claims, count, expiresAt, signature))
 }
 
 /** Pays the receiver all that was claimed for it of a token and not yet paid; returns that. */
@@ -70,14 +71,24 @@ function returned(amount: Val): Val {
 
 /**
  * Makes the claims, if there are any, and then pays the payer `amount`, or what is left when that is less; returns it.
- * The signature of the receiver's authorizer is the only authorization, and counts once, for the channel's nonce.
+ * The signature of the receiver's authorizer is the only authorization. It counts once, for the channel's nonce, and
+ * not after `expiresAt`, which the claims' signature names as well.
  */
-export function refund(config: Val, amount: Val, nonce: Val, signature: Val, claims: Val, claimSignature: Val): Val {
+export function refund(
+  config: Val,
+  amount: Val,
+  nonce: Val,
+  expiresAt: Val,
+  signature: Val,
+  claims: Val,
+  claimSignature: Val
+): Val {
   begin()
   demandPositive(amount)
+  demandUnexpired(expiresAt)
   demand(isU64(nonce) && tagOf(claims) == VEC_TAG, INVALID_ARGUMENT)
   const count = (vecLength(claims) >> 32) as u32
-  if (count > 0) applyClaims(claims, count, claimSignature)
+  if (count > 0) applyClaims(claims, count, expiresAt, claimSignature)
   readConfig(config)
   readChannel()
   demand(u64Of(nonce) == u64Of(refundNonce), REFUND_NONCE_MISMATCH)
@@ -85,7 +96,8 @@ export function refund(config: Val, amount: Val, nonce: Val, signature: Val, cla
   put(3, channelId)
   put(4, amount)
   put(5, nonce)
-  verifyEd25519(its(RECEIVER_AUTHORIZER), digestOf(6), signature)
+  put(6, expiresAt)
+  verifyEd25519(its(RECEIVER_AUTHORIZER), digestOf(7), signature)
   const left = difference(balance, claimed)
   demand(isLess(ZERO, left), NOTHING_LEFT)
   const paid = isLess(left, amount) ? left : amount

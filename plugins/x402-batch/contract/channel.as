@@ -20,6 +20,7 @@ const NOTHING_LEFT: u32 = 215
 const WITHDRAWAL_ALREADY_STARTED: u32 = 216
 const WITHDRAWAL_NOT_STARTED: u32 = 217
 const WITHDRAWAL_TOO_EARLY: u32 = 218
+const SIGNATURE_EXPIRED: u32 = 219
 
 /** Seconds from a withdrawal's start to its end. */
 const DELAY_MIN: u64 = 900
@@ -119,6 +120,12 @@ function keepChannel(): void {
 function demandPositive(amount: Val): void {
   demand(isI128(amount), INVALID_ARGUMENT)
   demand(isLess(ZERO, amount), INVALID_AMOUNT)
+}
+
+/** A signature of the receiver's authorizer counts up to the close time that it names, and never later. */
+function demandUnexpired(expiresAt: Val): void {
+  demand(isU64(expiresAt), INVALID_ARGUMENT)
+  demand(u64Of(closeTime()) <= u64Of(expiresAt), SIGNATURE_EXPIRED)
 }
 
 function balanceOf(token: Val): Val {

@@ -89,7 +89,7 @@ function authorizerOf(first: Val): Val {
   return authorizer
 }
 
-function applyClaims(claims: Val, count: u32, signature: Val): u32 {
+function applyClaims(claims: Val, count: u32, expiresAt: Val, signature: Val): u32 {
   demand(count <= CLAIMS_MAX, TOO_MANY_CLAIMS)
   errorBase = ENTRY
   const authorizer = authorizerOf(vecGet(claims, u32Val(0)))
@@ -111,7 +111,8 @@ function applyClaims(claims: Val, count: u32, signature: Val): u32 {
   const totals = vecFromMemory(u32Val(signedTotals as u32), u32Val(count))
   putDomain("x402_batch_claim")
   put(3, totals)
-  verifyEd25519(authorizer, digestOf(4), signature)
+  put(4, expiresAt)
+  verifyEd25519(authorizer, digestOf(5), signature)
   if (moved > 0) {
     put(0, symbol("batch_claimed"))
     put(1, authorizer)

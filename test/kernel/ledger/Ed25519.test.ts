@@ -2,7 +2,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { ED25519_TORSION_SUBGROUP } from "@noble/curves/ed25519.js"
 import { Effect } from "effect"
 import * as native from "node:crypto"
-import { isSmallOrder, verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
+import { readFileSync } from "node:fs"
+import { StrKey } from "@stellar/stellar-sdk"
+import { isVoucherOf } from "../../../examples/batch/vouchers.ts"
+import { hasLedgerForm, isSmallOrder, verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer } from "../../../runtime/platform/nodeCrypto.ts"
 
@@ -10,6 +13,17 @@ const order = 2n ** 252n + 27742317777372353535851937790883648493n
 const little = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).reverse().toString("hex")}`)
 const bytes32 = (value: bigint): Uint8Array =>
   new Uint8Array(Buffer.from(value.toString(16).padStart(64, "0"), "hex").reverse())
+interface EdgeCase {
+  readonly name: string
+  readonly message: string
+  readonly publicKey: string
+  readonly signature: string
+  readonly holds: boolean
+}
+const edgeCases: ReadonlyArray<EdgeCase> = JSON.parse(
+  readFileSync(new URL("ed25519Cases.json", import.meta.url), "utf8")
+).cases
+
 const message = new TextEncoder().encode("payload")
 const seed = new Uint8Array(32).fill(7)
 
@@ -71,6 +85,39 @@ describe("Ed25519", () => {
       expect(verifyEd25519(real, publicKey, message, tooLarge)).toBe(false)
     }).pipe(Effect.provide(layer))
   )
+
+  it.effect("decides the published edge cases as the ledger does", () =>
+    Effect.gen(function* () {
+      const crypto = yield* Crypto
+      const bytes = (text: string) => Uint8Array.from(Buffer.from(text, "hex"))
+      for (const { holds, message, name, publicKey, signature } of edgeCases) {
+        const [key, signed] = [bytes(publicKey), bytes(signature)]
+        expect([name, verifyEd25519(crypto, key, bytes(message), signed)]).toEqual([name, holds])
+        // What is refused for its form needs no library.
+        if (/small|canonical|above/.test(name)) expect([name, hasLedgerForm(key, signed)]).toEqual([name, false])
+        // The voucher check of sellers is the same one.
+        const address = StrKey.encodeEd25519PublicKey(key)
+        const place = { networkId: new Uint8Array(32), address: StrKey.encodeContract(new Uint8Array(32)) }
+        const voucher = { channelId: "00".repeat(32), maxClaimableAmount: "1", signature }
+        expect(isVoucherOf(address, place, voucher)).toBe(false)
+      }
+      const above = "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
+      const fits = bytes("f7badec5b8abeaf699583992219b7b223f1df3fbbea919844e3f7c554a43dd43")
+      // y = 3 above the prime is a point of large order, whose key nobody has.
+      const three = bytes(above.replace("ee", "f0"))
+      expect(hasLedgerForm(three, new Uint8Array(64).fill(1))).toBe(false)
+      expect(hasLedgerForm(fits, Uint8Array.from([...three, ...new Uint8Array(32)]))).toBe(false)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it("a seller refuses a voucher that fits any message", () => {
+    const { address, place } = {
+      address: StrKey.encodeEd25519PublicKey(Uint8Array.from({ length: 32 }, (_, i) => (i === 0 ? 1 : 0))),
+      place: { networkId: new Uint8Array(32), address: StrKey.encodeContract(new Uint8Array(32)) }
+    }
+    const signature = `01${"00".repeat(63)}`
+    expect(isVoucherOf(address, place, { channelId: "00".repeat(32), maxClaimableAmount: "1", signature })).toBe(false)
+  })
 
   it("recognizes exactly the small-order encodings, with either sign bit", () => {
     const minusOne = new Uint8Array(32).fill(255)

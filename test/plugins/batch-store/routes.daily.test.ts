@@ -4,6 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { BatchStellarServer } from "../../../examples/batch/BatchStellarServer.ts"
+import { channelIdIn, placeOf, signerOf, signVoucher } from "../../../examples/batch/vouchers.ts"
 import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../../examples/batch/remoteChannels.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
@@ -15,23 +16,24 @@ const network = "stellar:testnet"
 const plugins = "plugins=[ledger-local,x402-batch-local,x402-batch,batch-store]"
 const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
 
-const reservation = (receiverAuthorizer: string, max = "100") => {
-  const payer = Keypair.random().publicKey()
+/** A buyer's channel: its first reservation, and its vouchers. */
+const reservation = (contract: string, receiverAuthorizer: string) => {
+  const signer = signerOf(Keypair.random().secret())
+  const channelConfig = {
+    payer: signer.address,
+    payerAuthorizer: signer.address,
+    receiver: Keypair.random().publicKey(),
+    receiverAuthorizer,
+    token: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+    withdrawDelay: 900,
+    salt: "00".repeat(32)
+  }
+  const channelId = channelIdIn(network, contract, channelConfig)
+  const voucherOf = (max: bigint) => signVoucher(signer, placeOf(network, contract), channelId, max)
+  const pendingId = "request-0123456789"
   return {
-    pendingId: "request-0123456789",
-    channelConfig: {
-      payer,
-      payerAuthorizer: payer,
-      receiver: payer,
-      receiverAuthorizer,
-      token: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
-      withdrawDelay: 900,
-      salt: "00".repeat(32)
-    },
-    voucher: { channelId: "ab".repeat(32), maxClaimableAmount: max, signature: "cd".repeat(64) },
-    price: "100",
-    state,
-    ttlMillis: 60_000
+    first: { pendingId, channelConfig, voucher: voucherOf(100n), price: "100", state, ttlMillis: 60_000 },
+    voucherOf
   }
 }
 
@@ -47,8 +49,15 @@ it.live.each(databaseKinds)(
         expect((await remoteAuthorizer(store)).address).toBe(authorizer.address)
         expect((await remoteAuthorizer({ ...store, apiKey: keys.other })).address).not.toBe(authorizer.address)
 
-        const first = reservation(authorizer.address)
+        const headers = { authorization: `Bearer ${keys.shop}` }
+        const { kinds }: any = await (await fetch(`${facilitator.url}/supported`, { headers })).json()
+        const { batchContract } = kinds.find((one: any) => one.scheme === "batch-settlement").extra
+        const { first, voucherOf } = reservation(batchContract, authorizer.address)
         const { channelId } = first.voucher
+        const poisoned = { ...first, voucher: { ...first.voucher, signature: `01${"00".repeat(63)}` } }
+        await expect(shop.reserve(poisoned)).rejects.toThrow(/not signed by its payerAuthorizer/)
+        const elsewhere = { ...first, voucher: { ...first.voucher, channelId: "ab".repeat(32) } }
+        await expect(shop.reserve(elsewhere)).rejects.toThrow(/not of this channel/)
         expect((await shop.reserve(first)).status).toBe("reserved")
         expect((await shop.reserve({ ...first, pendingId: "another-0123456789" })).status).toBe("busy")
         const charge = { channelId, pendingId: first.pendingId, amount: "60", voucher: first.voucher }
@@ -63,31 +72,31 @@ it.live.each(databaseKinds)(
           more: false
         })
         const refund = { ...first, pendingId: "refund-0123456789", price: "0" }
-        const voucher = { ...first.voucher, maxClaimableAmount: "60" }
+        const voucher = voucherOf(60n)
         const { channel } = await shop.reserve({ ...refund, voucher })
-        const asked = {
-          network,
-          contract: "",
-          channel: channel!,
-          voucher,
-          amount: undefined,
-          pendingId: refund.pendingId
-        }
+        const hold = { channelId, pendingId: refund.pendingId, voucher }
+        await expect(shop.holdRefund({ ...hold, pendingId: "not-the-one-that-has-it" })).rejects.toThrow(/conflict/)
+        const held = await shop.holdRefund(hold)
+        const asked = { network, contract: "", channel: channel!, voucher, held }
         const signed = await authorizer.refund(asked)
+        expect(await authorizer.refund(asked)).toEqual(signed)
         expect(signed).toMatchObject({ amount: "940", refundNonce: "0" })
         expect(signed.claims).toMatchObject([{ totalClaimed: "60" }])
         expect(signed.refundAuthorizerSignature).toMatch(/^[0-9a-f]{128}$/)
-        await expect(authorizer.refund({ ...asked, pendingId: "not-the-one-that-has-it" })).rejects.toThrow(/conflict/)
         await shop.release(channelId, refund.pendingId)
+        expect((await shop.get(channelId))?.pendingRefund).toMatchObject({ amount: "940", refundNonce: 0 })
+        const next = { ...refund, pendingId: "after-0123456789", voucher }
+        expect((await shop.reserve(next)).status).toBe("busy")
         await setClaimPolicy(store, { token: first.channelConfig.token, claimEverySeconds: 60 })
 
         // A buyer chooses its payment identifier: it makes no second answer to one voucher.
-        const { receiver } = first.channelConfig
+        const { first: second } = reservation(batchContract, authorizer.address)
+        const { receiver } = second.channelConfig
         const instances = [1, 2].map(() => new BatchStellarServer({ receiver, channels: shop, authorizer }))
-        const raced = { channelId: "cd".repeat(32), maxClaimableAmount: "100", signature: "ef".repeat(64) }
+        const raced = second.voucher
         const requirements = { network, amount: "100", maxTimeoutSeconds: 60 }
         const contexts = instances.map(() => {
-          const payload = { type: "voucher", channelConfig: first.channelConfig, voucher: raced }
+          const payload = { type: "voucher", channelConfig: second.channelConfig, voucher: raced }
           const extensions = { "payment-identifier": { info: { id: "pay_0123456789abcdef" } } }
           return { paymentPayload: { payload, extensions }, requirements }
         })

@@ -24,8 +24,12 @@ describe("the vectors", () => {
       const id = codec.channelIdOf(at, one.config)
       expect(id).toBe(one.channel.id)
       const voucher = codec.voucherDigest(at, id, max)
-      const claim = codec.claimDigest(at, [{ channelId: id, maxClaimableAmount: max, totalClaimed: total }])
-      const refund = codec.refundDigest(at, id, BigInt(one.refundAmount), BigInt(one.refundNonce))
+      const claim = codec.claimDigest(
+        at,
+        [{ channelId: id, maxClaimableAmount: max, totalClaimed: total }],
+        one.expiresAt
+      )
+      const refund = codec.refundDigest(at, id, BigInt(one.refundAmount), BigInt(one.refundNonce), one.expiresAt)
       for (const [digest, vector, signer] of [
         [voucher, one.voucher, one.config.payerAuthorizer],
         [claim, one.claim, one.config.receiverAuthorizer],

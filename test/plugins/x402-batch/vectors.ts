@@ -32,6 +32,8 @@ interface Case {
   readonly totalClaimed: bigint
   readonly refundAmount: bigint
   readonly refundNonce: bigint
+  /** Of the claim's and the refund's signature. */
+  readonly expiresAt: number
 }
 
 const [testnet, pubnet] = passphrases as [string, string]
@@ -52,7 +54,8 @@ const first: Case = {
   maxClaimableAmount: 5n,
   totalClaimed: 3n,
   refundAmount: 1n,
-  refundNonce: 0n
+  refundNonce: 0n,
+  expiresAt: 1_800_000_000
 }
 const cases: ReadonlyArray<Case> = [
   first,
@@ -71,7 +74,8 @@ const cases: ReadonlyArray<Case> = [
     maxClaimableAmount: (1n << 127n) - 1n,
     totalClaimed: 1n << 64n,
     refundAmount: (1n << 64n) - 1n,
-    refundNonce: (1n << 64n) - 1n
+    refundNonce: (1n << 64n) - 1n,
+    expiresAt: Number.MAX_SAFE_INTEGER
   }
 ]
 
@@ -88,7 +92,7 @@ const vectorOf = (one: Case) => {
   const id = bytesValue(hash(channel))
   const max = i128Value(one.maxClaimableAmount)
   const totals = vecValue([vecValue([id, max, i128Value(one.totalClaimed)])])
-  const refund = [id, i128Value(one.refundAmount), u64Value(one.refundNonce)]
+  const refund = [id, i128Value(one.refundAmount), u64Value(one.refundNonce), u64Value(BigInt(one.expiresAt))]
   return {
     name: one.name,
     passphrase: one.passphrase,
@@ -100,9 +104,10 @@ const vectorOf = (one: Case) => {
     maxClaimableAmount: String(one.maxClaimableAmount),
     voucher: signedBy(2, preimage(domains.voucher, [id, max])),
     totalClaimed: String(one.totalClaimed),
-    claim: signedBy(4, preimage(domains.claim, [totals])),
+    claim: signedBy(4, preimage(domains.claim, [totals, u64Value(BigInt(one.expiresAt))])),
     refundAmount: String(one.refundAmount),
     refundNonce: String(one.refundNonce),
+    expiresAt: one.expiresAt,
     refund: signedBy(4, preimage(domains.refund, refund))
   }
 }

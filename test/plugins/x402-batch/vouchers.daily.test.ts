@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { channelIdOf } from "../../../plugins/x402-batch/batchCodec.ts"
 import type { BatchChannel } from "../../support/batchBuyer.ts"
+import { remoteChannels } from "../../../examples/batch/remoteChannels.ts"
 import { eventually } from "../../support/eventually.ts"
 import { startBatch } from "./world.ts"
 
@@ -83,7 +84,7 @@ describe("a voucher", () => {
       }
       const lessCharged = { ...differing, paymentRequirements: { ...differing.paymentRequirements, amount: "40" } }
       assert.strictEqual((yield* facilitator.verify(lessCharged)).json.invalidReason, "requirements_mismatch")
-      assert.strictEqual((yield* facilitator.settle(lessCharged)).json.extra.chargedAmount, "40")
+      assert.strictEqual((yield* facilitator.settle(lessCharged)).json.errorReason, word("payload_type"))
       const declared = {
         ...lessCharged,
         paymentPayload: { ...lessCharged.paymentPayload, extensions: { bazaar: { info: {} } } }
@@ -94,6 +95,30 @@ describe("a voucher", () => {
       assert.strictEqual(free.headers.get("extension-responses"), null, "and never as a sale without a transaction")
       const rows = yield* facilitator.sql<{ n: number }>`select count(*)::int4 as n from kernel_settlements`
       assert.deepStrictEqual(rows, [{ n: 1 }])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is settled for a caller whose record in the store charged it, and for no other", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startBatch({ set: ["batch_store.allow_keyless=true"] })
+      const { batch } = facilitator
+      const seller = yield* facilitator.seller
+      const channel = yield* facilitator.open(seller, 1_000n)
+      const settle = (max: bigint) =>
+        Effect.map(facilitator.settle(batch.body(channel, batch.pay(channel, max), 100n)), ({ json }) => json)
+      // Generic middleware keeps no record: it is never told that a voucher is settled, however often it asks.
+      for (const _ of [1, 2]) assert.strictEqual((yield* settle(200n)).errorReason, word("payload_type"))
+      const channels = remoteChannels({ facilitator: facilitator.url, network: "ledger:testnet" })
+      const voucher = batch.voucher(channel, 200n)
+      const pendingId = "request-0123456789"
+      const { config, channelId } = channel
+      const reservation = { pendingId, channelConfig: config, voucher, price: "100", ttlMillis: 60_000 }
+      yield* Effect.promise(() => channels.reserve(reservation))
+      assert.strictEqual((yield* settle(200n)).errorReason, word("payload_type"))
+      yield* Effect.promise(() => channels.charge({ channelId, pendingId, amount: "40", voucher }))
+      const { amount, extra, success, transaction } = yield* settle(200n)
+      assert.deepStrictEqual([success, transaction, amount, extra.chargedAmount], [true, "", "100", "100"])
+      assert.strictEqual((yield* settle(300n)).errorReason, word("payload_type"))
     }).pipe(Effect.scoped)
   )
 

@@ -113,9 +113,17 @@ describe("the comparison of channels", () => {
     expect(audited({ records: { calls }, view: { channels } }).rules).toEqual(["channel claim"])
     const later = [deposit(10, 100n), { ...claim, ledger: 21 }]
     expect(audited({ records: { calls: later }, view: { channels } }).rules).toEqual([])
-    const stored = { ...channel, principal: "key:a", delegated: true, charged: 6n, totalClaimed: 8n }
+    const stored = { ...channel, principal: "key:a", delegated: true, charged: 6n, totalClaimed: 8n, refund: undefined }
     expect(audited({ records: { storedBefore: [stored] }, view: { channels } }).rules).toEqual(["channel store"])
     expect(audited({ records: { storedAfter: [stored] }, view: { channels } }).rules).toEqual(["channel charges"])
+    const more = { ...stored, totalClaimed: 7n, charged: 101n }
+    expect(audited({ records: { storedBefore: [more] }, view: { channels } }).rules).toEqual(["channel claimable"])
+    const pending = (nonce: bigint) => ({ ...more, charged: 60n, refund: { amount: 41n, nonce } })
+    expect(audited({ records: { storedBefore: [pending(0n)] }, view: { channels } }).rules).toEqual([
+      "channel claimable"
+    ])
+    const moved = [{ ...channels[0]!, state: { ...channels[0]!.state!, refundNonce: 1n } }]
+    expect(audited({ records: { storedBefore: [pending(0n)] }, view: { channels: moved } }).rules).toEqual([])
     const own = { ...stored, delegated: false }
     expect(audited({ records: { storedAfter: [own] }, view: { channels } }).rules).toEqual([])
   })

@@ -195,13 +195,22 @@ export class BatchWorld extends World {
     }
   }
 
-  claimSignature(entries: ReadonlyArray<batch.ClaimEntry>, by: Key = sellerKey): string {
-    return signedBy(by, batch.claimDigest(this.at, batch.claimedTotals(this.at, entries)))
+  /** Where nothing else is said, signatures of the receiver's authorizer count for a minute. */
+  get expiresAt(): number {
+    return Number(this.closeTime) + 60
+  }
+
+  claimSignature(
+    entries: ReadonlyArray<batch.ClaimEntry>,
+    by: Key = sellerKey,
+    expiresAt: number = this.expiresAt
+  ): string {
+    return signedBy(by, batch.claimDigest(this.at, batch.claimedTotals(this.at, entries), expiresAt))
   }
 
   claim(claims: ReadonlyArray<Claiming>, by: Key = sellerKey): HostResult {
     const entries = claims.map((one) => this.entry(one))
-    return this.invokeBatch("claim", calls.claimArgs(entries, this.claimSignature(entries, by)))
+    return this.invokeBatch("claim", calls.claimArgs(entries, this.expiresAt, this.claimSignature(entries, by)))
   }
 
   settle(receiver = text(payee), token = textOf(this.usd)): HostResult {
@@ -211,13 +220,17 @@ export class BatchWorld extends World {
   refund(
     config: batch.ChannelConfig,
     amount: bigint,
-    options: { nonce?: bigint; by?: Key; claims?: ReadonlyArray<Claiming>; claimsBy?: Key } = {}
+    options: { nonce?: bigint; expiresAt?: number; by?: Key; claims?: ReadonlyArray<Claiming>; claimsBy?: Key } = {}
   ): HostResult {
-    const nonce = options.nonce ?? 0n
+    const { expiresAt = this.expiresAt, nonce = 0n } = options
     const claims = (options.claims ?? []).map((one) => this.entry(one))
-    const signature = signedBy(options.by ?? sellerKey, batch.refundDigest(this.at, this.id(config), amount, nonce))
-    const claimSignature = this.claimSignature(claims, options.claimsBy)
-    return this.invokeBatch("refund", calls.refundArgs({ config, amount, nonce, signature, claims, claimSignature }))
+    const signature = signedBy(
+      options.by ?? sellerKey,
+      batch.refundDigest(this.at, this.id(config), amount, nonce, expiresAt)
+    )
+    const claimSignature = this.claimSignature(claims, options.claimsBy, expiresAt)
+    const call = { config, amount, nonce, expiresAt, signature, claims, claimSignature }
+    return this.invokeBatch("refund", calls.refundArgs(call))
   }
 
   withdrawStart(config: batch.ChannelConfig, by: Key | undefined = payer): HostResult {

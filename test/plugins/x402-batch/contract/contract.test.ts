@@ -270,7 +270,7 @@ describe("a claim", () => {
       voucher(network, world.id(config), 300n),
       signedBy(payer, codec.voucherDigest(world.at, world.id(config), 300n)),
       signedBy(sellerKey, codec.voucherDigest(world.at, world.id(config), 300n)),
-      signedBy(session, codec.refundDigest(world.at, world.id(config), 300n, 0n)),
+      signedBy(session, codec.refundDigest(world.at, world.id(config), 300n, 0n, world.expiresAt)),
       "00".repeat(64)
     ])
       expect(claim(signature)).toMatch(badSignature)
@@ -282,7 +282,7 @@ describe("a claim", () => {
     done(world.deposit(other, 100n))
     const entries = [config, other].map((one) => world.entry({ config: one, max: 50n, total: 40n }))
     const claim = (signed: ReadonlyArray<codec.ClaimEntry>, sent: ReadonlyArray<codec.ClaimEntry> = entries) =>
-      world.invokeBatch("claim", calls.claimArgs(sent, world.claimSignature(signed)))
+      world.invokeBatch("claim", calls.claimArgs(sent, world.expiresAt, world.claimSignature(signed)))
     expect(errorOf(claim([...entries].reverse()))).toMatch(badSignature)
     expect(errorOf(claim(entries.slice(1)))).toMatch(badSignature)
     expect(errorOf(claim(entries.map((one) => ({ ...one, totalClaimed: 39n }))))).toMatch(badSignature)
@@ -333,9 +333,13 @@ describe("a claim", () => {
     const many = Array.from({ length: 257 }, () =>
       world.entry({ config, max: 1n, total: 1n, signature: "00".repeat(64) })
     )
-    expect(refusalOf(world.invokeBatch("claim", calls.claimArgs(many, "00".repeat(64))))).toBe("TooManyClaims")
+    expect(refusalOf(world.invokeBatch("claim", calls.claimArgs(many, world.expiresAt, "00".repeat(64))))).toBe(
+      "TooManyClaims"
+    )
     const call = (claims: Parameters<typeof engineValue>[0]) =>
-      refusalOf(world.invoke(world.batch, "claim", [engineValue(claims), bytes(new Uint8Array(64))]))
+      refusalOf(
+        world.invoke(world.batch, "claim", [engineValue(claims), u64(9_999_999_999n), bytes(new Uint8Array(64))])
+      )
     expect(call(u64Value(1n))).toBe("InvalidArgument")
     const claimed = world.entry({ config, max: 300n, total: 200n })
     const one = calls.claimsValue([claimed]) as unknown as { vec: ReadonlyArray<{ vec: ReadonlyArray<never> }> }
@@ -394,16 +398,25 @@ describe("a refund", () => {
       errorOf(
         world.invokeBatch(
           "refund",
-          calls.refundArgs({ config, amount: 100n, nonce: 0n, signature: signedBy(sellerKey, digest), claims: [] })
+          calls.refundArgs({
+            config,
+            amount: 100n,
+            nonce: 0n,
+            expiresAt,
+            signature: signedBy(sellerKey, digest),
+            claims: []
+          })
         )
       )
     const id = world.id(config)
+    const { expiresAt } = world
     for (const digest of [
-      codec.refundDigest(world.at, id, 99n, 0n),
-      codec.refundDigest(world.at, id, 100n, 1n),
-      codec.refundDigest(world.at, world.id(world.config({ salt: "01".repeat(32) })), 100n, 0n),
-      codec.refundDigest({ ...world.at, address: textOf(world.usd) }, id, 100n, 0n),
-      codec.refundDigest({ ...world.at, networkId: new Uint8Array(32) }, id, 100n, 0n),
+      codec.refundDigest(world.at, id, 99n, 0n, expiresAt),
+      codec.refundDigest(world.at, id, 100n, 1n, expiresAt),
+      codec.refundDigest(world.at, id, 100n, 0n, expiresAt - 1),
+      codec.refundDigest(world.at, world.id(world.config({ salt: "01".repeat(32) })), 100n, 0n, expiresAt),
+      codec.refundDigest({ ...world.at, address: textOf(world.usd) }, id, 100n, 0n, expiresAt),
+      codec.refundDigest({ ...world.at, networkId: new Uint8Array(32) }, id, 100n, 0n, expiresAt),
       codec.voucherDigest(world.at, id, 100n)
     ])
       expect(refund(digest)).toMatch(badSignature)
@@ -413,11 +426,35 @@ describe("a refund", () => {
     const { config, world } = opened()
     for (const amount of [0n, -1n]) expect(refusalOf(world.refund(config, amount))).toBe("InvalidAmount")
     const args = calls
-      .refundArgs({ config, amount: 1n, nonce: 0n, signature: "00".repeat(64), claims: [] })
+      .refundArgs({ config, amount: 1n, nonce: 0n, expiresAt: world.expiresAt, signature: "00".repeat(64), claims: [] })
       .map(engineValue)
-    for (const i of [0, 1, 2, 4])
+    for (const i of [0, 1, 2, 3, 5])
       expect(refusalOf(world.invoke(world.batch, "refund", args.with(i, VOID)))).toBe("InvalidArgument")
     expect(refusalOf(world.refund(world.config({ salt: "09".repeat(32) }), 1n))).toBe("ChannelNotFound")
+  })
+})
+
+describe("the end of an authorizer's signature", () => {
+  it("a signed refund counts up to its last close time, and never later", () => {
+    const { config, world } = opened()
+    const expiresAt = Number(world.closeTime)
+    world.closeTime += 1n
+    expect(refusalOf(world.refund(config, 100n, { expiresAt }))).toBe("SignatureExpired")
+    world.closeTime -= 1n
+    expect(readI128(done(world.refund(config, 100n, { expiresAt })).returnValue)).toBe(100n)
+  })
+
+  it("a signed claim counts up to its last close time, and for no other end", () => {
+    const { config, world } = opened()
+    const entries = [world.entry({ config, max: 50n, total: 40n })]
+    const expiresAt = Number(world.closeTime)
+    const signature = world.claimSignature(entries, sellerKey, expiresAt)
+    const claim = (until: number) => world.invokeBatch("claim", calls.claimArgs(entries, until, signature))
+    world.closeTime += 1n
+    expect(refusalOf(claim(expiresAt))).toBe("SignatureExpired")
+    expect(errorOf(claim(expiresAt + 1))).toMatch(badSignature)
+    world.closeTime -= 1n
+    done(claim(expiresAt))
   })
 })
 
