@@ -17,6 +17,10 @@ export interface Caller {
   readonly ask?: (key: string, question: string) => Effect.Effect<boolean | undefined, InputNeeded>
   /** Whether the call has brought an answer to the question of this key. */
   readonly isAnswered?: (key: string) => boolean
+  /** The request's own name of what it buys: the same call under another name is another purchase. */
+  readonly idempotencyKey?: string | undefined
+  /** Runs `effect` once the session has the answer: it has left, and the session makes another request after it. */
+  readonly onAcknowledged?: (key: string, effect: Effect.Effect<void>) => void
 }
 
 /** The call continues when the person behind the client has answered. */

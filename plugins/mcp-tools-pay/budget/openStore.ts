@@ -4,6 +4,7 @@ import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Config } from "../Config.ts"
 import { BudgetStore } from "./BudgetStore.ts"
+import { countingOwnMinute } from "./ownMinute.ts"
 import { forgetReservations, postgresStore } from "./postgresStore.ts"
 import { StoreDatabase } from "./StoreDatabase.ts"
 import { fileStore, memoryStore } from "./tableStore.ts"
@@ -35,5 +36,8 @@ export const openStore = Effect.gen(function* () {
 
 export const layer = Layer.effect(
   BudgetStore,
-  Effect.tap(openStore, () => startForgetting)
+  Effect.map(
+    Effect.tap(openStore, () => startForgetting),
+    countingOwnMinute
+  )
 )

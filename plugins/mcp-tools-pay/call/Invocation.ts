@@ -80,15 +80,23 @@ export type OpenVoucher = Omit<OpenPayment, "authorization" | "moves">
  * the listing says meanwhile. `resource`: the reference of a tool; empty for an HTTP request, whose arguments have its
  * whole address: a listing that was renamed or replaced on the way is another name of what was paid for. `assets`:
  * those that an operator allows, one of which earlier versions had in the key where none was asked for.
+ * `idempotencyKey`: the same call under another one is another purchase.
  */
 export const invocationKeys = (
   crypto: Crypto["Service"],
-  called: { readonly agent: string; readonly resource: string; readonly args: Fields },
+  called: {
+    readonly agent: string
+    readonly resource: string
+    readonly args: Fields
+    readonly idempotencyKey?: string | undefined
+  },
   asked: string | undefined,
   assets: Iterable<string>
 ): Pick<Invocation, "key" | "formerKeys"> => {
-  const { agent, args, resource } = called
+  const { agent, args, idempotencyKey, resource } = called
+  const named = idempotencyKey === undefined ? [] : [idempotencyKey]
   const keyOf = (asset: string | null) =>
-    Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset]))))
-  return { key: keyOf(asked ?? null), formerKeys: asked === undefined ? [...assets].map(keyOf) : [] }
+    Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset, ...named]))))
+  const hasFormer = asked === undefined && idempotencyKey === undefined
+  return { key: keyOf(asked ?? null), formerKeys: hasFormer ? [...assets].map(keyOf) : [] }
 }

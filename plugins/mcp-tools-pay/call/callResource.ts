@@ -28,7 +28,7 @@ import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
-import { makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
+import { acknowledged, makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
 import { agreedOption, currentResource, endpointOf, TermsInput, askedTerms } from "./purchase.ts"
 
@@ -57,7 +57,12 @@ interface Prepared {
 
 const keysOf = Effect.fnUntraced(function* ({ arguments: args = {}, asset, ref }: typeof Input.Type, caller: Caller) {
   const { assets } = yield* PayingPolicy
-  return invocationKeys(yield* Crypto, { agent: caller.principal, resource: ref, args }, asset, assets.keys())
+  return invocationKeys(
+    yield* Crypto,
+    { agent: caller.principal, resource: ref, args, idempotencyKey: caller.idempotencyKey },
+    asset,
+    assets.keys()
+  )
 })
 
 /** Steps 1 to 3. Only the first makes a request: to the facilitator. */
@@ -167,6 +172,6 @@ export const callTool = Effect.gen(function* () {
     pays: true,
     output: CallResult,
     input: Input,
-    run: (input, caller) => Effect.provideContext(call(input, caller), parts)
+    run: (input, caller) => Effect.provideContext(acknowledged(call(input, caller), caller), parts)
   })
 })

@@ -30,7 +30,7 @@ import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
-import { makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
+import { acknowledged, makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
 import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchase.ts"
 
@@ -70,7 +70,12 @@ const keysOf = Effect.fnUntraced(function* (call: HttpCall, input: typeof Input.
   const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const args = { method: call.method, url: call.url.href, headers: named, ...bodyOf(input) }
   const { assets } = yield* PayingPolicy
-  return invocationKeys(yield* Crypto, { agent: caller.principal, resource: "", args }, asset, assets.keys())
+  return invocationKeys(
+    yield* Crypto,
+    { agent: caller.principal, resource: "", args, idempotencyKey: caller.idempotencyKey },
+    asset,
+    assets.keys()
+  )
 })
 
 /** The requests that a call may be by its own words, whatever is listed: one for each method, when it names none. */
@@ -172,6 +177,6 @@ export const fetchTool = Effect.gen(function* () {
     pays: true,
     output: FetchResult,
     input: Input,
-    run: (input, caller) => Effect.provideContext(fetchPaid(input, caller), parts)
+    run: (input, caller) => Effect.provideContext(acknowledged(fetchPaid(input, caller), caller), parts)
   })
 })
