@@ -660,15 +660,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     "budget/reconcileHolds.ts"
   ),
   agents(
-    "agents: a payment ends before its answer has left",
-    'if (isAwaited()) afterAnswer(open.invocation.key, moved("settled"))',
-    'if (isAwaited()) yield* moved("settled")',
-    "call/sendPayment.ts"
-  ),
-  agents(
-    "agents: a disconnected caller's purchase is paid again",
-    'else yield* moved("spent")',
-    'else yield* moved("settled")',
+    "agents: a payment ends before its answer is acknowledged",
+    'store.move(open.identifier, { state: "spent", ...transaction',
+    'store.move(open.identifier, { state: "settled", ...transaction',
     "call/sendPayment.ts"
   ),
   agents(
@@ -727,7 +721,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   channels(
     "channels: the policy decides on the price of one call",
-    "atMost === undefined ? invocation :",
+    "deposit === undefined ? invocation :",
     "true ? invocation :",
     "call/makePurchase.ts"
   ),

@@ -28,9 +28,9 @@ export interface Shop {
 }
 
 /** The invocation as the policy decides on it: by the most that may move. */
-export const decidedOn = <A extends Pick<Invocation, "option" | "atMost">>(invocation: A): A => {
-  const { atMost, option } = invocation
-  return atMost === undefined ? invocation : { ...invocation, option: { ...option, amount: atMost } }
+export const decidedOn = <A extends Pick<Invocation, "option" | "deposit">>(invocation: A): A => {
+  const { deposit, option } = invocation
+  return deposit === undefined ? invocation : { ...invocation, option: { ...option, amount: deposit.amount } }
 }
 
 /** A call whose result is kept until its host has acknowledged it. */

@@ -8,10 +8,10 @@ import { Effect, Semaphore } from "effect"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
-import { contentOf, type Proven, withReceipt } from "../call/delivery.ts"
+import { contentOf, keepContent, type Proven, withReceipt } from "../call/delivery.ts"
 import { heldError } from "../call/heldError.ts"
 import type { OpenVoucher, Output, PaidAnswer, Seller } from "../call/Invocation.ts"
-import { encodeKeptPayment, type KeptContent } from "../call/KeptWire.ts"
+import { decodeKeptPayment, decodeKeptVoucher, encodeKeptPayment, type KeptContent } from "../call/KeptWire.ts"
 import { answerAgain, deliver, paidAnswer, sendPayment, storeUnavailable } from "../call/sendPayment.ts"
 import { type Purchase, reserve, sign } from "../call/signPurchase.ts"
 import { Config } from "../Config.ts"
@@ -227,11 +227,65 @@ export const resumeVoucher = Effect.fnUntraced(function* (
   return yield* Semaphore.withPermit(channel.lock)(again)
 })
 
+const unresolved = (identifier: string) =>
+  toolError(
+    "UPSTREAM_TIMEOUT",
+    "an earlier call from this payment channel has no answer yet, and its seller cannot be asked for it now; nothing " +
+      "was signed for this one. Repeat it later",
+    { paymentIdentifier: identifier }
+  )
+
+/** The open calls of a channel, as they were sent. */
+const openCalls = Effect.fnUntraced(
+  function* ({ channelId }: AgentChannel, agent: string) {
+    const store = yield* BudgetStore
+    const seal = yield* PaymentSeal
+    const found: Array<OpenVoucher> = []
+    for (const one of yield* store.open) {
+      if (one.agent !== agent || one.state === "reserved") continue
+      const { content, payment } = yield* store.kept(one.id)
+      const text = payment === undefined || content !== undefined ? undefined : seal.open(one.id, payment)
+      const open = text === undefined ? undefined : (decodeKeptVoucher(text, one) ?? decodeKeptPayment(text, one))
+      if (open !== undefined && voucherIn(open.payment)?.channelId === channelId) found.push(open)
+    }
+    return found
+  },
+  Effect.mapError(() => storeUnavailable)
+)
+
+/**
+ * Asks for the answers of the channel's open calls before a next voucher is signed: after it a seller no longer takes
+ * the earlier one, and its price would be paid for nothing. What comes is kept for the call itself.
+ */
+const resolveOpen = Effect.fnUntraced(function* ({ caller, channel, purchase, seller }: Order) {
+  const store = yield* BudgetStore
+  for (const open of yield* openCalls(channel, caller.principal)) {
+    const { request } = open.invocation
+    // What was kept before requests were, is not asked for.
+    if (open.invocation.key === purchase.invocation.key || request === undefined) continue
+    const asked = seller.ofRequest?.(request)
+    const max = voucherIn(open.payment)?.max ?? 0n
+    const answer = asked === undefined ? undefined : answerAgain(yield* paidAnswer(asked, open.payment))
+    const read = answer === undefined ? undefined : readAnswer(answer, channel, { counted: max, sent: max })
+    if (read?._tag === "Paid") {
+      const { content } = read.answer
+      const amount = open.invocation.option.amount
+      yield* keepContent(open, { content, misfits: [], named: null, amount })
+      if (!("authorization" in open)) yield* Effect.ignore(store.move(open.identifier, { state: "spent" }))
+      continue
+    }
+    // A seller that refuses has decided. One without an answer has not.
+    const hasAnswered = answer !== undefined && !(answer instanceof ToolError) && answer.asksAgain !== undefined
+    if (!hasAnswered) return yield* unresolved(open.identifier)
+  }
+})
+
 /** One turn; nothing where the seller has corrected the total. */
 const turn = Effect.fnUntraced(function* (order: Order) {
   const { channel, purchase, seller } = order
   const { amount } = purchase.option
   const channels = yield* AgentChannels
+  yield* resolveOpen(order)
   const before = yield* channels.balance(channel)
   // A deposit whose answer was lost is in the channel already.
   if (before.charged + amount > before.balance) doubt(channel, before.charged)

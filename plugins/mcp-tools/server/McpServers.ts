@@ -1,10 +1,12 @@
 // The server of one conversation or, in the era without sessions, of one request: the official SDK speaks the protocol
 // of either era, the tools answer. A call that its client cancels is interrupted. Where a person has to be asked first,
-// a call ends with the question and is made again with the answer: by the client in the era without sessions, by the
-// SDK on the stream of the call in the other. A caller's trace (`traceparent` in `_meta`) continues in the call's.
+// a call ends with the question and is made again with the answer: by the client in the era without sessions, by this
+// server on the stream of the call in the other. A caller's trace (`traceparent` in `_meta`) continues in the call's.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  type ElicitRequestFormParams,
+  type InputRequiredResult,
   inputResponse,
   ProtocolError,
   ProtocolErrorCode,
@@ -18,8 +20,19 @@ import { type Caller, InputNeeded } from "../Tool.ts"
 import { Config } from "../Config.ts"
 import { Tools } from "../Tools.ts"
 import { Acknowledgements } from "./Acknowledgements.ts"
-import { answer, cutShort, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
+import {
+  answer,
+  cutShort,
+  instructions,
+  isQuestion,
+  listed,
+  notAsked,
+  serverName,
+  type ToolResult,
+  unknownTool
+} from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
+import { inexactMeta } from "./messages.ts"
 import { pageTemplate, Pages } from "./Pages.ts"
 
 /** A person is waited for this long, where the SDK waits. */
@@ -77,6 +90,48 @@ const idempotencyKeyOf = ({ _meta }: Requested): string | undefined => {
   return typeof key === "string" && key.length <= idempotencyKeyLengthMax ? key : undefined
 }
 
+/** Rounds of questions of one call. */
+const roundsMax = 2
+
+/** Asks by the session's own request; in the era without sessions the client calls again with the answers. */
+const throughQuestions = async (
+  mcpReq: Requested,
+  answeredWith: (asked: Requested) => Promise<ToolResult | InputRequiredResult>
+): Promise<ToolResult | InputRequiredResult> => {
+  let result = await answeredWith(mcpReq)
+  for (let round = 0; round < roundsMax && mcpReq.envelope === undefined && isQuestion(result); round++) {
+    const inputResponses: Record<string, unknown> = {}
+    try {
+      for (const [key, { params }] of Object.entries(result.inputRequests ?? {}))
+        inputResponses[key] = await mcpReq.elicitInput(params as ElicitRequestFormParams, { timeout: askTimeoutMillis })
+    } catch (error) {
+      if (mcpReq.signal.aborted) throw error
+      return notAsked
+    }
+    result = await answeredWith({ ...mcpReq, inputResponses })
+  }
+  return result
+}
+
+/** How often a client that asks for it hears that its call goes on. */
+const progressInterval = "5 seconds"
+
+const withProgress = <A, E, R>({ _meta, notify }: Requested, call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return call
+  let progress = 0
+  const report = Effect.promise(() =>
+    notify({ method: "notifications/progress", params: { progressToken, progress: ++progress } }).catch(() => undefined)
+  )
+  const reports = Effect.forever(Effect.andThen(Effect.sleep(progressInterval), report))
+  return Effect.raceFirst(call, reports as Effect.Effect<never>)
+}
+
+const inexactOf = ({ _meta }: Requested): string | undefined => {
+  const inexact = _meta?.[inexactMeta]
+  return typeof inexact === "string" ? inexact : undefined
+}
+
 /** The trace that the caller is in. */
 const traceOf = ({ _meta }: Requested) => {
   const traceparent = _meta?.["traceparent"]
@@ -99,7 +154,7 @@ const serverFor = (
     inputRequired: { roundTimeoutMs: askTimeoutMillis, maxRounds: 2 }
   })
   server.setRequestHandler("tools/list", () => ({ tools: listed(tools) }))
-  server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const tool = tools.find(params.name)
     if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
     const { acknowledge, note } = begin(sessionName(conversation), exchangeName(conversation, mcpReq.id))
@@ -108,17 +163,23 @@ const serverFor = (
       session,
       idempotencyKey: idempotencyKeyOf(mcpReq),
       onAcknowledged: note,
-      ...(canAsk(server, mcpReq) ? asks(mcpReq) : {})
+      inexact: inexactOf(mcpReq)
     }
-    const answered = Effect.ensuring(
-      answer(tool, params.arguments, caller, traceOf(mcpReq), {
-        principal,
-        readsStructure: readsStructure(server),
-        bytesMax
-      }),
-      acknowledge
-    ).pipe(Effect.provideService(Pages, pages))
-    return calls.run(calls.within(session, answered, cutShort), { signal: mcpReq.signal })
+    const fitting = { principal, readsStructure: readsStructure(server), bytesMax }
+    const answeredWith = (asked: Requested) => {
+      const asking = canAsk(server, mcpReq) ? { ...caller, ...asks(asked) } : caller
+      const answered = Effect.provideService(
+        answer(tool, params.arguments, asking, traceOf(mcpReq), fitting),
+        Pages,
+        pages
+      )
+      return calls.run(calls.within(session, withProgress(mcpReq, answered), cutShort), { signal: mcpReq.signal })
+    }
+    try {
+      return await throughQuestions(mcpReq, answeredWith)
+    } finally {
+      await calls.run(acknowledge)
+    }
   })
   server.setRequestHandler("resources/list", () => ({ resources: [] }))
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [answerTemplate] }))

@@ -15,7 +15,15 @@ import { Batches } from "./Batches.ts"
 import { Calls } from "./Calls.ts"
 import { Acknowledgements } from "./Acknowledgements.ts"
 import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
-import { answeredBy, cancelledBy, isNotification, readMessages, refusedLine, refusedText } from "./messages.ts"
+import {
+  answeredBy,
+  cancelledBy,
+  isNotification,
+  readMessages,
+  refusedLine,
+  refusedText,
+  withInexact
+} from "./messages.ts"
 import { errorOf, type Refused, type RequestId } from "./rpcErrors.ts"
 
 const encoder = new TextEncoder()
@@ -116,7 +124,7 @@ const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax
     if (line.trim() === "") return Effect.void
     return Effect.matchEffect(parseJson(encoder.encode(line)), {
       onFailure: ({ message }) => refuse(refusedText(line, message)),
-      onSuccess: take
+      onSuccess: (value) => take(withInexact(line, value))
     })
   })
 }

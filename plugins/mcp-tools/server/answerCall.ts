@@ -4,7 +4,7 @@
 import { inputRequired, type InputRequiredResult } from "@modelcontextprotocol/server"
 import { Cause, Effect, Option, type Tracer } from "effect"
 import type { Caller, InputNeeded, Tool } from "../Tool.ts"
-import { toolError, toolErrorBody } from "../ToolError.ts"
+import { retryableError, toolError, toolErrorBody } from "../ToolError.ts"
 import type { Tools } from "../Tools.ts"
 import { fitAnswer, type Fitting } from "./fitAnswer.ts"
 import type { Pages } from "./Pages.ts"
@@ -47,6 +47,22 @@ export const cutShort = errorResult(
     toolError("UPSTREAM_TIMEOUT", "the tool server stops; repeat the identical call: what was paid is not paid again")
   )
 )
+
+/** The answer where the client could not show its person the question, or gave no answer in time. */
+export const notAsked = errorResult(
+  toolErrorBody(
+    retryableError(
+      toolError(
+        "PAYMENT_REJECTED",
+        "a person must approve this payment, and the client did not bring an answer; nothing was paid. Repeat the " +
+          "identical call, or have an operator decide it"
+      )
+    )
+  )
+)
+
+export const isQuestion = (result: ToolResult | InputRequiredResult): result is InputRequiredResult =>
+  "inputRequests" in result
 
 /** Answer for an unknown tool: the protocol error's message, and the tool error that it carries. */
 export const unknownTool = (tools: Tools["Service"]) => {

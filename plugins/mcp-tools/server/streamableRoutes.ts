@@ -11,7 +11,7 @@ import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { AdmissionControl, badRequest, overloaded, noSession } from "./AdmissionControl.ts"
 import { Acknowledgements } from "./Acknowledgements.ts"
 import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
-import { isNotification, readMessages, refusedText, requestsIn } from "./messages.ts"
+import { isNotification, readMessages, refusedText, requestsIn, withInexact } from "./messages.ts"
 import { rpcCode } from "./rpcErrors.ts"
 import { Sessions } from "./Sessions.ts"
 import { Stateless } from "./Stateless.ts"
@@ -57,9 +57,12 @@ export const readMessage = (request: Incoming, bytesMax: number) =>
   readBody(request, bytesMax).pipe(
     Effect.mapError(({ message, status }) => badRequest(status, { code: rpcCode.server, id: null, message })),
     Effect.flatMap((bytes) =>
-      Effect.mapError(parseJson(bytes), ({ message }) => {
-        const refused = refusedText(utf8.decode(bytes), message)
-        return refused === undefined ? accepted : badRequest(400, refused)
+      Effect.mapBoth(parseJson(bytes), {
+        onSuccess: (value) => withInexact(utf8.decode(bytes), value),
+        onFailure: ({ message }) => {
+          const refused = refusedText(utf8.decode(bytes), message)
+          return refused === undefined ? accepted : badRequest(400, refused)
+        }
       })
     )
   )

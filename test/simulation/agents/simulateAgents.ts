@@ -269,9 +269,14 @@ export const simulateAgents = (seed: number): AgentReport => {
   world.heal()
   run.isCalm = true
   for (const { seller } of buyers) seller.isCalm = true
-  // What a twin was refused after another one had its answer is asked for again.
-  for (const buyer of buyers)
-    if ((buyer.errors.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity)) run.buy(buyer)
+  // What a twin was refused after another one had its answer is asked for again, also by a call that was under way.
+  const askAgain = () => {
+    for (const buyer of buyers)
+      if (buyer.isAsking === 0 && (buyer.errors.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity))
+        run.buy(buyer)
+  }
+  askAgain()
+  time.after(120_000, askAgain)
   time.run(() => false, end + calmMillis)
   return { seed, violations: violationsOf(run), counts: world.counts }
 }
