@@ -48,12 +48,17 @@ interface Offer {
   readonly description: string
 }
 
-/** The choice, where a model can be plugged in: the cheapest of each kind. */
-const choose = (offers: ReadonlyArray<Offer>): ReadonlyArray<Offer> =>
-  (["http", "mcp"] as const).flatMap((type) => {
-    const [cheapest] = offers.filter((offer) => offer.type === type).sort((a, b) => Number(a.price - b.price))
-    return cheapest === undefined ? [] : [cheapest]
-  })
+/** The choice, where a model can be plugged in: of each kind, the cheapest first; the next where one is not sold. */
+const choose = (offers: ReadonlyArray<Offer>): ReadonlyArray<ReadonlyArray<Offer>> =>
+  (["http", "mcp"] as const).map((type) =>
+    offers.filter((offer) => offer.type === type).sort((a, b) => Number(a.price - b.price))
+  )
+
+/** Offers of one kind that are tried at most. */
+const triesMax = 8
+
+/** A payment that may have been made ends the choice: the next offer would be a second one. */
+const mayHavePaid = ({ code }: { readonly code: string }) => code === "SETTLEMENT_UNKNOWN"
 
 /** A resource's price in the agent's asset; prices in other assets are not comparable. */
 const offerOf = ({ resource, wrapper }: any): ReadonlyArray<Offer> =>
@@ -106,9 +111,32 @@ const call = async (tools: Client, name: string, args: Record<string, unknown>):
  * the nearest, no reason to pay.
  */
 const search = async (tools: Client, goal: string) => {
-  const found = await call(tools, "x402_search_resources", { query: goal })
+  const found = await call(tools, "x402_search_resources", { query: goal, limit: 20 })
   const page = found.failure === undefined ? found : await call(tools, "x402_search_resources", {})
   return { offers: (page.resources ?? []).flatMap(offerOf) as ReadonlyArray<Offer>, isGuess: page.nearestOnly === true }
+}
+
+/** Tries one offer; over when it was bought, or may have been. */
+const buyOne = async (
+  tools: Client,
+  { price, ref, type, url, versionHash }: Offer,
+  say: (line: string) => void
+): Promise<{ readonly purchase?: Bought; readonly isOver: boolean }> => {
+  const explained = await call(tools, "x402_explain_payment", { ref, expectedVersionHash: versionHash })
+  say(`Chosen       ${url}: ${price}, and the policy says ${explained.decision ?? explained.failure.code}`)
+  if (explained.decision !== "allow") return { isOver: false }
+  const common = { ref, expectedVersionHash: versionHash, maxAtomicAmount: String(price) }
+  const { failure, receipt, ...content } =
+    type === "http"
+      ? await call(tools, "x402_fetch_resource", { ...common, query: { city: "Riga" } })
+      : await call(tools, "x402_call_resource", { ...common, arguments: { city: "Riga", days: 2 } })
+  if (failure !== undefined) {
+    say(`Not bought   ${failure.code}: ${failure.message}`)
+    return { isOver: mayHavePaid(failure) }
+  }
+  say(`Bought       ${JSON.stringify(content.json ?? content.structuredContent)}`)
+  say(`Receipt      ${receipt.settledAmount} to ${receipt.payTo}, transaction ${receipt.transaction}`)
+  return { purchase: { receipt, content }, isOver: true }
 }
 
 /** Runs the agent; succeeds with its purchases. */
@@ -122,22 +150,12 @@ export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bou
       say(`${isGuess ? "Nearest" : "Found  "}      ${type}  ${price}  ${url}  ${description}`)
     if (isGuess) say("Not bought   nothing that is listed is known to answer this")
     const bought: Array<Bought> = []
-    for (const { price, ref, type, url, versionHash } of isGuess ? [] : choose(offers)) {
-      const explained = await call(tools, "x402_explain_payment", { ref, expectedVersionHash: versionHash })
-      say(`Chosen       ${url}: ${price}, and the policy says ${explained.decision ?? explained.failure.code}`)
-      if (explained.decision !== "allow") continue
-      const common = { ref, expectedVersionHash: versionHash, maxAtomicAmount: String(price) }
-      const { failure, receipt, ...content } =
-        type === "http"
-          ? await call(tools, "x402_fetch_resource", { ...common, query: { city: "Riga" } })
-          : await call(tools, "x402_call_resource", { ...common, arguments: { city: "Riga", days: 2 } })
-      if (failure !== undefined) {
-        say(`Not bought   ${failure.code}: ${failure.message}`)
-        continue
+    for (const kind of isGuess ? [] : choose(offers)) {
+      for (const offer of kind.slice(0, triesMax)) {
+        const { purchase, isOver } = await buyOne(tools, offer, say)
+        if (purchase !== undefined) bought.push(purchase)
+        if (isOver) break
       }
-      say(`Bought       ${JSON.stringify(content.json ?? content.structuredContent)}`)
-      say(`Receipt      ${receipt.settledAmount} to ${receipt.payTo}, transaction ${receipt.transaction}`)
-      bought.push({ receipt, content })
     }
     return bought
   } finally {

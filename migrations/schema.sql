@@ -1003,10 +1003,12 @@ CREATE TABLE public.mcp_tools_reservations (
     payment text,
     content text,
     receipt text,
+    acknowledged_at timestamp with time zone,
+    ledger_seconds bigint,
     CONSTRAINT mcp_tools_reservations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT mcp_tools_reservations_check CHECK (((state = ANY (ARRAY['reserved'::text, 'released'::text])) OR ((payer IS NOT NULL) AND (nonce IS NOT NULL) AND (expiration_ledger IS NOT NULL)))),
     CONSTRAINT mcp_tools_reservations_grade_check CHECK ((grade = ANY (ARRAY['proven'::text, 'provisional'::text]))),
-    CONSTRAINT mcp_tools_reservations_state_check CHECK ((state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text, 'spent'::text, 'settled'::text, 'released'::text])))
+    CONSTRAINT mcp_tools_reservations_state_check CHECK ((state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text, 'spent'::text, 'acknowledged'::text, 'settled'::text, 'released'::text])))
 );
 
 CREATE TABLE public.receipts_checkpoints (
@@ -1596,6 +1598,8 @@ CREATE INDEX kernel_sponsor_transactions_newest ON public.kernel_sponsor_transac
 CREATE UNIQUE INDEX kernel_sponsor_transactions_one_open ON public.kernel_sponsor_transactions USING btree (network, sponsor) WHERE (state = 'open'::text);
 
 CREATE INDEX mcp_tools_approvals_asked ON public.mcp_tools_approvals USING btree (asked_at);
+
+CREATE INDEX mcp_tools_reservations_acknowledged ON public.mcp_tools_reservations USING btree (acknowledged_at) WHERE (state = 'acknowledged'::text);
 
 CREATE INDEX mcp_tools_reservations_content ON public.mcp_tools_reservations USING btree (id) WHERE (content IS NOT NULL);
 

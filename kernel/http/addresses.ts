@@ -99,13 +99,15 @@ export const isPublicAddress = (address: string): boolean => {
 /** The IPv4 address that an IPv6 one leads to through a translator, in its forms that have one. */
 const carriedV4 = (address: string, bytes: ReadonlyArray<number>): ReadonlyArray<number> | undefined => {
   if (inRange(address, "2002::/16")) return bytes.slice(2, 6)
-  return ["64:ff9b::/96", "64:ff9b:1::/48", "::/96"].some((range) => inRange(address, range))
+  return ["64:ff9b::/96", "::ffff:0:0:0/96", "::/96"].some((range) => inRange(address, range))
     ? bytes.slice(12)
     : undefined
 }
 
 /** Where clouds answer an instance with its credentials: link-local space, and what serves the same beside it. */
 const instanceRanges = [
+  // Local translators: which part of such an address is the IPv4 one is theirs to say.
+  "64:ff9b:1::/48",
   "169.254.0.0/16",
   "fe80::/10",
   "fd00:ec2::/32",

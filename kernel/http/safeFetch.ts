@@ -106,7 +106,10 @@ export const safeFetch = Effect.fn("safeFetch")(
         refuseAs()
       )
       const location = answer.headers["location"]
-      if (answer.status < 300 || answer.status > 399 || location === undefined) return { ...answer, url }
+      const isRedirect = answer.status >= 300 && answer.status <= 399 && location !== undefined
+      // Of a request that pays, which follows none, its body is the answer.
+      const isPaidFor = request.partMillis !== undefined && policy.redirectsMax === 0
+      if (!isRedirect || isPaidFor) return { ...answer, url }
       const next = URL.canParse(location, url) ? new URL(location, url) : undefined
       if (next === undefined || next.origin !== target.origin) return yield* refuse("redirected")
       url = next

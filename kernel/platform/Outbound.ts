@@ -36,19 +36,19 @@ export interface OutboundRequest {
   readonly bytesMax: number
   readonly reader?: BodyReader | undefined
   /**
-   * A body that is too long, too late or cut off is answered as far as it came, and marked: it has been paid for. It is
-   * late when it has not ended this many milliseconds after the first packet.
+   * A body that is too long, too late, cut off or framed wrongly is answered as far as it came, and marked: it has been
+   * paid for. It is late when it has not ended this many milliseconds after the first packet.
    */
   readonly partMillis?: number | undefined
 }
 
 export interface OutboundAnswer {
   readonly status: number
-  /** Names in lower case; the first of several. */
+  /** Names in lower case. A body in a coding that is known (gzip, deflate, br) comes plain, without these headers. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Only with `partMillis`: why the rest of the body is missing. */
-  readonly cut?: "timeout" | "too_large" | "unreachable"
+  /** Only with `partMillis`: why the rest of the body is missing. `malformed`: its framing cannot be read. */
+  readonly cut?: "timeout" | "too_large" | "unreachable" | "malformed"
 }
 
 export class Outbound extends Context.Service<

@@ -15,6 +15,7 @@ import type { SearchValues } from "./search/searchSection.ts"
 export type { SimilarTerm as AlikeWord } from "./search/rank/SimilarTerms.ts"
 export type { BranchStatus, GenerationStatus } from "./search/BranchStatus.ts"
 export type { Hit } from "./search/Hit.ts"
+export { makeValidator } from "./declaration/validateInfo.ts"
 export { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "./ownership/StatelessRevision.ts"
 export type { RecordFilter } from "./administration/RecordFilter.ts"
 

@@ -14,8 +14,8 @@ const budgetSection = section(
     store: choice(["memory", "file", "postgres"], {
       default: "file",
       doc:
-        "Where it is kept: memory forgets with the process, file is in the state folder for one process, " +
-        "postgres (DATABASE_URL) is shared by replicas."
+        "Where it is kept: file is in the state folder, for all processes of one machine; postgres (DATABASE_URL) is " +
+        "shared by replicas; memory forgets with the process, and is for tests."
     }),
     max_per_call: amount({ default: 1_000_000, doc: "Maximum cost of one call, atomic units." }),
     max_per_session: amount({ default: 50_000_000, doc: "Maximum cost of one session in a UTC day, atomic units." }),
@@ -28,6 +28,22 @@ const budgetSection = section(
       doc:
         "Environment variable with a 32-byte key, hex or base64, under which open payments are sealed in the store; " +
         "the same for all replicas. Absent: derived from the signer's seed or token."
+    }),
+    replay_seconds: integer({
+      default: 600,
+      min: 0,
+      max: 86_400,
+      unit: "s",
+      doc:
+        "How long the identical call still gets what was paid for, and pays nothing, after its host has acknowledged it " +
+        "by another request. Until then it gets it without limit of time."
+    }),
+    replay_bytes_max: integer({
+      default: 268_435_456,
+      min: 1_048_576,
+      max: 4_294_967_296,
+      unit: "bytes",
+      doc: "Space for what is kept for that; what finds none is asked for at its seller again, with the same payment."
     }),
     keep_days: integer({
       default: 400,
@@ -103,6 +119,8 @@ export interface ConfigValues {
   /** Undefined: nothing is paid by it. */
   readonly batch: BatchPayments | undefined
   readonly store: "memory" | "file" | "postgres"
+  /** What was paid for and is answered again: after its acknowledgement, and characters of all of it. */
+  readonly replay: { readonly windowMillis: number; readonly lengthsMax: number }
   /** Of payments whose end is known, in a shared store. */
   readonly keepMillis: number
   readonly paymentsKeyEnv: string
@@ -158,6 +176,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
                 refundIdleMillis: batch.refund_idle_seconds * 1_000
               },
         store: budget.store,
+        replay: { windowMillis: budget.replay_seconds * 1_000, lengthsMax: budget.replay_bytes_max },
         keepMillis: budget.keep_days * 86_400_000,
         paymentsKeyEnv: budget.payments_key_env,
         perCall: budget.max_per_call,

@@ -99,6 +99,46 @@ const signerSection = section("signer", "The signer that pays for agents.", {
   })
 })
 
+const answersSection = section("answers", "How much of an answer a client takes at once.", {
+  stdio_bytes_max: integer({
+    default: 8_388_608,
+    min: 16_384,
+    max: 1_073_741_824,
+    unit: "bytes",
+    doc:
+      "Maximum size of one message on stdout; official clients drop a line above 10 MiB. A longer answer is a resource " +
+      "in pages."
+  }),
+  http_bytes_max: integer({
+    default: 33_554_432,
+    min: 16_384,
+    max: 1_073_741_824,
+    unit: "bytes",
+    doc: "The same of one message over HTTP or SSE."
+  }),
+  page_bytes_max: integer({
+    default: 1_048_576,
+    min: 4_096,
+    max: 8_388_608,
+    unit: "bytes",
+    doc: "Maximum size of one page of a longer answer."
+  }),
+  pages_seconds: integer({
+    default: 600,
+    min: 10,
+    max: 86_400,
+    unit: "s",
+    doc: "How long the pages of an answer are kept; the identical paid call makes them again."
+  }),
+  pages_bytes_max: integer({
+    default: 134_217_728,
+    min: 1_048_576,
+    max: 4_294_967_296,
+    unit: "bytes",
+    doc: "Memory for pages; the oldest answer goes first."
+  })
+})
+
 const insecureSection = scalar(
   "allow_insecure_local",
   flag({
@@ -117,6 +157,16 @@ export interface HttpValues {
   readonly sessionsPerCallerMax: number
   readonly sessionIdleMillis: number
   readonly callsPerSecond: number
+}
+
+/** Bounds of what is answered. */
+export interface AnswerValues {
+  /** Of one message. */
+  readonly stdioBytesMax: number
+  readonly httpBytesMax: number
+  readonly pageBytesMax: number
+  readonly pagesMillis: number
+  readonly pagesLengthMax: number
 }
 
 /** How far anything fetched may go; one set of caps for the facilitator and for sellers. */
@@ -142,6 +192,7 @@ export interface ConfigValues {
   readonly facilitatorMayBeInsecure: boolean
   readonly transport: "stdio" | "http"
   readonly http: HttpValues
+  readonly answers: AnswerValues
   readonly signer: SignerValues
   readonly paidCallTimeoutMillis: number
   readonly confirmMillis: number
@@ -241,8 +292,23 @@ const readHttp = (http: SectionValues<typeof httpSection>): HttpValues => ({
   callsPerSecond: http.calls_per_second
 })
 
+const readAnswers = (answers: SectionValues<typeof answersSection>): AnswerValues => ({
+  stdioBytesMax: answers.stdio_bytes_max,
+  httpBytesMax: answers.http_bytes_max,
+  pageBytesMax: Math.min(answers.page_bytes_max, answers.stdio_bytes_max / 2, answers.http_bytes_max / 2),
+  pagesMillis: answers.pages_seconds * 1_000,
+  pagesLengthMax: answers.pages_bytes_max
+})
+
 /** Declared by the plugin. */
-export const declared = [facilitatorSection, transportSection, httpSection, signerSection, insecureSection]
+export const declared = [
+  facilitatorSection,
+  transportSection,
+  httpSection,
+  answersSection,
+  signerSection,
+  insecureSection
+]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools/Config") {
   static readonly layer = Layer.effect(
@@ -265,6 +331,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         facilitatorMayBeInsecure: facilitator.allow_insecure,
         transport,
         http: readHttp(http),
+        answers: readAnswers(yield* settings.section(answersSection)),
         paidCallTimeoutMillis: security.paid_call_timeout_ms,
         confirmMillis: security.confirm_timeout_ms,
         allowInsecureLocal,

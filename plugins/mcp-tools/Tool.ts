@@ -17,6 +17,12 @@ export interface Caller {
   readonly ask?: (key: string, question: string) => Effect.Effect<boolean | undefined, InputNeeded>
   /** Whether the call has brought an answer to the question of this key. */
   readonly isAnswered?: (key: string) => boolean
+  /** What of the arguments did not survive being read, in a few words. */
+  readonly inexact?: string | undefined
+  /** The request's own name of what it buys: the same call under another name is another purchase. */
+  readonly idempotencyKey?: string | undefined
+  /** Runs `effect` once the session has the answer: it has left, and the session makes another request after it. */
+  readonly onAcknowledged?: (key: string, effect: Effect.Effect<void>) => void
 }
 
 /** The call continues when the person behind the client has answered. */
@@ -140,6 +146,11 @@ export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I
     inputSchema,
     outputSchema: listedOutput(output),
     run: (given, caller) => {
+      if (caller.inexact !== undefined)
+        return toolError(
+          "INVALID_ARGUMENT",
+          `the arguments hold ${caller.inexact}; pass it as a string. Nothing was paid.`
+        )
       const stringified = findStringifiedArgument(given, properties)
       if (stringified !== undefined) return stringifiedError(stringified)
       return decode(given ?? {}).pipe(

@@ -8,6 +8,7 @@ import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import type { CanonicalResource } from "./discovery/DiscoveryWire.ts"
 import { ReferenceInput, readReference, VersionHashInput } from "./discovery/getResource.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
+import { inexactIn, membersOf, textAt } from "./exactJson.ts"
 import { inert, isWord, quoted } from "./inert.ts"
 import { listedIdentity } from "./discovery/listedIdentity.ts"
 import { encodeReference, type Identity } from "./Reference.ts"
@@ -34,6 +35,9 @@ export {
   findStringified,
   type Identity,
   inert,
+  inexactIn,
+  membersOf,
+  textAt,
   type InputNeeded,
   isWord,
   listedIdentity,

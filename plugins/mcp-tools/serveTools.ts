@@ -11,10 +11,12 @@ import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import { getTool } from "./discovery/getResource.ts"
 import { searchTool } from "./discovery/searchResources.ts"
 import { Wrapping } from "./discovery/wrapResource.ts"
+import { Acknowledgements } from "./server/Acknowledgements.ts"
 import { AdmissionControl } from "./server/AdmissionControl.ts"
 import { Calls } from "./server/Calls.ts"
 import { McpServers } from "./server/McpServers.ts"
 import { serveHttp } from "./server/serveHttp.ts"
+import { Pages } from "./server/Pages.ts"
 import { Sessions } from "./server/Sessions.ts"
 import { Stateless } from "./server/Stateless.ts"
 import { serveStdio } from "./server/StdioTransport.ts"
@@ -73,12 +75,13 @@ const agents = Authentication.layer.pipe(
 const provided = Layer.mergeAll(
   DiscoveryClient.layer,
   Wrapping.layer,
+  Pages.layer,
   Layer.provide(AdmissionControl.layer, agents)
 ).pipe(Layer.provideMerge(Upstreams.layer), Layer.provideMerge(Layer.merge(Config.layer, Tools.layer)))
 
 const edge = Layer.merge(Sessions.layer, Stateless.layer).pipe(
   Layer.provideMerge(McpServers.layer),
-  Layer.provideMerge(Layer.merge(Calls.layer, agents))
+  Layer.provideMerge(Layer.mergeAll(Calls.layer, Acknowledgements.layer, agents))
 )
 
 /** What the plugin starts. */

@@ -18,6 +18,7 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
           ["buys", bought && `${quoted(bought.title)}: ${quoted(bought.action)}`],
           ["arguments", bought?.arguments],
           ["pays", `${price} to ${payTo}, ${origin ?? "a symbolic name"}`],
+          ["moves", bought?.moves],
           ["budget", bought?.budget]
         ] as const
         return [

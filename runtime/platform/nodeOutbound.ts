@@ -1,12 +1,15 @@
 // The Outbound port on `node:dns`, `node:http` and `node:https`, for Node and for Deno. The socket is opened to the
 // given address and to no other; the name in the URL is used for the Host header and for the certificate alone. A
-// request that is interrupted drops its socket.
+// request that is interrupted drops its socket. Of a request that pays, the answer is read as leniently as its bytes allow.
 import { Effect, Layer } from "effect"
 import { lookup, Resolver } from "node:dns/promises"
 import * as http from "node:http"
 import * as https from "node:https"
-import { isIP } from "node:net"
+import { connect, isIP } from "node:net"
+import * as tls from "node:tls"
+import * as zlib from "node:zlib"
 import { Outbound, OutboundFailed, type OutboundAnswer, type OutboundRequest } from "../../kernel/platform/Outbound.ts"
+import { ResponseReader } from "./ResponseReader.ts"
 
 /** Timeout of a name lookup. */
 const resolveTimeout = "3 seconds"
@@ -60,11 +63,23 @@ interface Call {
   readonly close: () => void
 }
 
-/** Reads an answer's body as far as the request's reader and bounds allow; returns what ends it as broken. */
-const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { begun, close, resume }: Call) => {
+/** What a body's bytes go to. */
+interface Receiver {
+  readonly data: (chunk: Buffer) => void
+  readonly end: () => void
+  /** Answers with what came where a part is wanted, else fails. */
+  readonly broken: (reason: NonNullable<OutboundAnswer["cut"]>) => void
+  readonly settle: () => void
+}
+
+/** Reads a body as far as the request's reader and bounds allow. */
+const receiverOf = (
+  head: Pick<OutboundAnswer, "status" | "headers">,
+  request: OutboundRequest,
+  { begun, close, resume }: Call
+): Receiver => {
   const chunks: Array<Buffer> = []
   let bytes = 0
-  const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
   const isLast = request.reader?.(head) ?? (() => false)
   let pause: NodeJS.Timeout | undefined
   const settle = () => {
@@ -76,9 +91,10 @@ const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { beg
     const body = new Uint8Array(Buffer.concat(chunks))
     resume(Effect.succeed({ ...head, body, ...(cut === undefined ? {} : { cut }) }))
   }
-  const broken = (reason: NonNullable<OutboundAnswer["cut"]>) => {
+  const broken: Receiver["broken"] = (reason) => {
     if (request.partMillis !== undefined && bytes > 0) answered(reason)
-    else resume(Effect.fail(failed(reason)))
+    else resume(Effect.fail(failed(reason === "malformed" ? "unreachable" : reason)))
+    settle()
     close()
   }
   const end = () => {
@@ -88,11 +104,11 @@ const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { beg
   const { partMillis } = request
   const late =
     partMillis === undefined ? undefined : setTimeout(() => broken("timeout"), partMillis - (performance.now() - begun))
-  incoming.on("data", (chunk: Buffer) => {
+  const data = (chunk: Buffer) => {
     const room = request.bytesMax - bytes
     bytes += chunk.length
     if (chunk.length > room) {
-      chunks.push(chunk.subarray(0, room))
+      chunks.push(chunk.subarray(0, Math.max(0, room)))
       broken("too_large")
       return
     }
@@ -102,24 +118,72 @@ const receive = (incoming: http.IncomingMessage, request: OutboundRequest, { beg
     clearTimeout(pause)
     pause = last === "pause" ? setTimeout(end, pauseMillis) : undefined
     if (last === true) end()
-  })
-  incoming.once("end", () => answered())
-  incoming.once("error", () => broken("unreachable"))
-  incoming.once("close", settle)
-  return broken
+  }
+  return { data, end: () => answered(), broken, settle }
 }
 
-const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundFailed> =>
+/** What undoes a content coding; what is cut off is undone as far as it came. */
+const decoders: Readonly<Record<string, () => zlib.Gunzip | zlib.Inflate | zlib.BrotliDecompress>> = {
+  gzip: () => zlib.createGunzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
+  "x-gzip": () => zlib.createGunzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
+  deflate: () => zlib.createInflate({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
+  br: () => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH })
+}
+
+/** A receiver of the plain body: of one in a coding that is known, its head names neither coding nor length. */
+const decodingReceiver = (head: Pick<OutboundAnswer, "status" | "headers">, request: OutboundRequest, call: Call) => {
+  const { "content-encoding": coding = "", "content-length": _, ...others } = head.headers
+  const decoder = decoders[coding.trim().toLowerCase()]?.()
+  if (decoder === undefined) return receiverOf(head, request, call)
+  const receiver = receiverOf({ status: head.status, headers: others }, request, call)
+  let cut: OutboundAnswer["cut"]
+  decoder.on("data", receiver.data)
+  decoder.once("end", () => (cut === undefined ? receiver.end() : receiver.broken(cut)))
+  decoder.once("error", () => receiver.broken("malformed"))
+  return {
+    data: (chunk) => void decoder.write(chunk),
+    end: () => void decoder.end(),
+    // A coding that ends early still gives what came.
+    broken: (reason) => {
+      cut ??= reason
+      decoder.end()
+    },
+    settle: receiver.settle
+  } satisfies Receiver
+}
+
+const receive = (incoming: http.IncomingMessage, request: OutboundRequest, call: Call) => {
+  const head = { status: incoming.statusCode ?? 0, headers: firstOf(incoming.headers) }
+  const receiver = decodingReceiver(head, request, call)
+  incoming.on("data", receiver.data)
+  incoming.once("end", receiver.end)
+  incoming.once("error", () => receiver.broken("unreachable"))
+  incoming.once("close", () => head.headers["content-encoding"] === undefined && receiver.settle())
+  return receiver.broken
+}
+
+const unreachable = (error: unknown) => {
+  const isAuthoritative = codeOf(error) === "ECONNREFUSED"
+  return new OutboundFailed({ reason: "unreachable", ...(isAuthoritative ? { isAuthoritative } : {}) })
+}
+
+/** The URL's host without brackets, its port, and whether it is TLS. */
+const placeOf = (url: URL) => {
+  const secure = url.protocol === "https:"
+  const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port)
+  return { name: url.hostname.replace(/^\[|\]$/g, ""), secure, port }
+}
+
+const sendStrictly = (request: OutboundRequest) =>
   Effect.callback<OutboundAnswer, OutboundFailed>((resume) => {
     const url = new URL(request.url)
-    const name = url.hostname.replace(/^\[|\]$/g, "")
-    const secure = url.protocol === "https:"
+    const { name, port, secure } = placeOf(url)
     const begun = performance.now()
     let broken: ReturnType<typeof receive> | undefined
     const outgoing = (secure ? https : http).request(
       {
         host: request.address,
-        port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
+        port,
         path: `${url.pathname}${url.search}`,
         method: request.method,
         agent: false,
@@ -133,10 +197,7 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
     outgoing.once("error", (error) => {
       // A connection that is reset in the middle of an answer is an error of the request first.
       if (broken !== undefined) return broken("unreachable")
-      const isAuthoritative = codeOf(error) === "ECONNREFUSED"
-      resume(
-        Effect.fail(new OutboundFailed({ reason: "unreachable", ...(isAuthoritative ? { isAuthoritative } : {}) }))
-      )
+      resume(Effect.fail(unreachable(error)))
     })
     // An upgraded connection is dropped, and counts as no response.
     outgoing.once("upgrade", (_, socket) => {
@@ -145,7 +206,61 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
     })
     outgoing.end(request.body)
     return Effect.sync(() => outgoing.destroy())
-  }).pipe(
+  })
+
+/** The request's bytes; no name or value of it may end a line. */
+const requestBytes = ({ body, headers, method }: OutboundRequest, url: URL): Buffer => {
+  const length = body === undefined && method === "GET" ? {} : { "content-length": String(body?.length ?? 0) }
+  const all = { ...headers, host: url.host, connection: "close", ...length }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  if (lines.some((line) => /[\r\n\0]/.test(line))) throw new Error("a header ends its line")
+  const head = [`${method} ${url.pathname}${url.search} HTTP/1.1`, ...lines, "", ""].join("\r\n")
+  return Buffer.concat([Buffer.from(head, "latin1"), body ?? Buffer.alloc(0)])
+}
+
+/** Sends on a socket of its own, and reads what comes however it is framed: the answer was paid for. */
+const sendLeniently = (request: OutboundRequest) =>
+  Effect.callback<OutboundAnswer, OutboundFailed>((resume) => {
+    const url = new URL(request.url)
+    const { name, port, secure } = placeOf(url)
+    const to = { host: request.address, port }
+    const socket = secure ? tls.connect({ ...to, ...(isIP(name) === 0 ? { servername: name } : {}) }) : connect(to)
+    const call: Call = { begun: performance.now(), resume, close: () => socket.destroy() }
+    let receiver: Receiver | undefined
+    let isUnframed = false
+    const reader = new ResponseReader(
+      {
+        head: (head) => {
+          if (head.status === 101) return call.close()
+          isUnframed = head.status === 0
+          receiver = decodingReceiver(head, request, call)
+        },
+        body: (bytes) => receiver?.data(bytes),
+        end: (isWhole) => (isWhole ? receiver?.end() : receiver?.broken(isUnframed ? "malformed" : "unreachable"))
+      },
+      request.bytesMax
+    )
+    let isSilent = true
+    const ended = () => {
+      if (isSilent) resume(Effect.fail(failed("unreachable")))
+      else reader.close()
+    }
+    socket.once(secure ? "secureConnect" : "connect", () => socket.write(requestBytes(request, url)))
+    socket.on("data", (bytes: Buffer) => {
+      isSilent = false
+      reader.push(bytes)
+    })
+    socket.once("end", ended)
+    socket.once("error", (error) => (isSilent ? resume(Effect.fail(unreachable(error))) : reader.close()))
+    socket.once("close", ended)
+    return Effect.sync(() => {
+      receiver?.settle()
+      socket.destroy()
+    })
+  })
+
+const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundFailed> =>
+  (request.partMillis === undefined ? sendStrictly(request) : sendLeniently(request)).pipe(
     Effect.timeout(request.timeoutMillis),
     Effect.catchTag("TimeoutError", () => Effect.fail(failed("timeout")))
   )

@@ -31,6 +31,8 @@ const cachedMax = 256
 export interface InfoIssue {
   /** For an operator: a place, never content. */
   readonly detail: string
+  /** Where the value is not of the schema; absent where the schema itself is at fault. */
+  readonly at?: { readonly path: string; readonly keyword: string; readonly missing?: string }
 }
 
 export type Validator = (
@@ -156,7 +158,12 @@ export const makeValidator = (): Validator => {
     try {
       if (validate(info) === true) return undefined
       const [error] = validate.errors ?? []
-      return { detail: `info${(error?.instancePath ?? "").slice(0, 100)}: ${error?.keyword ?? "invalid"}` }
+      const { instancePath: path = "", keyword = "invalid" } = error ?? {}
+      const missing: unknown = error?.params["missingProperty"]
+      return {
+        detail: `info${path.slice(0, 100)}: ${keyword}`,
+        at: { path, keyword, ...(typeof missing === "string" ? { missing } : {}) }
+      }
     } catch (error) {
       return { detail: error instanceof TooMuchWork ? "validating would take too long" : "validating did not end" }
     }

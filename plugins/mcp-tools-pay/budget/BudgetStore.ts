@@ -18,8 +18,8 @@ export interface ExistingReservation {
   /** Reservations ever made for it, as far as they are kept. */
   readonly made: number
   /**
-   * Those whose result is not delivered: `reserved`, `signed`, `unknown`, `spent`, and `released` ones whose content
-   * came all the same; newest first.
+   * Those whose result the same call gets: `reserved`, `signed`, `unknown`, `spent`, `acknowledged`, and `released` ones
+   * whose content came all the same; newest first.
    */
   readonly undelivered: ReadonlyArray<Reservation>
   /** Identifiers of payments that were signed since the last delivery and released, newest first. */
@@ -32,8 +32,8 @@ export interface Kept {
   readonly content?: string | undefined
 }
 
-/** Maximum number of stored contents; beyond it, content is requested from the seller again. */
-export const contentsMax = 256
+/** Characters of all stored contents; beyond it, content is requested from the seller again. */
+export const contentLengthsMax = 268_435_456
 
 export interface TransitionResult {
   readonly state: ReservationState
@@ -66,9 +66,14 @@ export class BudgetStore extends Context.Service<
     readonly move: (id: string, to: TransitionResult) => Effect.Effect<boolean, BudgetUnavailable>
     /** Reservations in states that can still change, oldest first. */
     readonly open: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
+    /** Settles what was acknowledged at least this long ago: the same call is paid for again from then on. */
+    readonly settleAcknowledged: (ageMillis: number) => Effect.Effect<void, BudgetUnavailable>
     readonly ofInvocation: (invocation: string) => Effect.Effect<ExistingReservation, BudgetUnavailable>
-    /** Adds sealed data to an undelivered reservation; false when there is none, or no room for content. */
-    readonly keep: (id: string, kept: Kept) => Effect.Effect<boolean, BudgetUnavailable>
+    /**
+     * Adds sealed data to an undelivered reservation; false when there is none, or no room for content among
+     * `lengthsMax` characters of all, though that of acknowledged ones gives way.
+     */
+    readonly keep: (id: string, kept: Kept, lengthsMax?: number) => Effect.Effect<boolean, BudgetUnavailable>
     readonly kept: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
     /** Reservations of an agent that have a receipt, newest first. */
     readonly receipts: (agent: string) => Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>

@@ -5,10 +5,21 @@
 
 /**
  * `reserved`: nothing is signed yet. `signed`: an authorization exists, its call is under way. `unknown`: it exists and
- * its outcome is not known. `spent`: the ledger has it, the result never came. `settled`: paid and delivered.
- * `released`: it can never be spent.
+ * its outcome is not known. `spent`: the ledger has it, and no host has acknowledged its result. `acknowledged`: a host
+ * has, and the same call still gets it for the replay window. `settled`: paid and delivered. `released`: it can never
+ * be spent.
  */
-export type ReservationState = "reserved" | "signed" | "unknown" | "spent" | "settled" | "released"
+export type ReservationState = (typeof reservationStates)[number]
+
+export const reservationStates = [
+  "reserved",
+  "signed",
+  "unknown",
+  "spent",
+  "acknowledged",
+  "settled",
+  "released"
+] as const
 
 export type Grade = "proven" | "provisional"
 
@@ -48,6 +59,10 @@ export interface Reservation {
   readonly transaction: string | undefined
   /** The facilitator's signed receipt, a compact JWS, where the seller passed one on. */
   readonly receipt?: string | undefined
+  /** Close time of the ledger that was the latest when it was reserved; absent in what earlier versions wrote. */
+  readonly ledgerSeconds?: number | undefined
+  /** When its host was seen to have the result. */
+  readonly acknowledgedAtMillis?: number | undefined
 }
 
 /** Atomic units of one asset. */
@@ -80,10 +95,19 @@ export const releasedSince = (all: ReadonlyArray<Reservation>): ReadonlyArray<st
     .reverse()
     .slice(0, releasedMax)
 
-/** States whose result has not been delivered. */
-export const undelivered: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent"]
+/** States in which the same call gets this payment's result, and pays nothing. */
+export const undelivered: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "acknowledged"]
 
 export const minuteMillis = 60_000
+
+/** By the ledgers' close times, which no setting of a machine's clock changes. */
+const isWithinMinute = (
+  one: Pick<Reservation, "createdAtMillis" | "ledgerSeconds">,
+  asked: Pick<Reservation, "createdAtMillis" | "ledgerSeconds">
+): boolean =>
+  one.ledgerSeconds === undefined || asked.ledgerSeconds === undefined
+    ? asked.createdAtMillis - one.createdAtMillis < minuteMillis
+    : (asked.ledgerSeconds - one.ledgerSeconds) * 1_000 < minuteMillis
 
 /** How much is left for a new reservation like this one: the least of all ceilings; below 0 when it is one too many. */
 export const remaining = (
@@ -93,8 +117,7 @@ export const remaining = (
 ): bigint => {
   let [day, session, recipient, origin, grade, lately] = [0n, 0n, 0n, 0n, 0n, 0]
   for (const one of all) {
-    const isLate = asked.createdAtMillis - one.createdAtMillis < minuteMillis
-    if (one.state !== "released" && one.agent === asked.agent && isLate) lately += 1
+    if (one.state !== "released" && one.agent === asked.agent && isWithinMinute(one, asked)) lately += 1
     if (
       one.state === "released" ||
       one.day !== asked.day ||
@@ -129,7 +152,8 @@ const moves: Readonly<Record<ReservationState, ReadonlyArray<ReservationState>>>
   signed: ["unknown", "spent", "settled", "released"],
   unknown: ["spent", "settled", "released"],
   // What is spent can still be delivered, by the same payment sent again.
-  spent: ["settled"],
+  spent: ["acknowledged", "settled"],
+  acknowledged: ["settled"],
   settled: [],
   released: []
 }

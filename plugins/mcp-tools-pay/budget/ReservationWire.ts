@@ -1,6 +1,6 @@
 // Reservations as text: the file of the file store. Amounts and nonces are decimal strings.
 import { Effect, Schema } from "effect"
-import type { Reservation } from "./Reservation.ts"
+import { type Reservation, reservationStates } from "./Reservation.ts"
 
 const Stored = Schema.Struct({
   id: Schema.String,
@@ -15,14 +15,16 @@ const Stored = Schema.Struct({
   origin: Schema.optionalKey(Schema.NullOr(Schema.String)),
   grade: Schema.optionalKey(Schema.NullOr(Schema.Literals(["proven", "provisional"]))),
   amount: Schema.BigIntFromString,
-  state: Schema.Literals(["reserved", "signed", "unknown", "spent", "settled", "released"]),
+  state: Schema.Literals(reservationStates),
   createdAtMillis: Schema.Int,
   authorization: Schema.NullOr(
     Schema.Struct({ payer: Schema.String, nonce: Schema.BigIntFromString, expirationLedger: Schema.Int })
   ),
   transaction: Schema.NullOr(Schema.String),
   // Absent in files of earlier versions.
-  receipt: Schema.optionalKey(Schema.String)
+  receipt: Schema.optionalKey(Schema.String),
+  ledgerSeconds: Schema.optionalKey(Schema.Int),
+  acknowledgedAtMillis: Schema.optionalKey(Schema.Int)
 })
 
 const Table = Schema.fromJsonString(Schema.Array(Stored))

@@ -1,11 +1,8 @@
 // Operator commands that list holds and resolve what the ledger can no longer decide (S104). Inside the running tool
-// server they use its store. Standalone they open the store: PostgreSQL beside running tool servers; a file is read
-// beside one, and written only while no server runs on its folder.
+// server they use its store. Standalone they open the store, beside running tool servers.
 import { Effect, Layer, Option } from "effect"
-import { FolderInUse } from "../../../kernel/platform/FolderLock.ts"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Config } from "../Config.ts"
-import { BudgetUnavailable } from "./BudgetStore.ts"
 import { fileFolder, openStore } from "./openStore.ts"
 import { isOpen } from "./Reservation.ts"
 import { RunningBudget } from "./RunningBudget.ts"
@@ -36,23 +33,9 @@ export const listHolds = Effect.gen(function* () {
   return yield* store === undefined ? read : store.open
 })
 
-/** A running tool server holds the file, and the command did not reach it. */
-const held = new SettingsRefused({
-  path: "budget.store",
-  message:
-    "a running tool server holds the budget's file and was not asked: run this with the same profile and " +
-    "DATABASE_URL as that server, or stop it first"
-})
-
 /** False when the reservation is not one that may be decided so. */
 export const resolveHold = (id: string, outcome: "spent" | "released" | "settled") =>
   Effect.gen(function* () {
     const { move } = (yield* running) ?? (yield* kept)
     return yield* move(id, { state: outcome })
-  }).pipe(
-    Effect.scoped,
-    Effect.catchIf(
-      (error) => error instanceof BudgetUnavailable && error.cause instanceof FolderInUse,
-      () => Effect.fail(held)
-    )
-  )
+  }).pipe(Effect.scoped)

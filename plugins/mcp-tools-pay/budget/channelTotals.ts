@@ -6,7 +6,7 @@ import { BudgetUnavailable, type SignedTotals } from "./BudgetStore.ts"
 import { withDecimals } from "./ReservationWire.ts"
 
 export interface ChannelTotals {
-  readonly get: (channelId: string) => SignedTotals | undefined
+  readonly get: (channelId: string) => Effect.Effect<SignedTotals | undefined, BudgetUnavailable>
   readonly put: (channelId: string, totals: SignedTotals) => Effect.Effect<void, BudgetUnavailable>
 }
 
@@ -29,35 +29,34 @@ const Text = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Struct({ 
 
 /** `save` puts a change where it lasts, before it counts. */
 const makeTotals = (
-  initial: ReadonlyMap<string, SignedTotals>,
+  load: Effect.Effect<ReadonlyMap<string, SignedTotals>, BudgetUnavailable>,
   save: (all: ReadonlyMap<string, SignedTotals>) => Effect.Effect<void, BudgetUnavailable>
-): ChannelTotals => {
-  let all = initial
-  return {
-    get: (channelId) => all.get(channelId),
-    put: (channelId, totals) => {
-      const next = withOne(all, channelId, totals)
-      return Effect.andThen(
-        save(next),
-        Effect.sync(() => void (all = next))
-      )
-    }
-  }
+): ChannelTotals => ({
+  get: (channelId) => Effect.map(load, (all) => all.get(channelId)),
+  put: (channelId, totals) => Effect.flatMap(load, (all) => save(withOne(all, channelId, totals)))
+})
+
+export const totalsInMemory = (): ChannelTotals => {
+  let all: ReadonlyMap<string, SignedTotals> = new Map()
+  return makeTotals(
+    Effect.sync(() => all),
+    (next) => Effect.sync(() => void (all = next))
+  )
 }
 
-export const totalsInMemory = (): ChannelTotals => makeTotals(new Map(), () => Effect.void)
-
-/** A file of `folder`, which this process has alone: written beside, and put in its place. */
+/** A file of `folder`: written beside, and put in its place. */
 export const totalsInFile = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const file = (yield* Path.Path).join(folder, "channels.json")
-  const found = (yield* files.exists(file))
-    ? yield* Schema.decodeUnknownEffect(Text)(yield* files.readFileString(file))
-    : {}
-  const save = (all: ReadonlyMap<string, SignedTotals>) =>
-    Effect.mapError(
-      replaceFile(files, file, JSON.stringify(Object.fromEntries(all), withDecimals)),
-      (cause) => new BudgetUnavailable({ cause })
+  const guarded = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
+  const load = Effect.gen(function* () {
+    const isThere = yield* files.exists(file)
+    return new Map(
+      isThere ? Object.entries(yield* Schema.decodeUnknownEffect(Text)(yield* files.readFileString(file))) : []
     )
-  return makeTotals(new Map(Object.entries(found)), save)
+  })
+  return makeTotals(guarded(load), (all) =>
+    guarded(replaceFile(files, file, JSON.stringify(Object.fromEntries(all), withDecimals)))
+  )
 })

@@ -9,9 +9,10 @@ export interface KeptPayments {
   readonly put: (id: string, kept: Kept) => Effect.Effect<void, BudgetUnavailable>
   readonly get: (id: string) => Effect.Effect<Kept, BudgetUnavailable>
   readonly drop: (id: string) => Effect.Effect<void>
-  readonly hasContent: (id: string) => boolean
-  /** How many contents are kept. */
-  readonly contents: () => number
+  /** Drops all but those. */
+  readonly retain: (ids: ReadonlySet<string>) => Effect.Effect<void, BudgetUnavailable>
+  /** Characters of the contents that are kept, by payment; no other step of any process runs meanwhile. */
+  readonly contents: Effect.Effect<ReadonlyMap<string, number>, BudgetUnavailable>
 }
 
 export const keptInMemory = (): KeptPayments => {
@@ -20,8 +21,13 @@ export const keptInMemory = (): KeptPayments => {
     put: (id, kept) => Effect.sync(() => void all.set(id, { ...all.get(id), ...kept })),
     get: (id) => Effect.sync(() => all.get(id) ?? {}),
     drop: (id) => Effect.sync(() => void all.delete(id)),
-    hasContent: (id) => all.get(id)?.content !== undefined,
-    contents: () => [...all.values()].filter(({ content }) => content !== undefined).length
+    retain: (ids) =>
+      Effect.sync(() => {
+        for (const id of all.keys()) if (!ids.has(id)) all.delete(id)
+      }),
+    contents: Effect.sync(
+      () => new Map([...all].flatMap(([id, { content }]) => (content === undefined ? [] : [[id, content.length]])))
+    )
   }
 }
 
@@ -30,50 +36,62 @@ const Text = Schema.fromJsonString(
 )
 const decode = Schema.decodeUnknownEffect(Text)
 
-/** Files of `folder`; those of payments that are not among `known` are removed. */
-export const keptInFiles = Effect.fnUntraced(function* (folder: string, known: ReadonlySet<string>) {
+/** Files of `folder`, which several processes share: one for a payment, and one for its content. */
+export const keptInFiles = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
-  const fileOf = (id: string) => path.join(folder, `${id.replace(/[^0-9a-z_]/g, "")}.json`)
-  const withContent = new Set<string>()
+  const fileOf = (id: string, suffix = "json") => path.join(folder, `${id.replace(/[^0-9a-z_]/g, "")}.${suffix}`)
   const guarded = <A, E>(effect: Effect.Effect<A, E>) =>
     Effect.mapError(effect, (cause) => new BudgetUnavailable({ cause }))
-
-  const read = Effect.fnUntraced(function* (id: string) {
-    const file = fileOf(id)
-    return (yield* files.exists(file)) ? yield* decode(yield* files.readFileString(file)) : {}
-  })
-  const write = (id: string, kept: Kept) => replaceFile(files, fileOf(id), JSON.stringify(kept))
-  const drop = (id: string) =>
-    Effect.andThen(
-      Effect.ignore(files.remove(fileOf(id))),
-      Effect.sync(() => void withContent.delete(id))
+  const textOf = (file: string) =>
+    files.readFileString(file).pipe(
+      Effect.map((text): string | undefined => text),
+      Effect.catchIf(
+        ({ reason }) => reason._tag === "NotFound",
+        () => Effect.succeed(undefined)
+      )
     )
 
-  for (const name of yield* files.readDirectory(folder)) {
-    const id = name.replace(/\.json$/, "")
-    if (!known.has(id)) {
-      yield* Effect.ignore(files.remove(path.join(folder, name)))
-      continue
-    }
-    // What cannot be read now stays: it may be the one copy of a payment that was sent.
-    const kept = yield* Effect.option(read(id))
-    if (kept._tag === "Some" && kept.value.content !== undefined) withContent.add(id)
-  }
+  const get = Effect.fnUntraced(function* (id: string) {
+    const text = yield* textOf(fileOf(id))
+    const kept: Kept = text === undefined ? {} : yield* decode(text)
+    const content = yield* textOf(fileOf(id, "content"))
+    return content === undefined ? kept : { ...kept, content }
+  })
+  const remove = (file: string) => Effect.ignore(files.remove(file))
 
   const all: KeptPayments = {
-    put: (id, kept) =>
+    put: (id, { content, payment }) =>
       guarded(
         Effect.gen(function* () {
-          yield* write(id, { ...(yield* read(id)), ...kept })
-          if (kept.content !== undefined) withContent.add(id)
+          if (payment !== undefined) yield* replaceFile(files, fileOf(id), JSON.stringify({ payment }))
+          if (content !== undefined) yield* replaceFile(files, fileOf(id, "content"), content)
         })
       ),
-    get: (id) => guarded(read(id)),
-    drop,
-    hasContent: (id) => withContent.has(id),
-    contents: () => withContent.size
+    get: (id) => guarded(get(id)),
+    retain: (ids) =>
+      guarded(
+        Effect.flatMap(files.readDirectory(folder), (names) =>
+          Effect.forEach(
+            names.filter((name) => !ids.has(name.replace(/\.\w+$/, ""))),
+            (name) => remove(path.join(folder, name)),
+            { discard: true }
+          )
+        )
+      ),
+    drop: (id) => Effect.andThen(remove(fileOf(id)), remove(fileOf(id, "content"))),
+    contents: guarded(
+      Effect.gen(function* () {
+        const names = (yield* files.readDirectory(folder)).filter((name) => name.endsWith(".content"))
+        const sizes = yield* Effect.forEach(names, (name) => Effect.option(files.stat(path.join(folder, name))))
+        return new Map(
+          sizes.flatMap((found, at) =>
+            found._tag === "Some" ? [[names[at]!.replace(/\.content$/, ""), Number(found.value.size)] as const] : []
+          )
+        )
+      })
+    )
   }
   return all
 })

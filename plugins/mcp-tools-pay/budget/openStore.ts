@@ -1,9 +1,12 @@
 // The store that the settings name, open until the Scope closes. A shared one forgets what has ended, each hour.
 import { Effect, Layer, Path } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
+import { SettingsRefused } from "../../../kernel/config/Settings.ts"
+import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Config } from "../Config.ts"
 import { BudgetStore } from "./BudgetStore.ts"
+import { countingOwnMinute } from "./ownMinute.ts"
 import { forgetReservations, postgresStore } from "./postgresStore.ts"
 import { StoreDatabase } from "./StoreDatabase.ts"
 import { fileStore, memoryStore } from "./tableStore.ts"
@@ -27,13 +30,34 @@ const startForgetting = Effect.gen(function* () {
   })
 })
 
+/**
+ * Two processes that share a state folder share its approvals, and must share the budget that counts what they were
+ * used for.
+ */
+const holdAlone = Effect.gen(function* () {
+  const { hold } = yield* FolderLock
+  yield* Effect.mapError(
+    hold(yield* fileFolder),
+    ({ message }) =>
+      new SettingsRefused({
+        path: "budget.store",
+        message: `the memory store is for one process: ${message}; budget.store file is shared by several`
+      })
+  )
+})
+
 export const openStore = Effect.gen(function* () {
   const { shared } = yield* StoreDatabase
   if (shared !== undefined) return yield* Effect.provideContext(postgresStore, shared)
-  return yield* (yield* Config).store === "memory" ? memoryStore : fileStore(yield* fileFolder)
+  if ((yield* Config).store !== "memory") return yield* fileStore(yield* fileFolder)
+  yield* holdAlone
+  return yield* memoryStore
 })
 
 export const layer = Layer.effect(
   BudgetStore,
-  Effect.tap(openStore, () => startForgetting)
+  Effect.map(
+    Effect.tap(openStore, () => startForgetting),
+    countingOwnMinute
+  )
 )

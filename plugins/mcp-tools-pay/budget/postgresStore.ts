@@ -6,7 +6,14 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { BudgetStore, BudgetUnavailable, contentsMax, type Kept, receiptsMax, type Reserved } from "./BudgetStore.ts"
+import {
+  BudgetStore,
+  BudgetUnavailable,
+  contentLengthsMax,
+  type Kept,
+  receiptsMax,
+  type Reserved
+} from "./BudgetStore.ts"
 import {
   type Ceilings,
   type Grade,
@@ -15,6 +22,7 @@ import {
   releasedMax,
   type Reservation,
   type ReservationState,
+  reservationStates,
   undelivered
 } from "./Reservation.ts"
 
@@ -38,11 +46,14 @@ interface Row {
   readonly expiration_ledger: bigint | null
   readonly transaction: string | null
   readonly receipt: string | null
+  /** Milliseconds since then. */
+  readonly acknowledged: number | null
 }
 
 const columns = `id, day::text as day, agent, session, invocation, network, asset, pay_to, origin, grade,
   amount::text as amount, state, payer, nonce::text as nonce, expiration_ledger, transaction, receipt,
-  (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age`
+  (extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age,
+  (extract(epoch from clock_timestamp() - acknowledged_at) * 1000)::float8 as acknowledged`
 
 /** Relative to this process's clock: now minus the creation time is the age by the database's clock. */
 const decode = (row: Row, now: number): Reservation => ({
@@ -64,10 +75,10 @@ const decode = (row: Row, now: number): Reservation => ({
       ? undefined
       : { payer: row.payer, nonce: BigInt(row.nonce), expirationLedger: Number(row.expiration_ledger) },
   transaction: row.transaction ?? undefined,
-  receipt: row.receipt ?? undefined
+  receipt: row.receipt ?? undefined,
+  acknowledgedAtMillis: row.acknowledged === null ? undefined : Math.round(now - row.acknowledged)
 })
 
-const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
 /** Open reservations checked in one turn. */
 const openMax = 1_000
 
@@ -96,6 +107,9 @@ const fitsBelow = (
     optional.every(([ceiling, already]) => ceiling === 0n || BigInt(already) + amount <= ceiling)
   )
 }
+
+/** What is older by the database's clock is not read: it bounds the statement, and no clock is off by as much. */
+const lateMillis = 86_400_000
 
 const ago = (sql: SqlClient.SqlClient, millis: number) =>
   sql`clock_timestamp() - ${millis}::float8 * interval '1 millisecond'`
@@ -134,16 +148,19 @@ const reserveIn = Effect.fnUntraced(function* (
     where day = ${one.day}::date and agent = ${one.agent} and network = ${one.network}
       and asset = ${one.asset} and state <> 'released'`
   const [lately] = yield* sql<{ count: bigint }>`select count(*) as count from mcp_tools_reservations
-    where agent = ${one.agent} and created_at > ${ago(sql, minuteMillis)} and state <> 'released'`
+    where agent = ${one.agent} and state <> 'released' and created_at > ${ago(sql, lateMillis)}
+      and case when ledger_seconds is null or ${one.ledgerSeconds ?? null}::int8 is null
+        then created_at > ${ago(sql, minuteMillis)}
+        else ledger_seconds > ${one.ledgerSeconds ?? null}::int8 - ${minuteMillis / 1_000}::int8 end`
   if (spent === undefined || lately === undefined) return "over"
   const { paymentsPerMinute } = ceilings
   if (paymentsPerMinute > 0 && lately.count >= BigInt(paymentsPerMinute)) return "over"
   if (!fitsBelow(ceilings, one, spent)) return "over"
   yield* sql`insert into mcp_tools_reservations
-    (id, day, agent, session, invocation, network, asset, pay_to, origin, grade, amount, state, created_at)
+    (id, day, agent, session, invocation, network, asset, pay_to, origin, grade, amount, state, created_at, ledger_seconds)
     values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network},
       ${one.asset}, ${one.payTo}, ${one.origin ?? null}, ${one.grade ?? null},
-      ${one.amount.toString()}::numeric, 'reserved', clock_timestamp())`
+      ${one.amount.toString()}::numeric, 'reserved', clock_timestamp(), ${one.ledgerSeconds ?? null}::int8)`
   return "kept"
 })
 
@@ -184,14 +201,23 @@ const knownOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, invocatio
 })
 
 /** One statement; a store that is full of contents takes no further one. */
-const keep = (sql: SqlClient.SqlClient, id: string, { content, payment }: Kept) =>
+const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: Kept, lengthsMax: number) =>
   Effect.map(
     sql<{ id: string }>`update mcp_tools_reservations set payment = coalesce(${payment ?? null}::text, payment),
       content = coalesce(${content ?? null}::text, content)
       where id = ${id} and state in ${sql.in(undelivered)} and (${content ?? null}::text is null
-        or (select count(*) from mcp_tools_reservations where content is not null) < ${contentsMax}) returning id`,
+        or (select coalesce(sum(octet_length(content)), 0) from mcp_tools_reservations where content is not null)
+          + ${content?.length ?? 0}::int8 <= ${lengthsMax}::int8) returning id`,
     (rows) => rows.length === 1
   )
+
+/** What hosts have acknowledged gives way to what none has. */
+const keep = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, id: string, kept: Kept, lengthsMax: number) {
+  if (yield* keepOnce(sql, id, kept, lengthsMax)) return true
+  if (kept.content === undefined || kept.content.length > lengthsMax) return false
+  yield* sql`update mcp_tools_reservations set content = null where state = 'acknowledged' and content is not null`
+  return yield* keepOnce(sql, id, kept, lengthsMax)
+})
 
 const keptOf = (sql: SqlClient.SqlClient, id: string) =>
   Effect.map(
@@ -223,8 +249,9 @@ export const postgresStore = Effect.gen(function* () {
           receipt = coalesce(${receipt ?? null}::text, receipt),
           payment = case when ${state}::text = 'settled' or (${state}::text = 'released' and content is null)
             then null else payment end,
-          content = case when ${state}::text = 'settled' then null else content end
-          where id = ${id} and state in ${sql.in(states.filter((from) => mayTransition(from, state)))} returning id`,
+          content = case when ${state}::text = 'settled' then null else content end,
+          acknowledged_at = case when ${state}::text = 'acknowledged' then clock_timestamp() else acknowledged_at end
+          where id = ${id} and state in ${sql.in(reservationStates.filter((from) => mayTransition(from, state)))} returning id`,
           (rows) => rows.length === 1
         )
       ),
@@ -232,7 +259,14 @@ export const postgresStore = Effect.gen(function* () {
       readReservations(sql, sql`state in ('reserved', 'signed', 'unknown') order by created_at limit ${openMax}`)
     ),
     ofInvocation: (invocation) => guarded(knownOf(sql, invocation)),
-    keep: (id, kept) => guarded(keep(sql, id, kept)),
+    settleAcknowledged: (ageMillis) =>
+      guarded(
+        Effect.asVoid(
+          sql`update mcp_tools_reservations set state = 'settled', payment = null, content = null
+            where state = 'acknowledged' and acknowledged_at <= ${ago(sql, ageMillis)}`
+        )
+      ),
+    keep: (id, kept, lengthsMax = contentLengthsMax) => guarded(keep(sql, id, kept, lengthsMax)),
     kept: (id) => guarded(keptOf(sql, id)),
     receipts: (agent) =>
       guarded(

@@ -8,6 +8,7 @@ import { Clock, Duration, Effect } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { decodeKeptPayment } from "../call/KeptWire.ts"
+import { Config } from "../Config.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { fateOf, lateFate, provesPayment } from "../payer/proveSpent.ts"
 import { BudgetStore } from "./BudgetStore.ts"
@@ -77,5 +78,9 @@ export const makeHoldTurn = Effect.gen(function* () {
 
 export const startHolds = Effect.gen(function* () {
   const { every, turn } = yield* makeHoldTurn
-  return yield* reconciler({ id: "holds", every, turn })
+  const { settleAcknowledged } = yield* BudgetStore
+  const { replay } = yield* Config
+  // What is answered again no longer takes no room.
+  const swept = Effect.andThen(turn, settleAcknowledged(replay.windowMillis))
+  return yield* reconciler({ id: "holds", every, turn: swept })
 })

@@ -1,11 +1,11 @@
-// Reservations in a table of this process, in memory alone or with a file behind it. The file is written whole beside
-// the old one and put in its place before a step counts as done, so it always holds one whole table. One process has
-// the folder. Ended reservations of days gone by are dropped: by their age and by the days that are counted, since this
+// Reservations in one table, in the memory of a process or in a file that the processes of one machine share. The file
+// is written whole beside the old one and put in its place before a step counts as done, so it always holds one whole
+// table. One step runs at a time. Ended reservations of days gone by are dropped: by their age and by the days that are counted, since this
 // machine's clock may be wrong.
-import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
+import { Clock, Effect, FileSystem, Path, Schedule, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { replaceFile } from "../replaceFile.ts"
-import { BudgetStore, BudgetUnavailable, contentsMax, receiptsMax } from "./BudgetStore.ts"
+import { BudgetStore, BudgetUnavailable, contentLengthsMax, receiptsMax } from "./BudgetStore.ts"
 import { type ChannelTotals, totalsInFile, totalsInMemory } from "./channelTotals.ts"
 import { type KeptPayments, keptInFiles, keptInMemory } from "./keptPayments.ts"
 import { isOpen, mayTransition, releasedSince, remaining, type Reservation, undelivered } from "./Reservation.ts"
@@ -25,79 +25,136 @@ const withReceipts = (all: ReadonlyArray<Reservation>, agent: string) =>
     .sort((a, b) => b.createdAtMillis - a.createdAtMillis)
     .slice(0, receiptsMax)
 
-const makeTable = (
-  initial: ReadonlyArray<Reservation>,
-  save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>,
-  payments: KeptPayments,
-  totals: ChannelTotals
-) => {
-  const lock = Semaphore.makeUnsafe(1)
-  let table = new Map(initial.map((reservation) => [reservation.id, reservation]))
+/** Where a table is: its rows, what is kept beside them, and one step of any process at a time. */
+interface Place {
+  readonly load: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
+  readonly save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
+  readonly inTurn: <A>(step: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
+  readonly payments: KeptPayments
+  readonly totals: ChannelTotals
+  readonly isShared: boolean
+}
+
+const makeTable = ({ inTurn, isShared, load, payments, save, totals }: Place) => {
+  const step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.uninterruptible(inTurn(effect))
+  const whichOf = (invocation: string) =>
+    Effect.map(load, (table) => table.filter((one) => one.invocation === invocation))
 
   /** A change counts when it is saved. */
-  const put = Effect.fnUntraced(function* (reservation: Reservation) {
+  const put = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, reservation: Reservation) {
     const now = yield* Clock.currentTimeMillis
-    const next = new Map([...table].filter(([, one]) => isUndelivered(one) || !isPast(one, reservation, now)))
-    next.set(reservation.id, reservation)
-    yield* save([...next.values()])
-    const gone = [...table.keys()].filter((id) => !next.has(id))
-    table = next
-    yield* Effect.forEach(gone, payments.drop, { discard: true })
     const { id, state } = reservation
-    if (state === "settled" || (state === "released" && !payments.hasContent(id))) yield* payments.drop(id)
+    const others = table.filter((one) => one.id !== id)
+    const staying = others.filter((one) => isUndelivered(one) || !isPast(one, reservation, now))
+    yield* save([...staying, reservation])
+    const gone = others.filter((one) => !staying.includes(one))
+    yield* Effect.forEach(gone, (one) => payments.drop(one.id), { discard: true })
+    if (state === "settled" || (state === "released" && (yield* payments.get(id)).content === undefined))
+      yield* payments.drop(id)
   })
 
-  const ofInvocation = (invocation: string) => [...table.values()].filter((one) => one.invocation === invocation)
+  /** Makes room for content, that of acknowledged payments first. */
+  const makeRoom = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, length: number, lengthsMax: number) {
+    const contents = yield* payments.contents
+    let left = lengthsMax - length - [...contents.values()].reduce((sum, one) => sum + one, 0)
+    for (const { id, state } of table) {
+      if (left >= 0) break
+      if (state !== "acknowledged" || !contents.has(id)) continue
+      yield* payments.drop(id)
+      left += contents.get(id)!
+    }
+    return left >= 0
+  })
 
   return BudgetStore.of({
     reserve: (reservation, ceilings, made) =>
-      Effect.gen(function* () {
-        if (table.has(reservation.id) || ofInvocation(reservation.invocation).length !== made) return "changed"
-        if (reservation.amount > remaining(table.values(), reservation, ceilings)) return "over"
-        yield* put(reservation)
-        return "kept"
-      }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
-    move: (id, { authorization, receipt, state, transaction }) =>
-      Effect.gen(function* () {
-        const one = table.get(id)
-        if (one === undefined || !mayTransition(one.state, state)) return false
-        yield* put({
-          ...one,
-          state,
-          authorization: authorization ?? one.authorization,
-          transaction: transaction ?? one.transaction,
-          ...(receipt === undefined ? {} : { receipt })
+      step(
+        Effect.gen(function* () {
+          const table = yield* load
+          const { invocation } = reservation
+          if (table.some(({ id }) => id === reservation.id)) return "changed"
+          if (table.filter((one) => one.invocation === invocation).length !== made) return "changed"
+          if (reservation.amount > remaining(table, reservation, ceilings)) return "over"
+          yield* put(table, reservation)
+          return "kept"
         })
-        return true
-      }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
-    open: Effect.sync(() => [...table.values()].filter(isOpen)),
-    ofInvocation: (invocation) =>
-      Effect.sync(() => {
-        const all = ofInvocation(invocation)
-        const waiting = all.filter((one) => isUndelivered(one) || payments.hasContent(one.id))
-        return { made: all.length, undelivered: waiting.reverse(), released: releasedSince(all) }
-      }),
-    keep: (id, kept) =>
-      Effect.gen(function* () {
-        const one = table.get(id)
-        if (one === undefined || !isUndelivered(one)) return false
-        if (kept.content !== undefined && payments.contents() >= contentsMax) return false
-        yield* payments.put(id, kept)
-        return true
-      }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
+      ),
+    move: (id, { authorization, receipt, state, transaction }) =>
+      step(
+        Effect.gen(function* () {
+          const table = yield* load
+          const one = table.find((known) => known.id === id)
+          if (one === undefined || !mayTransition(one.state, state)) return false
+          yield* put(table, {
+            ...one,
+            state,
+            authorization: authorization ?? one.authorization,
+            transaction: transaction ?? one.transaction,
+            ...(receipt === undefined ? {} : { receipt }),
+            ...(state === "acknowledged" ? { acknowledgedAtMillis: yield* Clock.currentTimeMillis } : {})
+          })
+          return true
+        })
+      ),
+    open: Effect.map(load, (table) => table.filter(isOpen)),
+    settleAcknowledged: Effect.fnUntraced(function* (ageMillis) {
+      const now = yield* Clock.currentTimeMillis
+      const isOver = ({ acknowledgedAtMillis = 0, state }: Reservation) =>
+        state === "acknowledged" && now - acknowledgedAtMillis >= ageMillis
+      if (!(yield* load).some(isOver)) return
+      yield* step(
+        Effect.gen(function* () {
+          const table = yield* load
+          yield* save(table.map((one) => (isOver(one) ? { ...one, state: "settled" as const } : one)))
+          yield* Effect.forEach(table.filter(isOver), ({ id }) => payments.drop(id), { discard: true })
+        })
+      )
+    }),
+    ofInvocation: Effect.fnUntraced(function* (invocation) {
+      const all = yield* whichOf(invocation)
+      const waiting: Array<Reservation> = []
+      for (const one of all.toReversed())
+        if (isUndelivered(one)) waiting.push(one)
+        else if (one.state === "released" && (yield* payments.get(one.id)).content !== undefined) waiting.push(one)
+      return { made: all.length, undelivered: waiting, released: releasedSince(all) }
+    }),
+    keep: (id, kept, lengthsMax = contentLengthsMax) =>
+      step(
+        Effect.gen(function* () {
+          const table = yield* load
+          const one = table.find((known) => known.id === id)
+          if (one === undefined || !isUndelivered(one)) return false
+          if (kept.content !== undefined && !(yield* makeRoom(table, kept.content.length, lengthsMax))) return false
+          yield* payments.put(id, kept)
+          return true
+        })
+      ),
     kept: payments.get,
-    receipts: (agent) => Effect.sync(() => withReceipts([...table.values()], agent)),
-    forget: payments.drop,
-    totals: (channelId) => Effect.sync(() => totals.get(channelId) ?? { counted: 0n, sent: 0n }),
-    keepTotals: (channelId, signed) =>
-      totals.put(channelId, signed).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
-    isShared: false
+    receipts: (agent) => Effect.map(load, (table) => withReceipts(table, agent)),
+    forget: (id) =>
+      step(
+        Effect.flatMap(load, (table) =>
+          table.some((one) => one.id === id && one.state === "released") ? payments.drop(id) : Effect.void
+        )
+      ),
+    totals: (channelId) => Effect.map(totals.get(channelId), (found) => found ?? { counted: 0n, sent: 0n }),
+    keepTotals: (channelId, signed) => step(totals.put(channelId, signed)),
+    isShared
   })
 }
 
-export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(() =>
-  makeTable([], () => Effect.void, keptInMemory(), totalsInMemory())
-)
+export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(() => {
+  const lock = Semaphore.makeUnsafe(1)
+  let table: ReadonlyArray<Reservation> = []
+  return makeTable({
+    load: Effect.sync(() => table),
+    save: (next) => Effect.sync(() => void (table = next)),
+    inTurn: Semaphore.withPermit(lock),
+    payments: keptInMemory(),
+    totals: totalsInMemory(),
+    isShared: false
+  })
+})
 
 const unavailable = (cause: unknown) => new BudgetUnavailable({ cause })
 
@@ -110,7 +167,38 @@ export const readTable = Effect.fnUntraced(function* (folder: string) {
   return (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
 }, Effect.mapError(unavailable))
 
-/** A store in `folder`, which this process has alone until the Scope closes. */
+/** How long a step waits for the step of another process. */
+const turnMillis = 10_000
+const betweenTurns = Schedule.spaced("5 millis")
+
+/** One step of any process at a time in `folder`; the lock of one that died is taken over. */
+const turnsIn = Effect.fnUntraced(function* (folder: string) {
+  const { hold } = yield* FolderLock
+  const lock = Semaphore.makeUnsafe(1)
+  return <A>(step: Effect.Effect<A, BudgetUnavailable>): Effect.Effect<A, BudgetUnavailable> =>
+    Effect.scoped(
+      Effect.andThen(
+        Effect.mapError(Effect.retry(hold(folder), { schedule: betweenTurns, times: turnMillis / 5 }), unavailable),
+        step
+      )
+    ).pipe(Semaphore.withPermit(lock))
+})
+
+/** The file's table, decoded again only where another process has written it. */
+const loaded = (files: FileSystem.FileSystem, file: string) => {
+  let known: { readonly text: string; readonly table: ReadonlyArray<Reservation> } | undefined
+  return Effect.gen(function* () {
+    if (!(yield* files.exists(file))) return []
+    const text = yield* files.readFileString(file)
+    if (known?.text !== text) known = { text, table: yield* decodeTable(text) }
+    return known.table
+  }).pipe(Effect.mapError(unavailable))
+}
+
+/**
+ * A store in `folder` for the processes of one machine: each step reads what the others wrote, under a lock, so that
+ * they spend one budget.
+ */
 export const fileStore = (
   folder: string
 ): Effect.Effect<
@@ -122,16 +210,24 @@ export const fileStore = (
     const files = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
-    yield* (yield* FolderLock).hold(folder)
     const file = fileIn(path, folder)
-    const found = (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
-    // This process alone has the folder: what an earlier one had reserved and not signed, it never signs.
-    const initial = found.map((one) => (one.state === "reserved" ? { ...one, state: "released" as const } : one))
-    const payments = yield* keptInFiles(
-      path.join(folder, "payments"),
-      new Set(initial.filter((one) => one.state !== "settled").map(({ id }) => id))
-    )
+    const load = loaded(files, file)
     const save = (table: ReadonlyArray<Reservation>) =>
       Effect.mapError(replaceFile(files, file, encodeTable(table)), unavailable)
-    return makeTable(initial, save, payments, yield* totalsInFile(folder))
+    const inTurn = yield* turnsIn(path.join(folder, "step"))
+    const payments = yield* keptInFiles(path.join(folder, "payments"))
+    // What a process has reserved and not signed when it ends, no process signs. A process that is not the first one
+    // leaves it to the holds, and one whose reservation is released here signs nothing of it.
+    const isFirst = yield* Effect.option((yield* FolderLock).hold(folder))
+    if (isFirst._tag === "Some")
+      yield* inTurn(
+        Effect.gen(function* () {
+          const table = yield* load
+          const known = new Set(table.filter(({ state }) => state !== "settled").map(({ id }) => id))
+          yield* payments.retain(known)
+          if (!table.some(({ state }) => state === "reserved")) return
+          yield* save(table.map((one) => (one.state === "reserved" ? { ...one, state: "released" as const } : one)))
+        })
+      )
+    return makeTable({ load, save, inTurn, payments, totals: yield* totalsInFile(folder), isShared: true })
   }).pipe(Effect.mapError((error) => (error instanceof BudgetUnavailable ? error : unavailable(error))))

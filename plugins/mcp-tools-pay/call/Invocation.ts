@@ -13,6 +13,17 @@ import type { Challenge, Fields, PaymentOption, SettlementClaim } from "../selle
 /** What a tool returns to its agent. */
 export type Output = Readonly<Record<string, unknown>>
 
+/** Amounts in atomic units. */
+export interface Deposit {
+  readonly amount: bigint
+  /** Of one call. */
+  readonly price: bigint
+  /** Where the deposit goes. */
+  readonly contract: string
+  /** After which the payer has what is left back without the seller. */
+  readonly withdrawDelaySeconds: number
+}
+
 export interface Invocation {
   readonly key: string
   /** Under which versions before this one may have kept a payment for the same call. */
@@ -21,8 +32,10 @@ export interface Invocation {
   readonly versionHash: string
   /** As the catalog has it; the seller's own copy may differ in descriptive text. */
   readonly option: PaymentOption
-  /** What the payment may move at most, where that is more than the option's amount: a deposit. Atomic units. */
-  readonly atMost?: bigint | undefined
+  /** What the payment may move, where it is not the option's amount: a deposit into a payment channel. */
+  readonly deposit?: Deposit | undefined
+  /** What is requested, where the call may have to be made again for another call's sake. */
+  readonly request?: KeptRequest | undefined
   /** What the policy may ask of the resource. */
   readonly about: {
     readonly kind: "http" | "mcp"
@@ -49,12 +62,24 @@ export interface PaidAnswer {
   readonly isFailure?: boolean
   /** It broke off, or did not end in time: the same payment, sent again, may bring the whole. */
   readonly isPart?: boolean
+  /** Why, where it is not for its end. */
+  readonly why?: string | undefined
   /** What was bought, as the agent gets it. */
   readonly content: Output
 }
 
+/** An HTTP request, as it is stored with its payment; the body is base64. */
+export interface KeptRequest {
+  readonly url: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
 /** The seller of one invocation. */
 export interface Seller {
+  /** A seller of another request, reached the same way. */
+  readonly ofRequest?: (request: KeptRequest) => Seller
   readonly send: (payment: Fields) => Effect.Effect<PaidAnswer, ToolError>
   readonly close: Effect.Effect<void>
 }
@@ -80,15 +105,23 @@ export type OpenVoucher = Omit<OpenPayment, "authorization" | "moves">
  * the listing says meanwhile. `resource`: the reference of a tool; empty for an HTTP request, whose arguments have its
  * whole address: a listing that was renamed or replaced on the way is another name of what was paid for. `assets`:
  * those that an operator allows, one of which earlier versions had in the key where none was asked for.
+ * `idempotencyKey`: the same call under another one is another purchase.
  */
 export const invocationKeys = (
   crypto: Crypto["Service"],
-  called: { readonly agent: string; readonly resource: string; readonly args: Fields },
+  called: {
+    readonly agent: string
+    readonly resource: string
+    readonly args: Fields
+    readonly idempotencyKey?: string | undefined
+  },
   asked: string | undefined,
   assets: Iterable<string>
 ): Pick<Invocation, "key" | "formerKeys"> => {
-  const { agent, args, resource } = called
+  const { agent, args, idempotencyKey, resource } = called
+  const named = idempotencyKey === undefined ? [] : [idempotencyKey]
   const keyOf = (asset: string | null) =>
-    Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset]))))
-  return { key: keyOf(asked ?? null), formerKeys: asked === undefined ? [...assets].map(keyOf) : [] }
+    Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, resource, args, asset, ...named]))))
+  const hasFormer = asked === undefined && idempotencyKey === undefined
+  return { key: keyOf(asked ?? null), formerKeys: hasFormer ? [...assets].map(keyOf) : [] }
 }

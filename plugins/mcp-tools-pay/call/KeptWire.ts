@@ -27,6 +27,14 @@ const Payment = Schema.fromJsonString(
         extra: text,
         sent: Fields
       }),
+      request: Schema.optionalKey(
+        Schema.Struct({
+          url: text,
+          method: text,
+          headers: Schema.Record(Schema.String, text),
+          body: Schema.optionalKey(text)
+        })
+      ),
       about: Schema.Struct({
         kind: Schema.Literals(["http", "mcp"]),
         origin: Schema.optionalKey(text),
@@ -57,9 +65,9 @@ const decodeContent = Schema.decodeUnknownOption(Content)
 
 export const encodeKeptPayment = (open: OpenPayment | OpenVoucher): string => {
   const { invocation, payment, replaces } = open
-  const { about, key, option, ref, versionHash } = invocation
+  const { about, key, option, ref, request, versionHash } = invocation
   const moves = "moves" in open ? open.moves : undefined
-  const kept = { version: 1, payment, invocation: { about, key, option, ref, versionHash }, replaces, moves }
+  const kept = { version: 1, payment, invocation: { about, key, option, ref, request, versionHash }, replaces, moves }
   return JSON.stringify(kept, withDecimals)
 }
 

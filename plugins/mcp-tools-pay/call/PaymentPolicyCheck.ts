@@ -130,7 +130,10 @@ export class PaymentPolicyCheck extends Context.Service<
         fate: (open, named) => Effect.orElseSucceed(fate(open, named), () => ({ _tag: "Open" }) as const),
         verify: Effect.fn("Tools.verify")(function* (answer, open) {
           if (answer instanceof ToolError || answer.isPart === true) {
-            const why = "message" in answer ? answer.message : "the seller's answer broke off, or did not end in time"
+            const why =
+              "message" in answer
+                ? answer.message
+                : (answer.why ?? "the seller's answer broke off, or did not end in time")
             const proof = yield* once(undefined, open)
             return proof === undefined ? unknown(why) : { ...unknown(why, proof.transaction), isPaid: true }
           }

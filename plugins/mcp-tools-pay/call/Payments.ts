@@ -1,16 +1,16 @@
 // From the reservation to the receipt, steps 7 to 11 (S211–S216). It runs in a fiber of its own: an agent that
 // disconnects or cancels neither stops a payment half way nor loses track of one. A signed payment is in the budget's
-// store, sealed, from before it is sent until its result is delivered or it is proven dead: meanwhile the same call, at
+// store, sealed, from before it is sent until its result is acknowledged or it is proven dead: meanwhile the same call, at
 // any process and after any restart, sends the same payment again, under the same identifier, and signs nothing. Two
 // identical concurrent calls are one purchase: in one process the second has the result of the first, and of two
 // processes one waits a moment for the other.
-import { Clock, Context, Deferred, Effect, Fiber, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, Schedule } from "effect"
 import type { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type ExistingReservation } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
-import type { Config } from "../Config.ts"
+import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { AgentChannels } from "../channel/AgentChannels.ts"
@@ -21,15 +21,12 @@ import type { OpenPayment, OpenVoucher, Output, Seller } from "./Invocation.ts"
 import type { PaymentPolicyCheck } from "./PaymentPolicyCheck.ts"
 import { decodeKeptPayment, decodeKeptVoucher } from "./KeptWire.ts"
 import { OpenPayments } from "./OpenPayments.ts"
-import { resumePayment, sendPayment, storeUnavailable, type Waiter } from "./sendPayment.ts"
+import { resumePayment, sendPayment, storeUnavailable } from "./sendPayment.ts"
 import { type Purchase, reserve, sign } from "./signPurchase.ts"
 
 /** How long a call waits for the same call that another process may be paying for; after that it helps it along. */
 const elsewhereMillis = 10_000
 const elsewherePolls = Schedule.spaced("250 millis")
-
-/** An answer has left this process by then, written to its client's connection. */
-const answerPause = "20 millis"
 
 export interface ExistingOpenPayment {
   readonly _tag: "Open"
@@ -54,7 +51,7 @@ export type PaymentState =
   /** Nothing of it was kept, or it cannot be opened here. */
   | { readonly _tag: "Held"; readonly reservation: Reservation }
 
-const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter) {
+const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller) {
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
   const identifier = yield* reserve(purchase.invocation, caller, purchase.made, ledger)
@@ -62,29 +59,26 @@ const buy = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, sel
   const open = yield* Effect.onError(sign(purchase, identifier, ledger), () =>
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
-  return yield* sendPayment(open, seller, waiter)
+  return yield* sendPayment(open, seller)
 })
 
 const resume = Effect.fnUntraced(function* (
   existing: ExistingOpenPayment | ExistingVoucher,
-  connect: Effect.Effect<Seller, ToolError>,
-  waiter: Waiter
+  connect: Effect.Effect<Seller, ToolError>
 ) {
   const { reservation } = existing
   const open = existing._tag === "Voucher" ? existing.voucher : existing.open
   const outcome =
     existing._tag === "Voucher"
-      ? yield* resumeVoucher(existing.voucher, reservation, connect, waiter)
-      : yield* resumePayment(existing.open, reservation, connect, waiter)
+      ? yield* resumeVoucher(existing.voucher, reservation, connect)
+      : yield* resumePayment(existing.open, reservation, connect)
   if (outcome !== undefined) yield* noteDelivered(open.payment)
   return outcome
 })
 
 /** By the scheme of the terms. */
-const pay = (purchase: Purchase, caller: Caller, seller: Seller, waiter: Waiter) =>
-  purchase.option.scheme === batchScheme
-    ? payByChannel(purchase, caller, seller, waiter)
-    : buy(purchase, caller, seller, waiter)
+const pay = (purchase: Purchase, caller: Caller, seller: Seller) =>
+  purchase.option.scheme === batchScheme ? payByChannel(purchase, caller, seller) : buy(purchase, caller, seller)
 
 /** What the store knows of a call, once another process that has just begun to pay for it has had its time. */
 const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<ExistingReservation, ToolError, BudgetStore> {
@@ -106,10 +100,12 @@ const known = Effect.fnUntraced(function* (key: string): Effect.fn.Return<Existi
 
 const stateOf = Effect.fnUntraced(function* (
   key: string
-): Effect.fn.Return<PaymentState, ToolError, BudgetStore | OpenPayments | PaymentSeal> {
+): Effect.fn.Return<PaymentState, ToolError, BudgetStore | Config | OpenPayments | PaymentSeal> {
   const { underWay } = yield* OpenPayments
   const outcome = underWay(key)
   if (outcome !== undefined) return { _tag: "UnderWay", outcome }
+  const { replay } = yield* Config
+  yield* Effect.mapError((yield* BudgetStore).settleAcknowledged(replay.windowMillis), () => storeUnavailable)
   const { made, released, undelivered } = yield* known(key)
   const [reservation] = undelivered
   // The same call may have begun here meanwhile.
@@ -150,6 +146,8 @@ export class Payments extends Context.Service<
       existing: ExistingOpenPayment | ExistingVoucher,
       connect: Effect.Effect<Seller, ToolError>
     ) => Effect.Effect<Output | undefined, ToolError>
+    /** The host has the result of this payment: the replay window begins. */
+    readonly acknowledge: (identifier: string) => Effect.Effect<void>
   }
 >()("tollkeeper/mcp-tools-pay/Payments") {
   static readonly layer = Layer.effect(
@@ -158,63 +156,27 @@ export class Payments extends Context.Service<
       const parts = yield* Effect.context<Parts>()
       const { once } = yield* OpenPayments
       const scope = yield* Effect.scope
-      const ends = new Map<string, Deferred.Deferred<void>>()
-      /** Ends the payment of a call after its answer. */
-      const end = (key: string, finish: Effect.Effect<void>, ended: Deferred.Deferred<void>) =>
-        Effect.andThen(Effect.sleep(answerPause), finish).pipe(
-          Effect.ensuring(
-            Effect.suspend(() => {
-              if (ends.get(key) === ended) ends.delete(key)
-              return Deferred.succeed(ended, undefined)
-            })
-          ),
-          Effect.uninterruptible,
-          Effect.forkIn(scope)
-        )
-      /** The work continues when its caller leaves; what ends the payment then waits for the same call. */
-      const inOwnFiber = <A, E>(work: (waiter: Waiter) => Effect.Effect<A, E, Parts>): Effect.Effect<A, E> =>
-        Effect.uninterruptibleMask((restore) => {
-          let isAwaited = true
-          let afterAnswer: Effect.Effect<unknown> = Effect.void
-          let drop: Effect.Effect<unknown> = Effect.void
-          const waiter: Waiter = {
-            isAwaited: () => isAwaited,
-            afterAnswer: (key, finish) => {
-              const ended = Deferred.makeUnsafe<void>()
-              ends.set(key, ended)
-              afterAnswer = end(key, finish, ended)
-              drop = end(key, Effect.void, ended)
-            }
-          }
-          return work(waiter).pipe(
+      /** The work continues when its caller leaves. */
+      const inOwnFiber = <A, E>(work: Effect.Effect<A, E, Parts>): Effect.Effect<A, E> =>
+        Effect.uninterruptibleMask((restore) =>
+          work.pipe(
             Effect.interruptible,
             Effect.forkIn(scope),
-            Effect.flatMap((fiber) =>
-              restore(Fiber.join(fiber)).pipe(
-                Effect.tap(() => afterAnswer),
-                Effect.onInterrupt(() =>
-                  Effect.suspend(() => {
-                    isAwaited = false
-                    return drop
-                  })
-                )
-              )
-            ),
+            Effect.flatMap((fiber) => restore(Fiber.join(fiber))),
             Effect.provideContext(parts)
           )
-        })
+        )
+      const acknowledge = Effect.fnUntraced(function* (identifier: string) {
+        const store = yield* BudgetStore
+        // What was released is not paid: it is only kept until then.
+        if (!(yield* store.move(identifier, { state: "acknowledged" }))) yield* store.forget(identifier)
+      })
       return Payments.of({
-        stateOf: (key) =>
-          Effect.suspend(() => {
-            const ended = ends.get(key)
-            return ended === undefined ? Effect.void : Deferred.await(ended)
-          }).pipe(Effect.andThen(Effect.suspend(() => stateOf(key))), Effect.provideContext(parts)),
+        stateOf: (key) => Effect.provideContext(stateOf(key), parts),
         pay: (purchase, caller, seller) =>
-          inOwnFiber((waiter) =>
-            Effect.ensuring(once(purchase.invocation.key, pay(purchase, caller, seller, waiter)), seller.close)
-          ),
-        resume: (existing, connect) =>
-          inOwnFiber((waiter) => once(existing.reservation.invocation, resume(existing, connect, waiter)))
+          inOwnFiber(Effect.ensuring(once(purchase.invocation.key, pay(purchase, caller, seller)), seller.close)),
+        resume: (existing, connect) => inOwnFiber(once(existing.reservation.invocation, resume(existing, connect))),
+        acknowledge: (identifier) => Effect.ignore(Effect.provideContext(acknowledge(identifier), parts))
       })
     })
   )

@@ -23,12 +23,13 @@ import {
 import { type CatalogTerms, compareTerms } from "../seller/compareTerms.ts"
 import { mcpSeller } from "../seller/mcpSeller.ts"
 import { openSeller, type SellerSession } from "../seller/SellerSession.ts"
-import { type Fields, readChallenge, readDeclaration } from "../seller/SellerWire.ts"
+import { exactContent, type Fields, readChallenge, readDeclaration } from "../seller/SellerWire.ts"
 import type { Policy } from "../policy/Policy.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
+import { checkInput } from "./declaredInput.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
-import { makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
+import { acknowledged, makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
 import { agreedOption, currentResource, endpointOf, TermsInput, askedTerms } from "./purchase.ts"
 
@@ -57,7 +58,12 @@ interface Prepared {
 
 const keysOf = Effect.fnUntraced(function* ({ arguments: args = {}, asset, ref }: typeof Input.Type, caller: Caller) {
   const { assets } = yield* PayingPolicy
-  return invocationKeys(yield* Crypto, { agent: caller.principal, resource: ref, args }, asset, assets.keys())
+  return invocationKeys(
+    yield* Crypto,
+    { agent: caller.principal, resource: ref, args, idempotencyKey: caller.idempotencyKey },
+    asset,
+    assets.keys()
+  )
 })
 
 /** Steps 1 to 3. Only the first makes a request: to the facilitator. */
@@ -78,6 +84,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const args = input.arguments ?? {}
   const stringified = findStringified(args, declared?.inputSchema, "arguments")
   if (stringified !== undefined) return yield* stringifiedError(stringified)
+  yield* checkInput(args, declared?.inputSchema, "arguments")
   const keys = yield* keysOf(input, caller)
   const bought = { title, action: `tool ${identity.toolName} of ${identity.url}`, arguments: args }
   return {
@@ -89,30 +96,26 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
 })
 
 /** The tool ran without asking for anything: what it returned is the agent's, and nothing is paid. */
-const freely = (result: Fields): Effect.Effect<Output, ToolError> => {
+const freely = (result: Fields, raw: string | undefined): Effect.Effect<Output, ToolError> => {
   if (result["isError"] === true)
     return toolError("UPSTREAM_PROTOCOL_ERROR", "the tool failed before it asked for payment", {
       content: excerpt(result)
     })
-  const { content, structuredContent } = result
-  return Effect.succeed({
-    content: content ?? [],
-    ...(structuredContent === undefined ? {} : { structuredContent }),
-    receipt: null
-  })
+  return Effect.succeed({ ...exactContent(result, raw), receipt: null })
 }
 
 /** Steps 4 to 6. Succeeds with what is asked for, or with what the tool returned for nothing. */
 const unpaid = Effect.fnUntraced(function* ({ args, terms }: Prepared, seller: SellerSession) {
   const listed = yield* seller.findTool(terms.toolName)
-  const result = yield* seller.callTool(terms.toolName, args)
+  yield* checkInput(args, listed?.inputSchema, "arguments")
+  const { raw, result } = yield* seller.callTool(terms.toolName, args)
   const challenged = readChallenge(result)
   if (challenged._tag === "Malformed")
     return yield* toolError(
       "UPSTREAM_PROTOCOL_ERROR",
       "the two copies of the seller's payment terms differ or cannot be read"
     )
-  if (challenged._tag === "None") return { free: yield* freely(result) }
+  if (challenged._tag === "None") return { free: yield* freely(result, raw) }
   const { challenge } = challenged
   return { challenge, option: yield* agreedOption(compareTerms(terms, challenge, listed)) }
 })
@@ -167,6 +170,6 @@ export const callTool = Effect.gen(function* () {
     pays: true,
     output: CallResult,
     input: Input,
-    run: (input, caller) => Effect.provideContext(call(input, caller), parts)
+    run: (input, caller) => Effect.provideContext(acknowledged(call(input, caller), caller), parts)
   })
 })

@@ -1,16 +1,14 @@
 // The result of a payment for the agent: the content with a receipt that says what proves it, or an error that says
-// what is known. Content that arrived before the ledger showed the payment is kept, sealed, with the reservation, and
-// so is content whose caller disconnected: the same call, repeated at any process, gets it and pays nothing.
+// what is known. Content is kept, sealed, with the reservation from before it is given: the same call, repeated at any
+// process, gets it and pays nothing.
 import { Effect } from "effect"
 import { toolError, spelled, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
+import { Config } from "../Config.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import type { OpenPayment, Output, PaidAnswer } from "./Invocation.ts"
 import { type PolicyResult, misfits } from "./PaymentPolicyCheck.ts"
 import { decodeKeptContent, encodeKeptContent, type KeptContent } from "./KeptWire.ts"
-
-/** Characters of content that is kept; what is longer is asked for at the seller again. */
-const contentLengthMax = 1_048_576
 
 /** Members of a receipt beyond the terms. */
 export interface Proven {
@@ -110,10 +108,9 @@ export const keepContent = Effect.fnUntraced(function* (
   { identifier }: Pick<OpenPayment, "identifier">,
   kept: KeptContent
 ) {
-  const text = encodeKeptContent(kept)
-  if (text.length > contentLengthMax) return false
-  const content = (yield* PaymentSeal).seal(identifier, text)
-  return yield* Effect.orElseSucceed((yield* BudgetStore).keep(identifier, { content }), () => false)
+  const { replay } = yield* Config
+  const content = (yield* PaymentSeal).seal(identifier, encodeKeptContent(kept))
+  return yield* Effect.orElseSucceed((yield* BudgetStore).keep(identifier, { content }, replay.lengthsMax), () => false)
 })
 
 /** What an answer holds that may be delivered once the payment is proven. */

@@ -35,13 +35,17 @@ const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, 
   const channels = identity.type === "http" ? batch : undefined
   const option = yield* chooseTerms(accepting, askedTerms(input), channels)
   const { explain } = yield* Policy
-  const { outcome, rule } = yield* explain(decidedOn({ option, about, atMost: depositOf(option, channels) }), caller)
+  const deposit = depositOf(option, channels)
+  const decided = decidedOn({ option, about, deposit })
+  const { outcome, rule } = yield* explain(decided, caller)
   return {
     scheme: option.scheme,
     network: (yield* spelled)(option.network),
     asset: option.asset,
     payTo: option.payTo,
-    amount: option.amount.toString(),
+    // What the policy decides on: of a payment channel the deposit, beside the price of one call.
+    amount: decided.option.amount.toString(),
+    ...(deposit === undefined ? {} : { price: deposit.price.toString(), depositTo: deposit.contract }),
     versionHash,
     decision: outcome,
     rule

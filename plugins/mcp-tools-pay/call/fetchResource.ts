@@ -22,15 +22,16 @@ import {
 import { Config } from "../Config.ts"
 import { depositOf } from "../channel/channelTerms.ts"
 import { compareHttpTerms } from "../seller/compareTerms.ts"
-import { contentOf, type HttpCall, httpSeller, sendOnce } from "../seller/httpSeller.ts"
+import { contentOf, type HttpCall, httpSeller, requestOf, sendOnce } from "../seller/httpSeller.ts"
 import { readHttpChallenge } from "../seller/HttpWire.ts"
 import type { Policy } from "../policy/Policy.ts"
 import { readBodySchema } from "../seller/SellerWire.ts"
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
+import { checkRequest } from "./declaredInput.ts"
 import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKeys, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
-import { makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
+import { acknowledged, makePurchase, orRecovered, recoverPurchase } from "./makePurchase.ts"
 import type { Payments } from "./Payments.ts"
 import { agreedOption, currentResource, TermsInput, askedTerms } from "./purchase.ts"
 
@@ -70,7 +71,12 @@ const keysOf = Effect.fnUntraced(function* (call: HttpCall, input: typeof Input.
   const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const args = { method: call.method, url: call.url.href, headers: named, ...bodyOf(input) }
   const { assets } = yield* PayingPolicy
-  return invocationKeys(yield* Crypto, { agent: caller.principal, resource: "", args }, asset, assets.keys())
+  return invocationKeys(
+    yield* Crypto,
+    { agent: caller.principal, resource: "", args, idempotencyKey: caller.idempotencyKey },
+    asset,
+    assets.keys()
+  )
 })
 
 /** The requests that a call may be by its own words, whatever is listed: one for each method, when it names none. */
@@ -112,12 +118,22 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const call = yield* httpCall(identity, resource, operation.method, input, http)
   const stringified = findStringified(input.json, readBodySchema(resource["extensions"]), "json")
   if (stringified !== undefined) return yield* stringifiedError(stringified)
+  yield* checkRequest(input, resource["extensions"])
   const option = yield* chooseTerms(operation, askedTerms(input), batch)
   const keys = yield* keysOf(call, input, caller)
   const { headers = {} } = input
   const bought = { title, action: `${call.method} ${call.url.href}`, arguments: { ...bodyOf(input), headers } }
   return {
-    invocation: { ...keys, ref, versionHash, option, about, bought, atMost: depositOf(option, batch) },
+    invocation: {
+      ...keys,
+      ref,
+      versionHash,
+      option,
+      about,
+      bought,
+      request: requestOf(call),
+      deposit: depositOf(option, batch)
+    },
     call,
     urls: [call.url.href, identity.url]
   } satisfies Prepared
@@ -172,6 +188,6 @@ export const fetchTool = Effect.gen(function* () {
     pays: true,
     output: FetchResult,
     input: Input,
-    run: (input, caller) => Effect.provideContext(fetchPaid(input, caller), parts)
+    run: (input, caller) => Effect.provideContext(acknowledged(fetchPaid(input, caller), caller), parts)
   })
 })

@@ -4,7 +4,7 @@
 import { Effect, Exit, Fiber } from "effect"
 import type { Caller, ToolError } from "../../mcp-tools/contract.ts"
 import { Policy } from "../policy/Policy.ts"
-import type { Challenge, PaymentOption } from "../seller/SellerWire.ts"
+import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
 import { heldError } from "./heldError.ts"
 import type { Invocation, Output, Seller } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
@@ -28,10 +28,21 @@ export interface Shop {
 }
 
 /** The invocation as the policy decides on it: by the most that may move. */
-export const decidedOn = <A extends Pick<Invocation, "option" | "atMost">>(invocation: A): A => {
-  const { atMost, option } = invocation
-  return atMost === undefined ? invocation : { ...invocation, option: { ...option, amount: atMost } }
+export const decidedOn = <A extends Pick<Invocation, "option" | "deposit">>(invocation: A): A => {
+  const { deposit, option } = invocation
+  return deposit === undefined ? invocation : { ...invocation, option: { ...option, amount: deposit.amount } }
 }
+
+/** A call whose result is kept until its host has acknowledged it. */
+export const acknowledged = <E, R>(call: Effect.Effect<Output, E, R>, { onAcknowledged }: Caller) =>
+  Effect.gen(function* () {
+    const payments = yield* Payments
+    const output = yield* call
+    const { receipt } = output
+    const id = isFields(receipt) ? receipt["paymentIdentifier"] : undefined
+    if (typeof id === "string") onAcknowledged?.(id, payments.acknowledge(id))
+    return output
+  })
 
 /** What is known of a payment for the same call, by this version or one before it. */
 const earlierOf = Effect.fnUntraced(function* ({ formerKeys, key }: Pick<Invocation, "key" | "formerKeys">) {

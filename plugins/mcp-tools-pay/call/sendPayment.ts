@@ -5,6 +5,7 @@ import { Cause, Effect } from "effect"
 import { toolError, type spelled, type ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
+import type { Config } from "../Config.ts"
 import type { PaymentSeal } from "../payer/PaymentSeal.ts"
 import {
   contentOf,
@@ -25,13 +26,6 @@ export const storeUnavailable = toolError(
   "the budget's store is unavailable, so nothing is paid; retry later"
 )
 
-/** The caller that waits for the outcome of a payment. */
-export interface Waiter {
-  readonly isAwaited: () => boolean
-  /** What ends the payment once its answer has left this process; until then the same call gets that answer. */
-  readonly afterAnswer: (key: string, finish: Effect.Effect<void>) => void
-}
-
 /** Once a payment has been sent, an answer that cannot be read counts as an answer without information. */
 export const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolError> =>
   seller.send(payment).pipe(
@@ -47,24 +41,16 @@ export const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Eff
   )
 
 /**
- * Delivers the content of a payment, which is kept first and ends the payment once it has left: a process that dies in
- * between has paid for nothing that the same call does not get.
+ * Delivers the content of a payment, which is kept first: the same call gets it again, and pays nothing, until its host
+ * has acknowledged it and the replay window has passed.
  */
-export const deliver = Effect.fnUntraced(function* (
-  open: Delivered,
-  kept: KeptContent,
-  proven: Proven,
-  { afterAnswer, isAwaited }: Waiter
-) {
+export const deliver = Effect.fnUntraced(function* (open: Delivered, kept: KeptContent, proven: Proven) {
   const store = yield* BudgetStore
   const transaction = proven.transaction === undefined ? {} : { transaction: proven.transaction }
   const receipt = kept.receipt === undefined ? {} : { receipt: kept.receipt }
-  const moved = (state: "spent" | "settled") =>
-    Effect.ignore(store.move(open.identifier, { state, ...transaction, ...receipt }))
   // What cannot be kept, the seller is asked for again.
   yield* keepContent(open, kept)
-  if (isAwaited()) afterAnswer(open.invocation.key, moved("settled"))
-  else yield* moved("spent")
+  yield* Effect.ignore(store.move(open.identifier, { state: "spent", ...transaction, ...receipt }))
   return yield* withReceipt(open, kept.content, proven)
 })
 
@@ -84,7 +70,6 @@ export const answerAgain = (answer: PaidAnswer | ToolError): PaidAnswer | ToolEr
 export const sendPayment = Effect.fnUntraced(function* (
   open: OpenPayment,
   seller: Seller,
-  waiter: Waiter,
   earlier?: { readonly content: KeptContent | undefined }
 ) {
   const answered = yield* paidAnswer(seller, open.payment)
@@ -92,8 +77,8 @@ export const sendPayment = Effect.fnUntraced(function* (
   const verified = yield* (yield* PaymentPolicyCheck).verify(answer, open)
   const before = "content" in answer && answer.isFailure !== true ? undefined : earlier?.content
   if (verified._tag === "Settled" && "content" in answer) {
-    if (before !== undefined) return yield* deliver(open, before, provenOf(before, verified.transaction), waiter)
-    return yield* deliver(open, keptOf(open, answer), { ...verified, status: "settled" }, waiter)
+    if (before !== undefined) return yield* deliver(open, before, provenOf(before, verified.transaction))
+    return yield* deliver(open, keptOf(open, answer), { ...verified, status: "settled" })
   }
   const isContent = "content" in answer && answer.isContent && answer.asksAgain === undefined
   const part = isContent && answer.isPart === true ? answer.content : undefined
@@ -111,12 +96,8 @@ export const sendPayment = Effect.fnUntraced(function* (
 })
 
 /** What a payment that was released leaves: its content, if any came, for nothing. */
-const released = Effect.fnUntraced(function* (open: OpenPayment, kept: KeptContent, waiter: Waiter) {
-  const store = yield* BudgetStore
-  waiter.afterAnswer(open.invocation.key, Effect.ignore(store.forget(open.identifier)))
-  const { content, misfits } = kept
-  return yield* withReceipt(open, content, { status: "released", transaction: undefined, source: "ledger", misfits })
-})
+const released = (open: OpenPayment, { content, misfits }: KeptContent) =>
+  withReceipt(open, content, { status: "released", transaction: undefined, source: "ledger", misfits })
 
 /**
  * The outcome of a payment that was signed earlier, here or elsewhere. Succeeds with nothing when the ledger shows that
@@ -125,30 +106,30 @@ const released = Effect.fnUntraced(function* (open: OpenPayment, kept: KeptConte
 export const resumePayment = Effect.fnUntraced(function* (
   open: OpenPayment,
   { state, transaction: named }: Reservation,
-  connect: Effect.Effect<Seller, ToolError>,
-  waiter: Waiter
+  connect: Effect.Effect<Seller, ToolError>
 ): Effect.fn.Return<
   Output | undefined,
   ToolError,
-  BudgetStore | PaymentPolicyCheck | PaymentSeal | Effect.Services<typeof spelled>
+  BudgetStore | Config | PaymentPolicyCheck | PaymentSeal | Effect.Services<typeof spelled>
 > {
   const store = yield* BudgetStore
   const verify = yield* PaymentPolicyCheck
   const kept = yield* Effect.mapError(store.kept(open.identifier), () => storeUnavailable)
   const content = yield* contentOf(open, kept.content)
-  if (state === "released") return content === undefined ? undefined : yield* released(open, content, waiter)
-  if (state === "spent" && content !== undefined) return yield* deliver(open, content, provenOf(content, named), waiter)
+  if (state === "released") return content === undefined ? undefined : yield* released(open, content)
+  const isOnLedger = state === "spent" || state === "acknowledged"
+  if (isOnLedger && content !== undefined) return yield* withReceipt(open, content.content, provenOf(content, named))
   const fate = yield* verify.fate(open, named)
   if (fate._tag === "Dead") {
     yield* Effect.mapError(store.move(open.identifier, { state: "released" }), () => storeUnavailable)
-    return content === undefined ? undefined : yield* released(open, content, waiter)
+    return content === undefined ? undefined : yield* released(open, content)
   }
   if (content !== undefined) {
     const proof = fate._tag === "Paid" ? fate.proof : yield* verify.find(open, named)
-    if (proof !== undefined) return yield* deliver(open, content, provenOf(content, proof.transaction), waiter)
+    if (proof !== undefined) return yield* deliver(open, content, provenOf(content, proof.transaction))
   }
   const seller = yield* Effect.catch(connect, ({ message: why }) =>
     Effect.flatMap(errorOf(open, { _tag: "Unknown", why, transaction: named }, content !== undefined), Effect.fail)
   )
-  return yield* Effect.ensuring(sendPayment(open, seller, waiter, { content }), seller.close)
+  return yield* Effect.ensuring(sendPayment(open, seller, { content }), seller.close)
 })

@@ -43,6 +43,7 @@ export const reserve = Effect.fnUntraced(function* (
     amount,
     state: "reserved",
     createdAtMillis: now,
+    ledgerSeconds: closedAtSeconds,
     authorization: undefined,
     transaction: undefined
   }

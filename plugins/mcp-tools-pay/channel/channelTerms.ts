@@ -2,6 +2,7 @@
 // and what a corrective answer says of one. A seller's total counts only with a voucher of our own key. Pure.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { SignedTotals } from "../budget/BudgetStore.ts"
+import type { Deposit } from "../call/Invocation.ts"
 import type { BatchPayments } from "../Config.ts"
 import { type Challenge, isFields, type PaymentOption } from "../seller/SellerWire.ts"
 
@@ -50,10 +51,12 @@ export const depositFor = (
 }
 
 /** The deposit that a call by this option may need; undefined for one that is not paid from a channel. */
-export const depositOf = (option: PaymentOption, batch: BatchPayments | undefined): bigint | undefined => {
+export const depositOf = (option: PaymentOption, batch: BatchPayments | undefined): Deposit | undefined => {
   if (option.scheme !== batchScheme || batch === undefined) return undefined
   const terms = readChannelTerms(option, batch)
-  return typeof terms === "string" ? undefined : depositFor(option, terms, batch)
+  if (typeof terms === "string") return undefined
+  const { contract, withdrawDelay: withdrawDelaySeconds } = terms
+  return { amount: depositFor(option, terms, batch), price: option.amount, contract, withdrawDelaySeconds }
 }
 
 /** A corrective answer's total, and the voucher that proves it. */

@@ -8,11 +8,11 @@ import { Effect, Semaphore } from "effect"
 import { type Caller, toolError, ToolError } from "../../mcp-tools/contract.ts"
 import { BudgetStore, type SignedTotals } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
-import { contentOf, type Proven } from "../call/delivery.ts"
+import { contentOf, keepContent, type Proven, withReceipt } from "../call/delivery.ts"
 import { heldError } from "../call/heldError.ts"
 import type { OpenVoucher, Output, PaidAnswer, Seller } from "../call/Invocation.ts"
-import { encodeKeptPayment, type KeptContent } from "../call/KeptWire.ts"
-import { answerAgain, deliver, paidAnswer, sendPayment, storeUnavailable, type Waiter } from "../call/sendPayment.ts"
+import { decodeKeptPayment, decodeKeptVoucher, encodeKeptPayment, type KeptContent } from "../call/KeptWire.ts"
+import { answerAgain, deliver, paidAnswer, sendPayment, storeUnavailable } from "../call/sendPayment.ts"
 import { type Purchase, reserve, sign } from "../call/signPurchase.ts"
 import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
@@ -26,7 +26,6 @@ interface Order {
   readonly purchase: Purchase
   readonly caller: Caller
   readonly seller: Seller
-  readonly waiter: Waiter
   readonly channel: AgentChannel
   /** As they were decided on. */
   readonly terms: ChannelTerms
@@ -71,7 +70,7 @@ export const noteDelivered = (payment: Fields) => {
 }
 
 const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBalance, max: bigint) {
-  const { caller, channel, purchase, seller, terms, waiter } = order
+  const { caller, channel, purchase, seller, terms } = order
   const { batch } = yield* Config
   if (batch === undefined) return yield* notEnabled
   const { option } = purchase
@@ -99,7 +98,7 @@ const payByDeposit = Effect.fnUntraced(function* (order: Order, known: ChannelBa
   })
   // Until the ledger has shown the deposit, it is asked again.
   doubt(channel, known.charged)
-  const output = yield* sendPayment(open, seller, waiter)
+  const output = yield* sendPayment(open, seller)
   yield* noteCounted(channel.channelId, max)
   channel.known = { charged: max, balance: known.balance + amount }
   return output
@@ -137,15 +136,14 @@ const deliverPaid = Effect.fnUntraced(function* (
   open: OpenVoucher,
   channel: AgentChannel,
   { content, settlement }: PaidAnswer,
-  { base, max }: { readonly base: bigint; readonly max: bigint },
-  waiter: Waiter
+  { base, max }: { readonly base: bigint; readonly max: bigint }
 ) {
   const said = settlement?.chargedTotal
   const charged = said !== undefined && said >= base && said < max ? said : max
   if (channel.known !== undefined) channel.known = { ...channel.known, charged: larger(channel.known.charged, charged) }
   const misfits = settlement?.success === true ? [] : ["receipt"]
   const kept = { content, misfits, named: null, amount: charged - base }
-  return yield* deliver(open, kept, provenBy(kept), waiter)
+  return yield* deliver(open, kept, provenBy(kept))
 })
 
 /** A voucher was sent, and nothing says that it paid. */
@@ -162,7 +160,7 @@ const unknown = Effect.fnUntraced(function* (identifier: string, { part, why }: 
 })
 
 const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBalance, max: bigint) {
-  const { caller, channel, purchase, seller, waiter } = order
+  const { caller, channel, purchase, seller } = order
   const { challenge, invocation, option, released: replaces } = purchase
   const store = yield* BudgetStore
   const ledger = yield* (yield* PaymentBuilder).latestLedger
@@ -181,7 +179,7 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
   if (read._tag === "Paid" || read._tag === "Unknown") yield* noteCounted(channel.channelId, max)
   switch (read._tag) {
     case "Paid":
-      return yield* deliverPaid(open, channel, read.answer, { base: known.charged, max }, waiter)
+      return yield* deliverPaid(open, channel, read.answer, { base: known.charged, max })
     case "Corrected": {
       yield* noteCounted(channel.channelId, read.correction.signedMax)
       yield* moved("released")
@@ -208,12 +206,11 @@ const payByVoucher = Effect.fnUntraced(function* (order: Order, known: ChannelBa
 export const resumeVoucher = Effect.fnUntraced(function* (
   open: OpenVoucher,
   reservation: Reservation,
-  connect: Effect.Effect<Seller, ToolError>,
-  waiter: Waiter
+  connect: Effect.Effect<Seller, ToolError>
 ) {
   const { content: sealed } = yield* Effect.mapError((yield* BudgetStore).kept(open.identifier), () => storeUnavailable)
   const content = yield* contentOf(open, sealed)
-  if (content !== undefined) return yield* deliver(open, content, provenBy(content), waiter)
+  if (content !== undefined) return yield* withReceipt(open, content.content, provenBy(content))
   const { batch } = yield* Config
   const { option } = open.invocation
   const [terms, voucher] = [batch === undefined ? "" : readChannelTerms(option, batch), voucherIn(open.payment)]
@@ -224,11 +221,63 @@ export const resumeVoucher = Effect.fnUntraced(function* (
     const seller = yield* Effect.catch(connect, ({ message: why }) => unknown(open.identifier, { why }))
     const answer = yield* Effect.ensuring(paidAnswer(seller, open.payment), seller.close)
     const read = readAnswer(answerAgain(answer), channel, { counted: max, sent: max })
-    if (read._tag === "Paid")
-      return yield* deliverPaid(open, channel, read.answer, { base: max - option.amount, max }, waiter)
+    if (read._tag === "Paid") return yield* deliverPaid(open, channel, read.answer, { base: max - option.amount, max })
     return yield* unknown(open.identifier, read._tag === "Unknown" ? read : { why: "the seller refuses it now" })
   })
   return yield* Semaphore.withPermit(channel.lock)(again)
+})
+
+const unresolved = (identifier: string) =>
+  toolError(
+    "UPSTREAM_TIMEOUT",
+    "an earlier call from this payment channel has no answer yet, and its seller cannot be asked for it now; nothing " +
+      "was signed for this one. Repeat it later",
+    { paymentIdentifier: identifier }
+  )
+
+/** The open calls of a channel, as they were sent. */
+const openCalls = Effect.fnUntraced(
+  function* ({ channelId }: AgentChannel, agent: string) {
+    const store = yield* BudgetStore
+    const seal = yield* PaymentSeal
+    const found: Array<OpenVoucher> = []
+    for (const one of yield* store.open) {
+      if (one.agent !== agent || one.state === "reserved") continue
+      const { content, payment } = yield* store.kept(one.id)
+      const text = payment === undefined || content !== undefined ? undefined : seal.open(one.id, payment)
+      const open = text === undefined ? undefined : (decodeKeptVoucher(text, one) ?? decodeKeptPayment(text, one))
+      if (open !== undefined && voucherIn(open.payment)?.channelId === channelId) found.push(open)
+    }
+    return found
+  },
+  Effect.mapError(() => storeUnavailable)
+)
+
+/**
+ * Asks for the answers of the channel's open calls before a next voucher is signed: after it a seller no longer takes
+ * the earlier one, and its price would be paid for nothing. What comes is kept for the call itself.
+ */
+const resolveOpen = Effect.fnUntraced(function* ({ caller, channel, purchase, seller }: Order) {
+  const store = yield* BudgetStore
+  for (const open of yield* openCalls(channel, caller.principal)) {
+    const { request } = open.invocation
+    // What was kept before requests were, is not asked for.
+    if (open.invocation.key === purchase.invocation.key || request === undefined) continue
+    const asked = seller.ofRequest?.(request)
+    const max = voucherIn(open.payment)?.max ?? 0n
+    const answer = asked === undefined ? undefined : answerAgain(yield* paidAnswer(asked, open.payment))
+    const read = answer === undefined ? undefined : readAnswer(answer, channel, { counted: max, sent: max })
+    if (read?._tag === "Paid") {
+      const { content } = read.answer
+      const amount = open.invocation.option.amount
+      yield* keepContent(open, { content, misfits: [], named: null, amount })
+      if (!("authorization" in open)) yield* Effect.ignore(store.move(open.identifier, { state: "spent" }))
+      continue
+    }
+    // A seller that refuses has decided. One without an answer has not.
+    const hasAnswered = answer !== undefined && !(answer instanceof ToolError) && answer.asksAgain !== undefined
+    if (!hasAnswered) return yield* unresolved(open.identifier)
+  }
 })
 
 /** One turn; nothing where the seller has corrected the total. */
@@ -236,6 +285,7 @@ const turn = Effect.fnUntraced(function* (order: Order) {
   const { channel, purchase, seller } = order
   const { amount } = purchase.option
   const channels = yield* AgentChannels
+  yield* resolveOpen(order)
   const before = yield* channels.balance(channel)
   // A deposit whose answer was lost is in the channel already.
   if (before.charged + amount > before.balance) doubt(channel, before.charged)
@@ -246,18 +296,13 @@ const turn = Effect.fnUntraced(function* (order: Order) {
 })
 
 /** Pays one call from the agent's channel with its seller; a total that the seller has proven is taken once. */
-export const payByChannel = Effect.fnUntraced(function* (
-  purchase: Purchase,
-  caller: Caller,
-  seller: Seller,
-  waiter: Waiter
-) {
+export const payByChannel = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller) {
   const { batch } = yield* Config
   const terms = batch === undefined ? "" : readChannelTerms(purchase.option, batch)
   if (typeof terms === "string") return yield* notEnabled
   const channel = yield* (yield* AgentChannels).of(caller.principal, purchase.option, terms)
   const pay = Effect.gen(function* () {
-    const order = { purchase, caller, seller, waiter, channel, terms }
+    const order = { purchase, caller, seller, channel, terms }
     const first = yield* turn(order)
     if (first !== undefined) return first
     const second = yield* turn({ ...order, purchase: { ...purchase, made: purchase.made + 1 } })

@@ -11,7 +11,9 @@ export const Bought = Schema.Struct({
   arguments: Schema.String,
   /** In the asset's units, with its symbol. */
   price: Schema.String,
-  budget: Schema.String
+  budget: Schema.String,
+  /** Of a call from a payment channel: what the payment may move, to where, and what of it comes back. */
+  moves: Schema.optionalKey(Schema.String)
 })
 export type Bought = typeof Bought.Type
 

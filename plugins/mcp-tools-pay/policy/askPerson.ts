@@ -11,7 +11,7 @@ import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type Caller, toolError, inert, quoted, retryableError, unitsOf } from "../../mcp-tools/contract.ts"
-import type { Invocation } from "../call/Invocation.ts"
+import type { Deposit, Invocation } from "../call/Invocation.ts"
 import { Config } from "../Config.ts"
 import { Approvals } from "./Approvals.ts"
 import { isLeft } from "./ApprovalStore.ts"
@@ -38,8 +38,18 @@ const approvalId = (crypto: Crypto["Service"], { about, bought, key, option }: I
   return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(terms)))).slice(0, 32)
 }
 
+const hoursOf = (seconds: number): string =>
+  seconds % 3_600 === 0 ? `${seconds / 3_600} hours` : `${Math.ceil(seconds / 60)} minutes`
+
+/** What a call from a payment channel may move: its person decides on the deposit, not on the price of one call. */
+const movesOf = ({ amount, contract, price, withdrawDelaySeconds }: Deposit, priced: (amount: bigint) => string) =>
+  `This call is paid from a payment channel. Where the channel does not cover it, a deposit of ${priced(amount)} ` +
+  `(${amount} atomic units) moves to the contract ${contract}; else nothing moves, and a voucher for ${priced(price)} ` +
+  `is signed. The seller can take from the deposit what vouchers are signed for; the rest is refunded when the channel ` +
+  `is idle, and can be withdrawn without the seller after ${hoursOf(withdrawDelaySeconds)}.`
+
 /** A sentence about what is bought; text of a seller or an agent is inert and shortened. */
-const boughtOf = Effect.fnUntraced(function* ({ bought, option }: Invocation, { principal }: Caller) {
+const boughtOf = Effect.fnUntraced(function* ({ bought, deposit, option }: Invocation, { principal }: Caller) {
   const { assets } = yield* Network
   const { ceilings, perCall } = yield* Config
   const asset = assets.get(option.asset)
@@ -51,7 +61,8 @@ const boughtOf = Effect.fnUntraced(function* ({ bought, option }: Invocation, { 
     title: inert(bought.title, titleMax),
     action: inert(bought.action, actionMax),
     arguments: inert(JSON.stringify(bought.arguments ?? null), argumentsMax),
-    price: priced(option.amount),
+    price: priced(deposit?.price ?? option.amount),
+    ...(deposit === undefined ? {} : { moves: movesOf(deposit, priced) }),
     budget:
       `${principal}: at most ${priced(perCall)} a call, ${priced(ceilings.perSession)} a session and ` +
       `${priced(ceilings.perDay)} a day`
@@ -64,8 +75,11 @@ const sentenceOf = ({ agent, amount, asset, bought, origin, payTo, rule }: Appro
     : [
         `Agent ${agent} asks to buy ${quoted(bought.title, titleMax)}: ${quoted(bought.action, actionMax)}, with the ` +
           `arguments ${inert(bought.arguments, argumentsMax)}.`,
-        `Price: ${bought.price} (${amount} atomic units of ${asset}), paid to ${payTo} for a resource of ` +
-          `${origin ?? "a symbolic name"}.`,
+        bought.moves === undefined
+          ? `Price: ${bought.price} (${amount} atomic units of ${asset}), paid to ${payTo} for a resource of ` +
+            `${origin ?? "a symbolic name"}.`
+          : `Price: ${bought.price} of ${asset} a call, for ${payTo} and a resource of ${origin ?? "a symbolic name"}.`,
+        ...(bought.moves === undefined ? [] : [bought.moves]),
         `Budget of ${bought.budget}.`,
         `Rule ${rule} requires your approval. What is in quotation marks and the arguments are data of the seller ` +
           "and the agent, not instructions."

@@ -5,6 +5,7 @@ import { Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
+import { withoutMark } from "./readToResult.ts"
 import {
   asChallenge,
   asksForPayment,
@@ -24,13 +25,13 @@ export interface HttpAnswer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   /** Why the rest of the body is missing. */
-  readonly cut?: "timeout" | "too_large" | "unreachable"
+  readonly cut?: "timeout" | "too_large" | "unreachable" | "malformed"
 }
 
 /** Characters of a header that are read. */
 const headerLengthMax = 65_536
 
-const jsonIn = (bytes: Uint8Array): unknown => Result.getOrUndefined(readJson(bytes))
+const jsonIn = (bytes: Uint8Array): unknown => Result.getOrUndefined(readJson(withoutMark(bytes)))
 
 const headerJson = (text: string | undefined): unknown => {
   if (text === undefined || text.length > headerLengthMax) return undefined

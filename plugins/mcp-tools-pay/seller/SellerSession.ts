@@ -9,14 +9,27 @@ import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import type { FetchAnswer } from "../../../kernel/http/safeFetch.ts"
 import { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "../../catalog/contract.ts"
 import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
-import { answerBounds, toRpcAnswer } from "./readToResult.ts"
-import { eventData, type Fields, findAnswer, type ListedTool, paymentMeta, readTools } from "./SellerWire.ts"
+import { answerBounds, toRpcAnswer, withoutMark } from "./readToResult.ts"
+import {
+  asksForPayment,
+  eventData,
+  type Fields,
+  findAnswer,
+  type ListedTool,
+  paymentMeta,
+  readTools,
+  resultText
+} from "./SellerWire.ts"
 
 const protocolVersion = "2025-06-18"
 const clientInfo = { name: "tollkeeper-tools", version: "0.1.0" }
+/** Times that a stream is resumed, and the longest wait before that. */
+const resumesMax = 3
+const resumeWaitMax = 2_000
 /** Pages of `tools/list` that are read. */
 const listPagesMax = 5
 const encoder = new TextEncoder()
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
 const caller = "the seller"
 const malformed = (message: string) => toolError("UPSTREAM_PROTOCOL_ERROR", message)
@@ -26,11 +39,18 @@ export interface Paid {
   readonly timeoutMillis: number
 }
 
-/** A paid tool's result; one that cannot be read whole is the text that came. */
-export interface PaidResult {
+/** A tool's result, and its own text. */
+export interface CallResult {
   readonly result: Fields
+  readonly raw?: string | undefined
+}
+
+/** A paid tool's result; one that cannot be read whole is the text that came. */
+export interface PaidResult extends CallResult {
   /** More of it may come when the same payment is sent again. */
   readonly isPart: boolean
+  /** What cannot be read of it. */
+  readonly why?: string | undefined
 }
 
 /** What a request has in place of the settings' caps. */
@@ -42,7 +62,7 @@ interface Caps {
 export interface SellerSession {
   readonly findTool: (name: string) => Effect.Effect<ListedTool | undefined, ToolError>
   /** The tool's result, successful or not. */
-  readonly callTool: (name: string, args: Fields) => Effect.Effect<Fields, ToolError>
+  readonly callTool: (name: string, args: Fields) => Effect.Effect<CallResult, ToolError>
   /** The same with a payment, which has its own time. */
   readonly payTool: (name: string, args: Fields, paid: Paid) => Effect.Effect<PaidResult, ToolError>
   readonly close: Effect.Effect<void>
@@ -68,14 +88,10 @@ interface Message {
 }
 
 /** A request's result, or how the server refused it. */
-type Answered = { readonly result: Fields; readonly isPart?: boolean } | { readonly refusal: ToolError }
+type Answered = (CallResult & Partial<Pick<PaidResult, "isPart" | "why">>) | { readonly refusal: ToolError }
 
 /** The requests that open a conversation. */
 const opening = new Set(["initialize", "server/discover"])
-
-const bom = [0xef, 0xbb, 0xbf]
-const withoutBom = (body: Uint8Array): Uint8Array =>
-  bom.every((byte, at) => body[at] === byte) ? body.subarray(3) : body
 
 /** The answer to one request in what was sent; an event that is no JSON is no answer to it, and others are read on. */
 const readAnswer = Effect.fnUntraced(function* (
@@ -85,29 +101,34 @@ const readAnswer = Effect.fnUntraced(function* (
   contentOf: "nothing" | "call" | "payment"
 ) {
   const isStream = /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
-  const parts = isStream ? eventData(body).map((text) => encoder.encode(text)) : [withoutBom(body)]
+  const parts = isStream ? eventData(body).map((text) => encoder.encode(text)) : [withoutMark(body)]
   const parse = {
     nothing: upstream.parse,
     call: upstream.parseContent,
     payment: (part: Uint8Array) => parseJson(part, answerBounds)
   }[contentOf]
   const messages = yield* Effect.forEach(parts, (part) => Effect.option(parse(part)))
+  const read = messages.flatMap((message, at) =>
+    message._tag === "Some" ? [{ value: message.value, part: parts[at]! }] : []
+  )
   const answer = findAnswer(
-    messages.flatMap((message) => (message._tag === "Some" ? [message.value] : [])),
+    read.map(({ value }) => value),
     id
   )
-  return { answer, isUnreadable: messages.some(({ _tag }) => _tag === "None") }
+  const own = contentOf === "nothing" ? undefined : read.find(({ value }) => findAnswer([value], id) !== undefined)
+  const raw = own === undefined ? undefined : resultText(decoder.decode(own.part), own.value, id)
+  return { answer, raw, isUnreadable: messages.some(({ _tag }) => _tag === "None") }
 })
 
-/** What came of a paid result that passes a bound: its text, since it was paid for. */
-const partOf = ({ body, cut }: FetchAnswer): Answered | undefined => {
-  const text = new TextDecoder().decode(body)
-  return /"result"\s*:/.test(text)
-    ? {
-        result: { content: [{ type: "text", text }], truncated: true },
-        isPart: cut !== undefined && cut !== "too_large"
-      }
-    : undefined
+/**
+ * What came of a paid answer in which none to the request is found: its text, since it was paid for. A result that
+ * passes a bound is the content; anything else may be the way to it, and the same payment asks again.
+ */
+const partOf = ({ body, cut }: FetchAnswer, why: string): Answered | undefined => {
+  const text = decoder.decode(body)
+  if (text.trim() === "") return undefined
+  const isBounded = /"result"\s*:/.test(text) && (cut === undefined || cut === "too_large")
+  return { result: { content: [{ type: "text", text }], truncated: true }, isPart: !isBounded, why }
 }
 
 /** What an answer comes to in which none to the request was found. */
@@ -116,13 +137,38 @@ const withoutAnswer = (
   isUnreadable: boolean,
   isPaid: boolean
 ): Effect.Effect<Answered, ToolError> => {
-  const part = isPaid && isUnreadable ? partOf(answered) : undefined
-  if (part !== undefined) return Effect.succeed(part)
-  return malformed(
-    isUnreadable
-      ? "the seller's answer is not JSON within the limits"
-      : "the seller's answer does not match the request"
-  )
+  const why =
+    answered.cut === undefined || answered.cut === "too_large"
+      ? isUnreadable
+        ? "the seller's answer is not JSON within the limits"
+        : "the seller's answer does not match the request"
+      : answered.cut === "malformed"
+        ? "the seller's answer is no HTTP that can be read"
+        : "the seller's answer broke off, or did not end in time"
+  const part = isPaid ? partOf(answered, why) : undefined
+  return part === undefined ? malformed(why) : Effect.succeed(part)
+}
+
+/** The words of a paid call's error: they are what was paid for, if anything was. */
+const errorResult = (error: Fields): Answered => {
+  const { data } = error
+  return {
+    result: {
+      isError: true,
+      content: [{ type: "text", text: JSON.stringify(error) }],
+      ...(asksForPayment(data) ? { structuredContent: data } : {})
+    }
+  }
+}
+
+/** The last event's id of a stream, by which it is resumed, and how long the server wants that put off. */
+const resumptionOf = ({ body, headers }: FetchAnswer) => {
+  if (!/^text\/event-stream\b/i.test(headers["content-type"] ?? "")) return undefined
+  const lines = decoder.decode(body).split(/\r\n?|\n/)
+  const lastEventId = lines.findLast((line) => /^id:/.test(line))?.replace(/^id: ?/, "")
+  const retry = /^retry: ?(\d{1,6})$/.exec(lines.findLast((line) => /^retry:/.test(line)) ?? "")?.[1]
+  const isValid = lastEventId !== undefined && /^[\x21-\x7e]{1,1024}$/.test(lastEventId)
+  return isValid ? { lastEventId, waitMillis: Math.min(Number(retry ?? 0), resumeWaitMax) } : undefined
 }
 
 /** The two ways to send on one conversation: what is answered, and what is not. */
@@ -131,6 +177,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
   const headers = () => ({
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
+    "accept-encoding": "gzip, br, identity",
     "user-agent": "Tollkeeper/0.1 (agent tools)",
     ...(state.version === undefined ? {} : { "mcp-protocol-version": state.version }),
     ...(state.session === undefined ? {} : { "mcp-session-id": state.session })
@@ -155,17 +202,52 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     return yield* Effect.mapError(upstream.fetch(state.endpoint, request, caps), fetchError(caller))
   })
 
-  const request = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps, isPaid = false) {
+  /** The rest of a stream that its server has closed after an event, before the answer came. */
+  const resume = (id: number, lastEventId: string, caps: Caps, keepsPart: boolean) =>
+    Effect.option(
+      upstream.fetch(
+        state.endpoint,
+        {
+          method: "GET",
+          headers: { ...headers(), accept: "text/event-stream", "last-event-id": lastEventId },
+          keepsPart,
+          reader: toRpcAnswer(id)
+        },
+        caps
+      )
+    )
+
+  const request = Effect.fnUntraced(function* (method: string, params: Fields, caps: Caps = {}, isPaid = false) {
     const id = ++state.lastId
-    const answered = yield* post({ id, method, params }, caps, isPaid)
-    const { headers, status, url } = answered
     const contentOf = isPaid ? "payment" : method === "tools/call" ? "call" : "nothing"
-    const read = yield* readAnswer(upstream, answered, id, contentOf)
+    let answered = yield* post({ id, method, params }, caps, isPaid)
+    const { headers, status, url } = answered
+    let read = yield* readAnswer(upstream, answered, id, contentOf)
+    for (let times = 0; times < resumesMax && read.answer === undefined && status === 200; times++) {
+      const from = resumptionOf(answered)
+      if (from === undefined) break
+      yield* Effect.sleep(from.waitMillis)
+      const resumed = yield* resume(id, from.lastEventId, caps, isPaid)
+      if (resumed._tag === "None" || resumed.value.status !== 200) break
+      const { body } = resumed.value
+      if (body.length === 0) continue
+      answered = { ...resumed.value, headers: { ...resumed.value.headers } }
+      read = yield* readAnswer(upstream, answered, id, contentOf)
+    }
     // What was paid for is read whatever the status that it comes with.
     const isResult = read.answer !== undefined && "result" in read.answer
     if (status !== 200 && !(method === "tools/call" && isResult)) {
       if (status === 429 || status === 503)
         return yield* toolError("UPSTREAM_TIMEOUT", "the seller is unavailable; retry later", { status })
+      if (status >= 300 && status <= 399 && !isPaid)
+        return yield* toolError("UNTRUSTED_REDIRECT", "the seller answers with a redirect, which is not followed", {
+          reason: "redirected"
+        })
+      const isRpcError = read.answer !== undefined && "errorCode" in read.answer
+      const part =
+        isPaid && !isRpcError ? partOf(answered, `the seller's endpoint answers with status ${status}`) : undefined
+      if (part !== undefined) return part
+      if (isPaid && isRpcError) return errorResult((read.answer as { readonly error: Fields }).error)
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
       return { refusal } satisfies Answered
     }
@@ -173,12 +255,13 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     const { answer } = read
     if (answer === undefined) return yield* withoutAnswer(answered, read.isUnreadable, isPaid)
     if ("errorCode" in answer) {
+      if (isPaid) return errorResult(answer.error)
       const details = { code: answer.errorCode }
       const refusal = toolError("UPSTREAM_PROTOCOL_ERROR", "the seller's server rejected the request", details)
       return { refusal } satisfies Answered
     }
     if (opening.has(method)) state.endpoint = url
-    return answer satisfies Answered
+    return { ...answer, raw: read.raw } satisfies Answered
   })
 
   const ask = (method: string, params: Fields, caps?: Caps): Effect.Effect<Fields, ToolError> =>
@@ -252,9 +335,9 @@ export const openSeller = Effect.fn("Seller.open")(function* (
   })
   return {
     findTool,
-    callTool: (name, args) => Effect.map(callOnce(name, args), ({ result }) => result),
+    callTool: callOnce,
     payTool: (name, args, paid) =>
-      Effect.map(callOnce(name, args, paid), ({ isPart = false, result }) => ({ result, isPart })),
+      Effect.map(callOnce(name, args, paid), ({ isPart = false, ...others }) => ({ ...others, isPart })),
     close
   }
 })

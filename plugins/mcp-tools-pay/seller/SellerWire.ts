@@ -5,6 +5,7 @@ import { Option, Result, Schema } from "effect"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
 import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
+import { inexactIn, membersOf, textAt } from "../../mcp-tools/contract.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -31,7 +32,7 @@ export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
     })
     .slice(-eventsMax)
 
-export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number }
+export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number; readonly error: Fields }
 
 const isIdOf = (id: number, given: unknown): boolean => given === id || given === String(id)
 
@@ -46,7 +47,35 @@ export const findAnswer = (messages: ReadonlyArray<unknown>, id: number): RpcAns
   if (own === undefined) return undefined
   const { error, result } = own
   if (isFields(result)) return { result }
-  return isFields(error) && typeof error["code"] === "number" ? { errorCode: error["code"] } : undefined
+  return isFields(error) && typeof error["code"] === "number" ? { errorCode: error["code"], error } : undefined
+}
+
+/** The text of the result of the answer to request `id` in one message or batch. */
+export const resultText = (text: string, value: unknown, id: number): string | undefined => {
+  if (!Array.isArray(value)) return findAnswer([value], id) === undefined ? undefined : textAt(text, ["result"])
+  const at = value.findLastIndex((one) => findAnswer([one], id) !== undefined)
+  return at < 0 ? undefined : textAt(text, [String(at), "result"])
+}
+
+/**
+ * What a tool returned, member for member: as values where JSON's numbers and names survive that, else as the text that
+ * came.
+ */
+export const exactContent = (result: Fields, raw: string | undefined): Fields => {
+  const { content, structuredContent } = result
+  const structure = structuredContent === undefined ? {} : { structuredContent }
+  if (raw === undefined || inexactIn(raw) === undefined) return { content: content ?? [], ...structure }
+  const members = membersOf(raw)
+  const [contents, structures] = ["content", "structuredContent"].map((name) =>
+    members.flatMap(([one, text]) => (one === name ? [text] : []))
+  ) as [Array<string>, Array<string>]
+  const isExact = (texts: ReadonlyArray<string>) =>
+    texts.length <= 1 && texts.every((text) => inexactIn(text) === undefined)
+  const asText = (texts: ReadonlyArray<string>) => texts.join("\n")
+  return {
+    content: isExact(contents) ? (content ?? []) : [{ type: "text", text: asText(contents) }],
+    ...(isExact(structures) ? structure : { structuredContentText: asText(structures) })
+  }
 }
 
 /** A tool as `tools/list` names it. */
@@ -140,12 +169,16 @@ const catalogExtension = (extensions: unknown): Fields => {
   return isFields(own) ? own : {}
 }
 
-/** The JSON Schema that a declaration has for the body of an HTTP request. */
+const within = (schema: unknown, path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>((one, name) => (isFields(one) && Object.hasOwn(one, name) ? one[name] : undefined), schema)
+
+/** The JSON Schema that a declaration has for an HTTP request. */
+export const readInputSchema = (extensions: unknown): unknown =>
+  within(catalogExtension(extensions)["schema"], ["properties", "input"])
+
+/** Of its body. */
 export const readBodySchema = (extensions: unknown): unknown =>
-  ["properties", "input", "properties", "body"].reduce<unknown>(
-    (schema, name) => (isFields(schema) && Object.hasOwn(schema, name) ? schema[name] : undefined),
-    catalogExtension(extensions)["schema"]
-  )
+  within(readInputSchema(extensions), ["properties", "body"])
 
 /** The declaration among extensions. */
 export const readDeclaration = (extensions: unknown): DeclaredInput | undefined => {

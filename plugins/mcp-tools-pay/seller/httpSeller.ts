@@ -3,9 +3,9 @@
 // JSON, text as text, anything else in base64, within the caps of the tool server.
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
-import type { Output, PaidAnswer, Seller } from "../call/Invocation.ts"
-import { isWholeJson, toJsonEnd } from "./readToResult.ts"
+import { toolError, fetchError, inexactIn, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
+import type { KeptRequest, Output, PaidAnswer, Seller } from "../call/Invocation.ts"
+import { isWholeJson, toJsonEnd, withoutMark } from "./readToResult.ts"
 import type { SettlementClaim } from "./SellerWire.ts"
 import { type HttpAnswer, paymentHeader, readHttpChallenge, readHttpSettlement } from "./HttpWire.ts"
 
@@ -28,13 +28,16 @@ export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body
     status,
     contentType: contentType.slice(0, 256),
     ...(encoding === undefined ? {} : { contentEncoding: encoding.slice(0, 64) }),
+    ...(status >= 300 && status <= 399 && headers["location"] !== undefined
+      ? { location: headers["location"].slice(0, 2_048) }
+      : {}),
     ...(cut === undefined ? {} : { truncated: true })
   }
   const isPlain = headers["content-encoding"] === undefined
-  const json =
-    isPlain && /^application\/([\w.-]+\+)?json\b/i.test(contentType)
-      ? yield* Effect.option(upstream.parseContent(body))
-      : undefined
+  const isJson = isPlain && /^application\/([\w.-]+\+)?json\b/i.test(contentType)
+  // What its value would not keep is given as text.
+  const isKeptByValue = isJson && inexactIn(textIn(body) ?? "") === undefined
+  const json = isKeptByValue ? yield* Effect.option(upstream.parseContent(withoutMark(body))) : undefined
   if (json?._tag === "Some") return { ...about, json: json.value } as Output
   const text =
     isPlain && /^(text\/|application\/([\w.-]+\+)?(json|xml)\b|$)/i.test(contentType) ? textIn(body) : undefined
@@ -62,7 +65,7 @@ export const sendOnce = (
           keepsPart: isPaid,
           headers: {
             "user-agent": "Tollkeeper/0.1 (agent tools)",
-            "accept-encoding": "identity",
+            "accept-encoding": "gzip, br, identity",
             accept: "application/json, text/*;q=0.9, */*;q=0.1",
             ...call.headers,
             ...more
@@ -74,12 +77,26 @@ export const sendOnce = (
       fetchError("the seller")
     ),
     (answer) =>
-      answer.status >= 300 && answer.status <= 399
+      answer.status >= 300 && answer.status <= 399 && !isPaid
         ? toolError("UNTRUSTED_REDIRECT", "the seller answers with a redirect, which is not followed", {
             reason: "redirected"
           })
         : Effect.succeed(answer)
   )
+
+export const requestOf = ({ body, headers, method, url }: HttpCall): KeptRequest => ({
+  url: url.href,
+  method,
+  headers,
+  ...(body === undefined ? {} : { body: Base64.encode(body) })
+})
+
+const callOf = ({ body, headers, method, url }: KeptRequest): HttpCall => ({
+  url: new URL(url),
+  method,
+  headers,
+  body: body === undefined ? undefined : Result.getOrThrow(Base64.decode(body))
+})
 
 /** Statuses by which a server, or one before it, says that the request may be made again. */
 const passing = new Set([408, 425, 429])
@@ -90,6 +107,7 @@ const isContent = ({ status }: HttpAnswer, settlement: SettlementClaim | undefin
 
 /** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
 export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
+  ofRequest: (request) => httpSeller(upstream, callOf(request), timeoutMillis),
   send: Effect.fnUntraced(function* (payment) {
     const sent = yield* sendOnce(upstream, call, paymentHeader(payment), { timeoutMillis, isPaid: true })
     const answer = withoutIdleCut(sent)
@@ -104,7 +122,8 @@ export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: nu
             ? { reason: challenged.challenge.reason, challenge: challenged.challenge }
             : { reason: undefined },
       isContent: isContent(answer, settlement),
-      isFailure: answer.status >= 400,
+      isFailure: answer.status >= 300,
+      ...(answer.cut === "malformed" ? { why: "the seller's answer is no HTTP that can be read" } : {}),
       // What is too long is so each time; the rest of anything else may come when it is asked for again.
       isPart: answer.cut !== undefined && answer.cut !== "too_large",
       content: yield* contentOf(upstream, answer)

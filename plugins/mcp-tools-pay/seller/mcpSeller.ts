@@ -3,14 +3,15 @@
 import { Effect } from "effect"
 import type { PaidAnswer, Seller } from "../call/Invocation.ts"
 import type { PaidResult, SellerSession } from "./SellerSession.ts"
-import { type Fields, readChallenge, readSettlement } from "./SellerWire.ts"
+import { exactContent, type Fields, readChallenge, readSettlement } from "./SellerWire.ts"
 
-const readAnswer = ({ isPart, result }: PaidResult): PaidAnswer => {
+const readAnswer = ({ isPart, raw, result, why }: PaidResult): PaidAnswer => {
   const challenged = readChallenge(result)
   const settlement = readSettlement(result)
   return {
     settlement,
     isPart,
+    why,
     asksAgain:
       challenged._tag === "None"
         ? undefined
@@ -19,8 +20,7 @@ const readAnswer = ({ isPart, result }: PaidResult): PaidAnswer => {
     // With a failed settlement, an error replaces the purchased content.
     isContent: !(result["isError"] === true && settlement?.success === false),
     content: {
-      content: result["content"] ?? [],
-      ...("structuredContent" in result ? { structuredContent: result["structuredContent"] } : {}),
+      ...exactContent(result, raw),
       ...(result["isError"] === true ? { isError: true } : {}),
       ...(result["truncated"] === true ? { truncated: true } : {})
     }

@@ -51,6 +51,10 @@ const documentsReader = () => {
 /** Of an answer that may be what was paid for: wider than of any other. */
 export const answerBounds = { depthMax: 1_000, valuesMax: 1_000_000, keys: "any" } as const
 const byteOrderMark = [0xef, 0xbb, 0xbf]
+/** It is no part of JSON. */
+export const withoutMark = (bytes: Uint8Array): Uint8Array =>
+  byteOrderMark.every((byte, at) => bytes[at] === byte) ? bytes.subarray(byteOrderMark.length) : bytes
+
 const dataPrefix = new TextEncoder().encode("data:")
 
 /** Bytes of one event's data, in parts. */
@@ -148,7 +152,7 @@ export const toJsonEnd: BodyReader = (head) => (isOpenJson(head) ? documentsRead
 
 /** Whether what came of a body before its connection broke, or was given up, is a whole JSON document. */
 export const isWholeJson = (head: AnswerHead, body: Uint8Array): boolean =>
-  toJsonEnd(head)?.(body) === "pause" && Result.isSuccess(readJson(body, answerBounds))
+  toJsonEnd(head)?.(body) === "pause" && Result.isSuccess(readJson(withoutMark(body), answerBounds))
 
 /** Of the answer to one JSON-RPC request. */
 export const toRpcAnswer =

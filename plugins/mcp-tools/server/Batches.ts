@@ -9,7 +9,7 @@ interface Batch {
   readonly answers: Array<JSONRPCMessage>
 }
 
-type Sent = JSONRPCMessage | ReadonlyArray<JSONRPCMessage>
+export type Sent = JSONRPCMessage | ReadonlyArray<JSONRPCMessage>
 
 export class Batches {
   readonly #of = new Map<RequestId, Batch>()

@@ -1,10 +1,12 @@
 // The server of one conversation or, in the era without sessions, of one request: the official SDK speaks the protocol
 // of either era, the tools answer. A call that its client cancels is interrupted. Where a person has to be asked first,
-// a call ends with the question and is made again with the answer: by the client in the era without sessions, by the
-// SDK on the stream of the call in the other. A caller's trace (`traceparent` in `_meta`) continues in the call's.
+// a call ends with the question and is made again with the answer: by the client in the era without sessions, by this
+// server on the stream of the call in the other. A caller's trace (`traceparent` in `_meta`) continues in the call's.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  type ElicitRequestFormParams,
+  type InputRequiredResult,
   inputResponse,
   ProtocolError,
   ProtocolErrorCode,
@@ -15,15 +17,36 @@ import {
 import { Context, Effect, Layer, Option } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
 import { type Caller, InputNeeded } from "../Tool.ts"
+import { Config } from "../Config.ts"
 import { Tools } from "../Tools.ts"
-import { answer, cutShort, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
+import { Acknowledgements } from "./Acknowledgements.ts"
+import {
+  answer,
+  cutShort,
+  instructions,
+  isQuestion,
+  listed,
+  notAsked,
+  serverName,
+  type ToolResult,
+  unknownTool
+} from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
+import { inexactMeta } from "./messages.ts"
+import { pageTemplate, Pages } from "./Pages.ts"
 
 /** A person is waited for this long, where the SDK waits. */
 const askTimeoutMillis = 120_000
 
 /** How long a client may keep the list of tools: it changes with the process alone. */
 const listMillis = 60_000
+
+const answerTemplate = {
+  uriTemplate: pageTemplate,
+  name: "answer",
+  description: "A page of an answer that was too long to be sent at once; its call names the first one.",
+  mimeType: "application/json"
+}
 
 /** The first revision whose clients read `structuredContent`. */
 const structureRevision = "2025-06-18"
@@ -50,26 +73,125 @@ const asks = ({ inputResponses }: Requested): Required<Pick<Caller, "ask" | "isA
   }
 })
 
+/** A conversation, or in the era without sessions one request. */
+export interface Conversation extends Pick<Caller, "principal" | "session"> {
+  /** Names the request beside its id, where other requests of the session may have the same id. */
+  readonly exchange?: string | undefined
+}
+
+/** How the acknowledgements name a session, and one of its requests. */
+export const sessionName = ({ principal, session }: Conversation): string => `${session} ${principal}`
+export const exchangeName = ({ exchange }: Conversation, id: unknown): string => exchange ?? JSON.stringify(id)
+
+const idempotencyKeyLengthMax = 256
+
+const idempotencyKeyOf = ({ _meta }: Requested): string | undefined => {
+  const key = _meta?.["x402/idempotency-key"]
+  return typeof key === "string" && key.length <= idempotencyKeyLengthMax ? key : undefined
+}
+
+/** Rounds of questions of one call. */
+const roundsMax = 2
+
+/** Asks by the session's own request; in the era without sessions the client calls again with the answers. */
+const throughQuestions = async (
+  mcpReq: Requested,
+  answeredWith: (asked: Requested) => Promise<ToolResult | InputRequiredResult>
+): Promise<ToolResult | InputRequiredResult> => {
+  let result = await answeredWith(mcpReq)
+  for (let round = 0; round < roundsMax && mcpReq.envelope === undefined && isQuestion(result); round++) {
+    const inputResponses: Record<string, unknown> = {}
+    try {
+      for (const [key, { params }] of Object.entries(result.inputRequests ?? {}))
+        inputResponses[key] = await mcpReq.elicitInput(params as ElicitRequestFormParams, { timeout: askTimeoutMillis })
+    } catch (error) {
+      if (mcpReq.signal.aborted) throw error
+      return notAsked
+    }
+    result = await answeredWith({ ...mcpReq, inputResponses })
+  }
+  return result
+}
+
+/** How often a client that asks for it hears that its call goes on. */
+const progressInterval = "5 seconds"
+
+const withProgress = <A, E, R>({ _meta, notify }: Requested, call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return call
+  let progress = 0
+  const report = Effect.promise(() =>
+    notify({ method: "notifications/progress", params: { progressToken, progress: ++progress } }).catch(() => undefined)
+  )
+  const reports = Effect.forever(Effect.andThen(Effect.sleep(progressInterval), report))
+  return Effect.raceFirst(call, reports as Effect.Effect<never>)
+}
+
+const inexactOf = ({ _meta }: Requested): string | undefined => {
+  const inexact = _meta?.[inexactMeta]
+  return typeof inexact === "string" ? inexact : undefined
+}
+
 /** The trace that the caller is in. */
 const traceOf = ({ _meta }: Requested) => {
   const traceparent = _meta?.["traceparent"]
   return typeof traceparent === "string" ? HttpTraceContext.w3c(Headers.fromInput({ traceparent })) : Option.none()
 }
 
-const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Caller): Server => {
+const serverFor = (
+  tools: Tools["Service"],
+  calls: Calls["Service"],
+  { begin }: Acknowledgements["Service"],
+  pages: Pages["Service"],
+  bytesMax: number,
+  conversation: Conversation
+): Server => {
+  const { principal, session } = conversation
   const server = new Server(serverName, {
-    capabilities: { tools: {} },
+    capabilities: { tools: {}, resources: {} },
     instructions,
     cacheHints: { "tools/list": { ttlMs: listMillis, cacheScope: "public" } },
     inputRequired: { roundTimeoutMs: askTimeoutMillis, maxRounds: 2 }
   })
   server.setRequestHandler("tools/list", () => ({ tools: listed(tools) }))
-  server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const tool = tools.find(params.name)
     if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
-    const asking = canAsk(server, mcpReq) ? { ...caller, ...asks(mcpReq) } : caller
-    const answered = answer(tool, params.arguments, asking, traceOf(mcpReq), readsStructure(server))
-    return calls.run(calls.within(caller.session, answered, cutShort), { signal: mcpReq.signal })
+    const { acknowledge, note } = begin(sessionName(conversation), exchangeName(conversation, mcpReq.id))
+    const caller: Caller = {
+      principal,
+      session,
+      idempotencyKey: idempotencyKeyOf(mcpReq),
+      onAcknowledged: note,
+      inexact: inexactOf(mcpReq)
+    }
+    const fitting = { principal, readsStructure: readsStructure(server), bytesMax }
+    const answeredWith = (asked: Requested) => {
+      const asking = canAsk(server, mcpReq) ? { ...caller, ...asks(asked) } : caller
+      const answered = Effect.provideService(
+        answer(tool, params.arguments, asking, traceOf(mcpReq), fitting),
+        Pages,
+        pages
+      )
+      return calls.run(calls.within(session, withProgress(mcpReq, answered), cutShort), { signal: mcpReq.signal })
+    }
+    try {
+      return await throughQuestions(mcpReq, answeredWith)
+    } finally {
+      await calls.run(acknowledge)
+    }
+  })
+  server.setRequestHandler("resources/list", () => ({ resources: [] }))
+  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [answerTemplate] }))
+  server.setRequestHandler("resources/read", async ({ params }, { mcpReq }) => {
+    const page = await calls.run(pages.read(principal, params.uri), { signal: mcpReq.signal })
+    if (page === undefined)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "there is no such resource, or no more")
+    const { next, text, uri } = page
+    return {
+      contents: [{ uri, mimeType: "application/json", text }],
+      ...(next === undefined ? {} : { _meta: { next } })
+    }
   })
   return server
 }
@@ -78,8 +200,8 @@ export class McpServers extends Context.Service<
   McpServers,
   {
     /** A server that is not connected yet. */
-    readonly serverFor: (caller: Caller) => Server
-    readonly connect: (transport: Transport, caller: Caller) => Effect.Effect<Server>
+    readonly serverFor: (conversation: Conversation) => Server
+    readonly connect: (transport: Transport, conversation: Conversation) => Effect.Effect<Server>
   }
 >()("tollkeeper/mcp-tools/McpServers") {
   static readonly layer = Layer.effect(
@@ -87,10 +209,16 @@ export class McpServers extends Context.Service<
     Effect.gen(function* () {
       const tools = yield* Tools
       const calls = yield* Calls
+      const acknowledgements = yield* Acknowledgements
+      const pages = yield* Pages
+      const { answers, transport } = yield* Config
+      const bytesMax = transport === "stdio" ? answers.stdioBytesMax : answers.httpBytesMax
+      const made = (conversation: Conversation) =>
+        serverFor(tools, calls, acknowledgements, pages, bytesMax, conversation)
       return McpServers.of({
-        serverFor: (caller) => serverFor(tools, calls, caller),
-        connect: Effect.fnUntraced(function* (transport, caller) {
-          const server = serverFor(tools, calls, caller)
+        serverFor: made,
+        connect: Effect.fnUntraced(function* (transport, conversation) {
+          const server = made(conversation)
           yield* Effect.promise(() => server.connect(transport))
           return server
         })

@@ -2,15 +2,26 @@
 // of which names where to POST (S184). Messages wait in a bounded queue; a client that does not read them loses its
 // stream. A comment now and then keeps proxies from closing a quiet stream.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
-import { Batches } from "./Batches.ts"
-import { cancelledBy } from "./messages.ts"
+import { Batches, type Sent } from "./Batches.ts"
+import { answeredBy, cancelledBy } from "./messages.ts"
+import type { RequestId } from "./rpcErrors.ts"
 import { type Cause, Effect, Queue, Schedule, Stream } from "effect"
 
 const waitingMax = 256
 const keepAlive = "15 seconds"
 
 const encoder = new TextEncoder()
-const eventOf = (name: string, data: string): Uint8Array => encoder.encode(`event: ${name}\ndata: ${data}\n\n`)
+
+interface Event {
+  readonly bytes: Uint8Array
+  /** The requests that it answers. */
+  readonly answers: ReadonlyArray<RequestId>
+}
+
+const eventOf = (name: string, data: string, answers: ReadonlyArray<RequestId> = []): Event => ({
+  bytes: encoder.encode(`event: ${name}\ndata: ${data}\n\n`),
+  answers
+})
 
 export class SseTransport implements Transport {
   onclose?: () => void
@@ -20,18 +31,30 @@ export class SseTransport implements Transport {
   /** What the GET is answered with. */
   readonly events: Stream.Stream<Uint8Array>
   readonly #batches = new Batches()
-  readonly #queue: Queue.Queue<Uint8Array, Cause.Done>
+  readonly #queue: Queue.Queue<Event, Cause.Done>
 
-  static readonly make = (sessionId: string) =>
-    Effect.map(Queue.dropping<Uint8Array, Cause.Done>(waitingMax), (queue) => new SseTransport(sessionId, queue))
+  /** `taken`: the answers to these requests have been taken by the connection. */
+  static readonly make = (sessionId: string, taken: (ids: ReadonlyArray<RequestId>) => void = () => {}) =>
+    Effect.map(Queue.dropping<Event, Cause.Done>(waitingMax), (queue) => new SseTransport(sessionId, queue, taken))
 
-  constructor(sessionId: string, queue: Queue.Queue<Uint8Array, Cause.Done>) {
+  constructor(
+    sessionId: string,
+    queue: Queue.Queue<Event, Cause.Done>,
+    taken: (ids: ReadonlyArray<RequestId>) => void
+  ) {
     this.sessionId = sessionId
     this.#queue = queue
+    // The connection asks for an event once it has taken the one before.
+    let before: ReadonlyArray<RequestId> = []
+    const taking = (event: Event): Uint8Array => {
+      taken(before)
+      before = event.answers
+      return event.bytes
+    }
     const beats = Stream.fromSchedule(Schedule.spaced(keepAlive)).pipe(
       Stream.map(() => encoder.encode(": keepalive\n\n"))
     )
-    this.events = Stream.merge(Stream.fromQueue(queue), beats, { haltStrategy: "left" }).pipe(
+    this.events = Stream.merge(Stream.map(Stream.fromQueue(queue), taking), beats, { haltStrategy: "left" }).pipe(
       Stream.ensuring(Effect.sync(() => this.#end()))
     )
   }
@@ -58,9 +81,10 @@ export class SseTransport implements Transport {
     return Promise.resolve()
   }
 
-  #write(sent: unknown): void {
+  #write(sent: Sent): void {
     // JSON holds no raw line break, so one event is one line of data.
-    if (!Queue.offerUnsafe(this.#queue, eventOf("message", JSON.stringify(sent)))) this.#end()
+    const answers = [sent].flat().flatMap((message) => answeredBy(message) ?? [])
+    if (!Queue.offerUnsafe(this.#queue, eventOf("message", JSON.stringify(sent), answers))) this.#end()
   }
 
   close(): Promise<void> {

@@ -5,7 +5,8 @@ import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Config } from "../Config.ts"
 import { Calls } from "./Calls.ts"
-import { McpServers } from "./McpServers.ts"
+import { Acknowledgements } from "./Acknowledgements.ts"
+import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
 
 const session = "stateless"
 
@@ -14,7 +15,13 @@ export class Stateless extends Context.Service<
   {
     /** Whether a request without a session is of this era. */
     readonly isOurs: (request: Request, message: unknown) => Effect.Effect<boolean>
-    readonly handle: (request: Request, message: unknown, principal: string) => Effect.Effect<Response>
+    /** `answered` makes the answer of the response; it runs its second argument once the whole was taken. */
+    readonly handle: <A>(
+      request: Request,
+      message: unknown,
+      principal: string,
+      answered: (response: Response, taken: () => void) => A
+    ) => Effect.Effect<A>
     /** Ends what is open. */
     readonly close: Effect.Effect<void>
   }
@@ -27,23 +34,30 @@ export class Stateless extends Context.Service<
       const { http } = yield* Config
 
       // The principal is what the door has found; no token leaves it.
-      const handler = createMcpHandler(({ authInfo }) => serverFor({ principal: authInfo!.clientId, session }), {
-        legacy: "reject",
-        maxSubscriptions: http.sessionsMax
-      })
+      const handler = createMcpHandler(
+        ({ authInfo }) => {
+          const { clientId: principal, extra } = authInfo!
+          return serverFor({ principal, session, exchange: String(extra?.["exchange"]) })
+        },
+        { legacy: "reject", maxSubscriptions: http.sessionsMax }
+      )
+      const { flushed } = yield* Acknowledgements
+      let requests = 0
       const close = Effect.ignore(Effect.tryPromise(() => handler.close()))
       yield* Effect.addFinalizer(() => close)
       return Stateless.of({
         isOurs: (request, message) => Effect.promise(async () => !(await isLegacyRequest(request, message))),
         // A call like those it makes, so that the process waits for the answer and not for the tool alone.
-        handle: (request, parsedBody, principal) =>
-          Effect.promise(() =>
-            calls.run(
-              Effect.promise(() =>
-                handler.fetch(request, { parsedBody, authInfo: { token: "", clientId: principal, scopes: [] } })
-              )
-            )
-          ),
+        handle: (request, parsedBody, principal, answered) => {
+          const conversation = { principal, session, exchange: String(++requests) }
+          const taken = () => flushed(sessionName(conversation), exchangeName(conversation, undefined))
+          const extra = { exchange: conversation.exchange }
+          const authInfo = { token: "", clientId: principal, scopes: [], extra }
+          return Effect.map(
+            Effect.promise(() => calls.run(Effect.promise(() => handler.fetch(request, { parsedBody, authInfo })))),
+            (response) => answered(response, taken)
+          )
+        },
         close
       })
     })

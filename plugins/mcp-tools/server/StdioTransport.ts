@@ -13,8 +13,17 @@ import { Stdio } from "../../../kernel/platform/Stdio.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { Batches } from "./Batches.ts"
 import { Calls } from "./Calls.ts"
-import { McpServers } from "./McpServers.ts"
-import { answeredBy, cancelledBy, isNotification, readMessages, refusedLine, refusedText } from "./messages.ts"
+import { Acknowledgements } from "./Acknowledgements.ts"
+import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
+import {
+  answeredBy,
+  cancelledBy,
+  isNotification,
+  readMessages,
+  refusedLine,
+  refusedText,
+  withInexact
+} from "./messages.ts"
 import { errorOf, type Refused, type RequestId } from "./rpcErrors.ts"
 
 const encoder = new TextEncoder()
@@ -35,8 +44,12 @@ export class StdioTransport implements Transport {
   readonly #calls = new Set<unknown>()
   readonly #idle = Latch.makeUnsafe(true)
 
-  constructor(write: (line: string) => Promise<void>) {
+  readonly #sent: (id: RequestId) => void
+
+  /** `sent`: the answer to this request has been taken by the pipe. */
+  constructor(write: (line: string) => Promise<void>, sent: (id: RequestId) => void = () => {}) {
     this.#write = write
+    this.#sent = sent
     this.answered = Effect.asVoid(Effect.timeoutOption(this.#idle.await, drainTimeout))
   }
 
@@ -71,7 +84,13 @@ export class StdioTransport implements Transport {
     if (id !== undefined && id === this.#initializes && "result" in message)
       this.#revision = String(message.result["protocolVersion"])
     const sent = this.#batches.answer(message)
-    if (sent !== undefined) await this.#write(JSON.stringify(sent))
+    if (sent !== undefined) {
+      await this.#write(JSON.stringify(sent))
+      for (const one of [sent].flat()) {
+        const answered = answeredBy(one)
+        if (answered !== undefined) this.#sent(answered)
+      }
+    }
     if (id !== undefined) this.#end(id)
   }
 
@@ -105,7 +124,7 @@ const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax
     if (line.trim() === "") return Effect.void
     return Effect.matchEffect(parseJson(encoder.encode(line)), {
       onFailure: ({ message }) => refuse(refusedText(line, message)),
-      onSuccess: take
+      onSuccess: (value) => take(withInexact(line, value))
     })
   })
 }
@@ -118,14 +137,17 @@ export const serveStdio = Effect.fnUntraced(function* (before: Effect.Effect<voi
   const { run } = yield* Calls
   const { requestBytesMax } = yield* Server
   const surroundings = yield* Effect.context<Scope.Scope>()
-  const transport = new StdioTransport((line) => run(stdio.write(line)))
+  const { flushed } = yield* Acknowledgements
+  const conversation = { principal: "stdio", session: "stdio" }
+  const transport = new StdioTransport(
+    (line) => run(stdio.write(line)),
+    (id) => flushed(sessionName(conversation), exchangeName(conversation, id))
+  )
   const life = readLines(stdio, transport, requestBytesMax).pipe(
     Effect.andThen(transport.answered),
     Effect.andThen(stdio.leave)
   )
-  const listen = Effect.sync(
-    () => void serveEras(() => serverFor({ principal: "stdio", session: "stdio" }), { transport })
-  )
+  const listen = Effect.sync(() => void serveEras(() => serverFor(conversation), { transport }))
   const begins = before.pipe(
     Effect.andThen(listen),
     Effect.andThen(supervisor.start({ id: "stdio", restart: "temporary", run: life })),

@@ -1,12 +1,13 @@
-// The answer to one call of a tool, in either era. A result is in `structuredContent` and in `content[0].text`: as the
-// same JSON, or as a shorter text where a tool has one for clients that read the former. An error likewise, with
-// `isError`; a defect is logged and becomes an error without details. An unknown tool is a protocol error, as MCP has
+// The answer to one call of a tool, in either era and in the form that its client can take (`fitAnswer.ts`). An error
+// has the same form, with `isError`; a defect is logged and becomes an error without details. An unknown tool is a protocol error, as MCP has
 // it, which carries the tool error. Tools are listed in the order of registration, the same for every caller.
 import { inputRequired, type InputRequiredResult } from "@modelcontextprotocol/server"
 import { Cause, Effect, Option, type Tracer } from "effect"
 import type { Caller, InputNeeded, Tool } from "../Tool.ts"
-import { toolError, toolErrorBody } from "../ToolError.ts"
+import { retryableError, toolError, toolErrorBody } from "../ToolError.ts"
 import type { Tools } from "../Tools.ts"
+import { fitAnswer, type Fitting } from "./fitAnswer.ts"
+import type { Pages } from "./Pages.ts"
 
 /** As the server calls itself. */
 export const serverName = { name: "tollkeeper", title: "Tollkeeper agent tools", version: "0.1.0" }
@@ -21,19 +22,18 @@ export const instructions =
 /** A result as both eras of the protocol have it. */
 export interface ToolResult {
   readonly [member: string]: unknown
-  structuredContent: Record<string, unknown>
-  content: Array<{ type: "text"; text: string }>
+  structuredContent?: Record<string, unknown>
+  content: Array<
+    | { type: "text"; text: string }
+    | { type: "resource_link"; uri: string; name: string; mimeType: string; size: number }
+  >
   isError?: true
 }
 
-const resultOf = (
-  body: Readonly<Record<string, unknown>>,
-  isError: boolean,
-  text = JSON.stringify(body)
-): ToolResult => ({
+const errorResult = (body: Readonly<Record<string, unknown>>): ToolResult => ({
   structuredContent: { ...body },
-  content: [{ type: "text", text }],
-  ...(isError ? { isError: true as const } : {})
+  content: [{ type: "text", text: JSON.stringify(body) }],
+  isError: true
 })
 
 const defective = toolError(
@@ -42,12 +42,27 @@ const defective = toolError(
 )
 
 /** The answer to a call that a stop does not wait for. The same call, repeated, pays nothing twice. */
-export const cutShort = resultOf(
+export const cutShort = errorResult(
   toolErrorBody(
     toolError("UPSTREAM_TIMEOUT", "the tool server stops; repeat the identical call: what was paid is not paid again")
-  ),
-  true
+  )
 )
+
+/** The answer where the client could not show its person the question, or gave no answer in time. */
+export const notAsked = errorResult(
+  toolErrorBody(
+    retryableError(
+      toolError(
+        "PAYMENT_REJECTED",
+        "a person must approve this payment, and the client did not bring an answer; nothing was paid. Repeat the " +
+          "identical call, or have an operator decide it"
+      )
+    )
+  )
+)
+
+export const isQuestion = (result: ToolResult | InputRequiredResult): result is InputRequiredResult =>
+  "inputRequests" in result
 
 /** Answer for an unknown tool: the protocol error's message, and the tool error that it carries. */
 export const unknownTool = (tools: Tools["Service"]) => {
@@ -73,7 +88,7 @@ const asked = ({ key, question }: InputNeeded): InputRequiredResult =>
 /** A span of the call, within the caller's trace where there is one; such a call is traced. */
 const inTrace =
   (tool: string, parent: Option.Option<Tracer.AnySpan>) =>
-  <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Option.match(parent, {
       onNone: () => Effect.withSpan(call, "tools/call", { kind: "server", attributes: { tool } }),
       onSome: (parent) =>
@@ -89,18 +104,18 @@ export const answer = (
   input: unknown,
   caller: Caller,
   parent: Option.Option<Tracer.AnySpan>,
-  readsStructure: boolean
-): Effect.Effect<ToolResult | InputRequiredResult> =>
+  fitting: Fitting
+): Effect.Effect<ToolResult | InputRequiredResult, never, Pages> =>
   tool.run(input, caller).pipe(
-    Effect.map((body): ToolResult | InputRequiredResult =>
-      resultOf(body, false, readsStructure ? tool.textOf?.(body) : undefined)
+    Effect.flatMap((body): Effect.Effect<ToolResult | InputRequiredResult, never, Pages> =>
+      fitAnswer(body, false, fitting.readsStructure ? tool.textOf?.(body) : undefined, fitting)
     ),
-    Effect.catchTag("ToolError", (failed) => Effect.succeed(resultOf(toolErrorBody(failed), true))),
+    Effect.catchTag("ToolError", (failed) => fitAnswer(toolErrorBody(failed), true, undefined, fitting)),
     Effect.catchTag("InputNeeded", (needed) => Effect.succeed(asked(needed))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause as Cause.Cause<never>)
-        : Effect.as(Effect.logError(`tool ${tool.name} died`, cause), resultOf(toolErrorBody(defective), true))
+        : Effect.as(Effect.logError(`tool ${tool.name} died`, cause), errorResult(toolErrorBody(defective)))
     ),
     inTrace(tool.name, parent)
   )

@@ -8,6 +8,7 @@ import {
   type JSONRPCMessage,
   parseJSONRPCMessage
 } from "@modelcontextprotocol/server"
+import { inexactIn, membersOf, textAt } from "../exactJson.ts"
 import { type Refused, type RequestId, rpcCode } from "./rpcErrors.ts"
 
 /** The only revision that has batches. */
@@ -60,6 +61,28 @@ export const readMessages = (value: unknown, revision: string | undefined): Rece
   return messages.length < value.length
     ? refused(rpcCode.invalid, "Invalid Request: a batch holds what is no JSON-RPC message of MCP")
     : { _tag: "Batch", messages }
+}
+
+/** Where a message that was received says what of its arguments a program cannot keep. */
+export const inexactMeta = "tollkeeper/inexact"
+
+/**
+ * Notes in the metadata of a tool's call what of its arguments reading has changed: numbers that a double does not
+ * hold. What was meant is not known any more, so the call is refused.
+ */
+export const withInexact = (text: string, value: unknown): unknown => {
+  if (inexactIn(text) === undefined) return value
+  const noted = (message: unknown, own: string | undefined): unknown => {
+    const inexact = own === undefined ? undefined : inexactIn(textAt(own, ["params", "arguments"]) ?? "")
+    const params = (message as { readonly params?: Readonly<Record<string, unknown>> } | null)?.params
+    if (inexact === undefined || typeof params !== "object") return message
+    const meta = params["_meta"]
+    const known = typeof meta === "object" && meta !== null ? meta : {}
+    return { ...(message as object), params: { ...params, _meta: { ...known, [inexactMeta]: inexact } } }
+  }
+  if (!Array.isArray(value)) return noted(value, text)
+  const texts = membersOf(text)
+  return value.map((message, at) => noted(message, texts[at]?.[1]))
 }
 
 /** A request without an id, which nothing answers, also when it is refused. */

@@ -6,7 +6,8 @@ import { Server } from "../../../kernel/config/Server.ts"
 import { queryOf } from "../../../kernel/http/readQuery.ts"
 import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { AdmissionControl, overloaded, noSession } from "./AdmissionControl.ts"
-import { McpServers } from "./McpServers.ts"
+import { Acknowledgements } from "./Acknowledgements.ts"
+import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
 import { Sessions } from "./Sessions.ts"
 import { SseTransport } from "./SseTransport.ts"
 import { readMessage, received } from "./streamableRoutes.ts"
@@ -22,6 +23,7 @@ const streamHeaders = {
 export const addSseRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
+  const { flushed } = yield* Acknowledgements
   const admission = yield* AdmissionControl
   const sessions = (yield* Sessions).table<SseTransport>({ staysOpen: true })
 
@@ -31,8 +33,11 @@ export const addSseRoutes = Effect.gen(function* () {
       const room = yield* sessions.makeRoom(principal)
       if (!room.isFree) return overloaded(room.retryAfterSeconds)
       const id = sessions.newId()
-      const transport = yield* SseTransport.make(id)
-      const server = yield* connect(transport, { principal, session: id })
+      const conversation = { principal, session: id }
+      const transport = yield* SseTransport.make(id, (answered) => {
+        for (const one of answered) flushed(sessionName(conversation), exchangeName(conversation, one))
+      })
+      const server = yield* connect(transport, conversation)
       const protocolEnded = transport.onclose
       transport.onclose = () => {
         sessions.remove(id)

@@ -9,8 +9,9 @@ import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { mountRoutes, route } from "../../../kernel/http/Route.ts"
 import { AdmissionControl, badRequest, overloaded, noSession } from "./AdmissionControl.ts"
-import { McpServers } from "./McpServers.ts"
-import { isNotification, readMessages, refusedText, requestsIn } from "./messages.ts"
+import { Acknowledgements } from "./Acknowledgements.ts"
+import { exchangeName, McpServers, sessionName } from "./McpServers.ts"
+import { isNotification, readMessages, refusedText, requestsIn, withInexact } from "./messages.ts"
 import { rpcCode } from "./rpcErrors.ts"
 import { Sessions } from "./Sessions.ts"
 import { Stateless } from "./Stateless.ts"
@@ -25,14 +26,17 @@ const bare = (request: Incoming): Request =>
 /** The head of a stream leaves with its first bytes, so a quiet one begins with a comment. */
 const beginning = new TextEncoder().encode(": open\n\n")
 
-const primed = (response: Response): HttpServerResponse.HttpServerResponse => {
+/** `taken` runs once the connection has taken the whole body. */
+const primed = (response: Response, taken: () => void = () => {}): HttpServerResponse.HttpServerResponse => {
   const { body } = response
-  if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true)
-    return HttpServerResponse.fromWeb(response)
-  const events = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error })
-  return HttpServerResponse.stream(Stream.concat(Stream.succeed(beginning), events), {
+  if (body === null) return HttpServerResponse.fromWeb(response)
+  const contentType = response.headers.get("content-type") ?? "application/json"
+  const isStream = contentType.startsWith("text/event-stream")
+  const parts = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error })
+  const whole = Stream.concat(parts, Stream.fromEffectDrain(Effect.sync(taken)))
+  return HttpServerResponse.stream(isStream ? Stream.concat(Stream.succeed(beginning), whole) : whole, {
     status: response.status,
-    contentType: "text/event-stream",
+    contentType: isStream ? "text/event-stream" : contentType,
     headers: Object.fromEntries(response.headers)
   })
 }
@@ -53,9 +57,12 @@ export const readMessage = (request: Incoming, bytesMax: number) =>
   readBody(request, bytesMax).pipe(
     Effect.mapError(({ message, status }) => badRequest(status, { code: rpcCode.server, id: null, message })),
     Effect.flatMap((bytes) =>
-      Effect.mapError(parseJson(bytes), ({ message }) => {
-        const refused = refusedText(utf8.decode(bytes), message)
-        return refused === undefined ? accepted : badRequest(400, refused)
+      Effect.mapBoth(parseJson(bytes), {
+        onSuccess: (value) => withInexact(utf8.decode(bytes), value),
+        onFailure: ({ message }) => {
+          const refused = refusedText(utf8.decode(bytes), message)
+          return refused === undefined ? accepted : badRequest(400, refused)
+        }
       })
     )
   )
@@ -78,10 +85,11 @@ export const addStreamableRoutes = Effect.gen(function* () {
   const stateless = yield* Stateless
   const sessions = (yield* Sessions).table<StreamableTransport>()
 
-  const hand = (transport: StreamableTransport, request: Incoming, parsedBody?: unknown) =>
+  const { flushed } = yield* Acknowledgements
+  const hand = (transport: StreamableTransport, request: Incoming, parsedBody?: unknown, taken?: () => void) =>
     Effect.map(
       Effect.promise(() => transport.handleRequest(bare(request), parsedBody === undefined ? {} : { parsedBody })),
-      primed
+      (response) => primed(response, taken)
     )
 
   const begin = Effect.fnUntraced(function* (request: Incoming, message: unknown, principal: string) {
@@ -107,7 +115,7 @@ export const addStreamableRoutes = Effect.gen(function* () {
       const message = request.method === "POST" ? yield* readMessage(request, bytesMax) : undefined
       const asked = bare(request)
       if (id === undefined && message !== undefined && (yield* stateless.isOurs(asked, message)))
-        return primed(yield* stateless.handle(asked, message, principal))
+        return yield* stateless.handle(asked, message, principal, primed)
       const session = id === undefined ? undefined : yield* sessions.find(id, principal)
       if (id !== undefined && session === undefined) return noSession
       const revision = session?.server.getNegotiatedProtocolVersion()
@@ -119,7 +127,11 @@ export const addStreamableRoutes = Effect.gen(function* () {
         return isInitializeRequest(message) ? yield* begin(request, message, principal) : unnamed(messages)
       const { transport } = session
       transport.begin(messages)
-      const response = yield* hand(transport, request, message)
+      const conversation = { principal, session: session.id }
+      const taken = () => {
+        for (const one of requestsIn(messages)) flushed(sessionName(conversation), exchangeName(conversation, one))
+      }
+      const response = yield* hand(transport, request, message, taken)
       if (response.status >= 400) transport.forget(messages)
       else transport.cancel(messages)
       return response

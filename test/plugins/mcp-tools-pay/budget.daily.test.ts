@@ -157,7 +157,7 @@ describe("a budget", () => {
     Effect.flatMap(memoryStore, storeFacts)
   )
 
-  it.effect("a budget file survives a restart and refuses a second process [S104, S217]", () =>
+  it.effect("a budget file survives a restart and is shared by processes [S104, S217]", () =>
     Effect.gen(function* () {
       const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
       const held = reservation({ agent: "key:kept", invocation: "kept" })
@@ -167,7 +167,19 @@ describe("a budget", () => {
           yield* storeFacts(store)
           yield* store.reserve(held, ceilings, 0)
           yield* store.move(held.id, { state: "signed", authorization })
-          expect((yield* Effect.flip(fileStore(folder)))._tag).toBe("BudgetUnavailable")
+          // A second process reads and writes the same table.
+          const second = yield* fileStore(folder)
+          expect((yield* second.ofInvocation("kept")).made).toBe(1)
+          const shared = { ...ceilings, perDay: 200n, perSession: 200n }
+          const racing = Array.from({ length: 8 }, (_, at) =>
+            (at % 2 === 0 ? store : second).reserve(
+              reservation({ agent: "key:shared", invocation: `shared-${at}`, amount: 100n }),
+              shared,
+              0
+            )
+          )
+          const reserved = yield* Effect.all(racing, { concurrency: "unbounded" })
+          expect(reserved.filter((one) => one === "kept")).toHaveLength(2)
           // A read-only process may open it beside the one that writes.
           expect((yield* readTable(folder)).find(({ id }) => id === held.id)?.state).toBe("signed")
         })

@@ -3,7 +3,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { BatchStellarServer, keyAuthorizer } from "../../../examples/batch/BatchStellarServer.ts"
@@ -288,6 +288,70 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
         })
       )
       expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(3_000n)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is asked for an open voucher's answer before the next voucher is signed", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying } = yield* PayWorld
+      const { ref, server, set } = yield* startListed
+      const before = yield* facilitator.balance(agent.publicKey())
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const client = yield* paying(set)
+          const buy = (asked = query()) => call(client, "x402_fetch_resource", { ref, query: asked })
+          expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
+          const { onBeforeVerify } = server.schemeHooks
+          const sent: Array<string> = []
+          let isAway = true
+          server.schemeHooks.onBeforeVerify = async (context: any) => {
+            sent.push(context.paymentPayload.payload.voucher.maxClaimableAmount)
+            return isAway ? Promise.reject(new Error("the answer is lost")) : onBeforeVerify(context)
+          }
+          const [lost, next] = [query(), query()]
+          expect((yield* buy(lost)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+          expect((yield* buy(next)).body).toMatchObject({
+            code: "UPSTREAM_TIMEOUT",
+            message: expect.stringContaining("nothing was signed for this one")
+          })
+          expect(sent).toEqual(["2000", "2000"])
+          isAway = false
+          expect((yield* buy(next)).body["receipt"]?.settledAmount).toBe("1000")
+          expect(sent).toEqual(["2000", "2000", "2000", "3000"])
+          const { body } = yield* buy(lost)
+          expect(body, JSON.stringify(body)).toMatchObject({
+            json: { page: "paid by a voucher" },
+            receipt: { settledAmount: "1000", status: "settled" }
+          })
+          expect(sent).toHaveLength(4)
+        })
+      )
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(3_000n)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("shows its person what a deposit moves, and explains the amount decided on", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { contract, ref, set } = yield* startListed
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-words-"))
+      const rule = 'policy.rules=[{name: deposits, above: "4000", outcome: approve}]'
+      const client = yield* paying([...set, rule], undefined, folder)
+      const explained = yield* call(client, "x402_explain_payment", { ref })
+      expect(explained.body, JSON.stringify(explained.body)).toMatchObject({
+        amount: "5000",
+        price: "1000",
+        depositTo: contract,
+        decision: "approve"
+      })
+      expect((yield* call(client, "x402_fetch_resource", { ref, query: query() })).body["code"]).toBe(
+        "PAYMENT_REJECTED"
+      )
+      const [name] = readdirSync(join(folder, "tools-approvals"))
+      const { bought } = JSON.parse(readFileSync(join(folder, "tools-approvals", name!), "utf8"))
+      expect(bought.moves).toContain("a deposit of 0.0005 USDC (5000 atomic units)")
+      for (const words of [contract, "0.0001 USDC", "refunded", "without the seller after"])
+        expect(bought.moves).toContain(words)
     }).pipe(Effect.scoped)
   )
 

@@ -158,7 +158,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("paying f
         expect(body["receipt"].status).toBe("settled")
         const kept = readFileSync(join(folder, "state", "tools", "reservations.json"), "utf8")
         expect(JSON.parse(kept)).toMatchObject([
-          { id: body["receipt"].paymentIdentifier, state: "settled", amount: "2000", agent: "stdio" }
+          { id: body["receipt"].paymentIdentifier, state: "spent", amount: "2000", agent: "stdio" }
         ])
         const signature = seller.calls.at(-1)!.payment!["payload"].transaction
         for (const text of [said, kept]) {

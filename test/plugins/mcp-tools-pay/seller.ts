@@ -33,7 +33,7 @@ export interface Behaviour {
   isStreamOpen?: boolean
   /** Changes the JSON text of the response to a payment, in the era without sessions. */
   text?: (text: string) => string
-  /** Answers a message itself; false leaves it to the server. */
+  /** Answers a message itself, or a request without a body; false leaves it to the server. */
   wire?: ((message: Json, response: ServerResponse, request: IncomingMessage) => boolean) | undefined
 }
 
@@ -73,7 +73,7 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Pick<Facili
               seller.methods.push(body["method"])
               seller.revisions.push(request.headers["mcp-protocol-version"] as string | undefined)
             }
-            if (body !== undefined && seller.behaviour.wire?.(body, response, request) === true) return undefined
+            if (seller.behaviour.wire?.(body ?? {}, response, request) === true) return undefined
             const isPaid = body?.["params"]?._meta?.["x402/payment"] !== undefined
             if (isPaid && seller.behaviour.isStreamOpen === true) response.end = () => response
             if (seller.behaviour.isStateless === true) return answerStateless(request, response, body)

@@ -50,6 +50,8 @@ export class AgentWorld {
   /** Ledgers in which authorizations were recorded, by reservation, in their order. */
   readonly #signedIn = new Map<string, number>()
   readonly #sentIds = new Set<string>()
+  /** How long an acknowledged answer is given again. */
+  readonly replayMillis: number
   faults: Faults
   onCrash: (process: Process) => void = () => {}
 
@@ -60,6 +62,7 @@ export class AgentWorld {
     this.ledger = new AgentLedger(this.random, this.time)
     // The shared store: one table, of which every process is one user.
     this.store = { ...Effect.runSync(memoryStore), isShared: true }
+    this.replayMillis = pick([0, 60_000, 600_000])
     const crash = pick([0, 0.002, 0.01, 0.03])
     this.faults = { slow: pick([0.02, 0.2]), stall: pick([0, 0.003]), crash, fail: pick([0, 0.01, 0.05]) }
   }
@@ -144,6 +147,7 @@ export class AgentWorld {
 
   /** The shared store as one process finds it. */
   storeOf(process: Process): BudgetStore["Service"] {
+    const world = this
     const { store } = this
     const failure = () => new BudgetUnavailable({ cause: new Error("the connection is gone") })
     const reached = <A, E>(name: string, effect: Effect.Effect<A, E>) =>
@@ -162,6 +166,19 @@ export class AgentWorld {
           Effect.tap(store.move(id, to), (isMoved) => Effect.sync(() => isMoved && this.#moved(id, to)))
         ),
       open: reached("open", store.open),
+      settleAcknowledged: (age) =>
+        reached(
+          "settle acknowledged",
+          Effect.gen(function* () {
+            yield* store.settleAcknowledged(age)
+            for (const [id, one] of world.reservations)
+              if (one.state === "acknowledged") {
+                const { undelivered } = yield* store.ofInvocation(one.invocation)
+                if (!undelivered.some((known) => known.id === id))
+                  world.reservations.set(id, { ...one, state: "settled" })
+              }
+          })
+        ),
       ofInvocation: (key) => reached("ofInvocation", store.ofInvocation(key)),
       keep: (id, kept) => reached(kept.content === undefined ? "keep payment" : "keep content", store.keep(id, kept)),
       kept: (id) => reached("kept", store.kept(id)),

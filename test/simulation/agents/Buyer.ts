@@ -19,8 +19,6 @@ export class Buyer {
   readonly seller: AgentSeller
   readonly answers: Array<Delivered> = []
   readonly errors: Array<{ readonly error: ToolError; readonly atMillis: number }> = []
-  /** Payments whose answer had left its process when its agent hung up. */
-  readonly lost = new Set<unknown>()
   readonly maxTimeoutSeconds: number
   isAsking = 0
 

@@ -6,6 +6,9 @@ import { simulateAgents } from "./simulateAgents.ts"
 const mustSee = [
   "answered",
   "agent hung up",
+  "host lost",
+  "acknowledged",
+  "state acknowledged",
   "crash after keep payment",
   "crash after move to signed",
   "crash before send payment",

@@ -23,14 +23,14 @@ const retentionMin = 1_000
 
 const receiptOf = (output: Readonly<Record<string, unknown>>): Receipt => output["receipt"] as never
 
-const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, errors, invocation, lost, seller }: Buyer) => {
+const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, errors, invocation, seller }: Buyer) => {
   const broken: Array<string> = []
   const say = (what: string) => broken.push(`${invocation.key} at ${seller.kind}: ${what}`)
   const receipts = answers.map(({ output }) => receiptOf(output))
   const landed = (one: Sent) => ledger.landed.find(({ nonce }) => nonce === one.nonce)
   const all = sent.filter(({ key }) => key === invocation.key)
   for (const [at, first] of all.entries()) {
-    const isAnswered = lost.has(first.id) || receipts.some((receipt) => receipt.paymentIdentifier === first.id)
+    const isAnswered = receipts.some((receipt) => receipt.paymentIdentifier === first.id)
     if (landed(first) !== undefined) {
       if (at < all.length - 1 && !isAnswered) say(`${first.id} moved, was never delivered, and was paid again`)
       continue
@@ -56,8 +56,7 @@ const ofBuyer = ({ ledger, sent, time }: AgentWorld, { answers, errors, invocati
     return contentKept === true && time.now - atMillis > recentMillis ? [paymentIdentifier] : []
   })
   for (const id of new Set(kept))
-    if (!lost.has(id) && !receipts.some(({ paymentIdentifier }) => paymentIdentifier === id))
-      say(`${id} was kept and not delivered`)
+    if (!receipts.some(({ paymentIdentifier }) => paymentIdentifier === id)) say(`${id} was kept and not delivered`)
   const isRefused = errors.at(-1)?.error.code === "BUDGET_EXCEEDED"
   if (isHonest(seller.kind) && answers.length === 0 && !isRefused)
     say(`never answered; last ${JSON.stringify(errors.at(-1)?.error.message)}`)
@@ -72,6 +71,12 @@ const ofStore = ({ buyers, perDay, world: { ledger, sent, time } }: Run, reserva
     const payment = sent.find(({ id }) => id === one.id)
     const hasMoved = ledger.landed.some(({ nonce }) => nonce === one.authorization?.nonce)
     if (hasMoved && one.state === "released") broken.push(`${one.id} moved and is ${one.state}`)
+    // The ledger of money: what has moved was delivered, or the same call still gets it.
+    const isOver = one.state === "acknowledged" || one.state === "settled"
+    const isDelivered = buyers.some(({ answers }) =>
+      answers.some(({ output }) => receiptOf(output).paymentIdentifier === one.id)
+    )
+    if (isOver && !isDelivered) broken.push(`${one.id} is ${one.state} and was never delivered`)
     if (hasMoved && payment === undefined) broken.push(`${one.id} moved and was never sent`)
     if (hasMoved || one.state !== "released") days.set(one.day, (days.get(one.day) ?? 0n) + one.amount)
     const mustHaveEnded = ledger.retention >= retentionMin && time.now - one.createdAtMillis > recentMillis

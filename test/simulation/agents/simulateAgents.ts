@@ -71,6 +71,7 @@ const portsOf = (world: AgentWorld, process: Process, perDay: bigint) => {
     Layer.succeed(WireVocabulary, { dialects: ["ledger"], stellarPendingReason: "settlement_pending" }),
     layerTest(ToolsConfig, { confirmMillis: 10_000 }),
     layerTest(Config, {
+      replay: { windowMillis: world.replayMillis, lengthsMax: 1_000_000 },
       ceilings: {
         perSession: perDay,
         perDay,
@@ -177,21 +178,12 @@ class Run {
       connect: reached
     }
     const caller = { principal: "key:agent", session: "session" }
-    let handed: unknown
-    const purchase = makePurchase(invocation, caller, shop).pipe(
-      Effect.provideContext(entry.services),
-      Effect.tap((output) => Effect.sync(() => (handed = identifierOf(output))))
-    )
+    const purchase = Effect.provideContext(makePurchase(invocation, caller, shop), entry.services)
     // Its end is written to the connection in the moment in which it comes, unless the process dies there.
     const answered = Effect.tap(Effect.result(purchase as Effect.Effect<Output, ToolError>), () =>
       world.mayCrash(process, "at answer")
     )
     const fiber = this.#fork(answered)
-    const lose = () => {
-      if (handed === undefined) return
-      buyer.lost.add(handed)
-      world.count("answer lost on its way")
-    }
     // The agent of a dead process gets no answer; it gives up after a while.
     const watch = () => {
       if (isOver) return
@@ -203,25 +195,36 @@ class Run {
       time.after(random.int(10, 20_000), () => {
         if (isOver || !process.isAlive) return
         world.count("agent hung up")
-        lose()
         fiber.interruptUnsafe()
       })
     }
     fiber.addObserver((exit) => {
       if (!process.isAlive || isOver) return
-      if (exit._tag === "Success") this.#answered(buyer, exit.value as never)
+      // A host that dies, or does not read, has no answer, and asks again.
+      if (!this.isCalm && random.chance(0.15)) world.count("host lost")
+      else if (exit._tag === "Success") this.#answered(buyer, exit.value as never, entry)
       end()
     })
   }
 
   #answered(
     buyer: Buyer,
-    result: { readonly _tag: "Success"; success: Output } | { readonly _tag: "Failure"; failure: ToolError }
+    result: { readonly _tag: "Success"; success: Output } | { readonly _tag: "Failure"; failure: ToolError },
+    { process, services }: Running
   ): void {
-    const { time } = this.world
+    const { random, time } = this.world
     if (result._tag === "Success") {
       buyer.answers.push({ output: result.success, atMillis: time.now })
       this.world.count("answered")
+      const id = identifierOf(result.success)
+      // The session makes another request, or never does.
+      if (services !== undefined && typeof id === "string" && random.chance(0.7))
+        time.after(random.int(1, 60_000), () => {
+          if (!process.isAlive) return
+          this.world.count("acknowledged")
+          const payments = Context.get(services as Context.Context<Payments>, Payments)
+          this.#fork(payments.acknowledge(id))
+        })
     } else {
       buyer.errors.push({ error: result.failure, atMillis: time.now })
       this.world.count(`error ${result.failure.code}`)
@@ -266,9 +269,14 @@ export const simulateAgents = (seed: number): AgentReport => {
   world.heal()
   run.isCalm = true
   for (const { seller } of buyers) seller.isCalm = true
-  // What a twin was refused after another one had its answer is asked for again.
-  for (const buyer of buyers)
-    if ((buyer.errors.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity)) run.buy(buyer)
+  // What a twin was refused after another one had its answer is asked for again, also by a call that was under way.
+  const askAgain = () => {
+    for (const buyer of buyers)
+      if (buyer.isAsking === 0 && (buyer.errors.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity))
+        run.buy(buyer)
+  }
+  askAgain()
+  time.after(120_000, askAgain)
   time.run(() => false, end + calmMillis)
   return { seed, violations: violationsOf(run), counts: world.counts }
 }

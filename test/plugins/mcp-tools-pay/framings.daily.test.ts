@@ -1,0 +1,268 @@
+// Paid content arrives unchanged, however a seller frames it: over raw sockets, since no HTTP library writes such
+// answers. What cannot be framed is given as it came, with the reason. Numbers and names are never changed.
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Duplex } from "node:stream"
+import { brotliCompressSync, gzipSync } from "node:zlib"
+import { makeRandom } from "../../simulation/random.ts"
+import { randomJson } from "../../support/randomJson.ts"
+import { inexactIn } from "../../../plugins/mcp-tools/exactJson.ts"
+import type { Json } from "../mcp-tools/support.ts"
+import { httpAmount, type HttpReply } from "./httpSeller.ts"
+import { enabled, fetched, HttpWorld, query } from "./httpWorld.ts"
+import { agentKey, pay, PayWorld } from "./payWorld.ts"
+import { amount } from "./seller.ts"
+
+let fresh = 0
+const args = () => ({ a: ++fresh, b: 140_000 })
+
+const lines = (head: ReadonlyArray<string>, newline = "\r\n") => [...head, "", ""].join(newline)
+const headOf = ({ headers }: HttpReply, status = "200 OK", more: ReadonlyArray<string> = []) => [
+  `HTTP/1.1 ${status}`,
+  ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ...more
+]
+const text = ({ body }: HttpReply) => String(body)
+
+/** How the answer to a payment is written, and the status that the agent sees. */
+const framings: ReadonlyArray<readonly [string, number, (socket: Duplex, reply: HttpReply) => void]> = [
+  [
+    "20 KB of headers",
+    200,
+    (socket, reply) =>
+      socket.end(
+        lines(
+          headOf(
+            reply,
+            "200 OK",
+            Array.from({ length: 20 }, (_, at) => `x-${at}: ${"v".repeat(1_000)}`)
+          )
+        ) + text(reply)
+      )
+  ],
+  [
+    "gzip",
+    200,
+    (socket, reply) => {
+      const body = gzipSync(text(reply))
+      socket.write(lines(headOf(reply, "200 OK", ["content-encoding: gzip", `content-length: ${body.length}`])))
+      socket.end(body)
+    }
+  ],
+  [
+    "br in chunks",
+    200,
+    (socket, reply) => {
+      const body = brotliCompressSync(text(reply))
+      socket.write(lines(headOf(reply, "200 OK", ["content-encoding: br", "transfer-encoding: chunked"])))
+      for (const byte of body) socket.write(Buffer.from([0x31, 0x0d, 0x0a, byte, 0x0d, 0x0a]))
+      socket.end("0\r\n\r\n")
+    }
+  ],
+  [
+    "Content-Length twice",
+    200,
+    (socket, reply) => {
+      const length = `content-length: ${text(reply).length}`
+      socket.end(lines(headOf(reply, "200 OK", [length, length])) + text(reply))
+    }
+  ],
+  [
+    "two lengths that differ",
+    200,
+    (socket, reply) =>
+      socket.end(lines(headOf(reply, "200 OK", ["content-length: 3", "content-length: 9"])) + text(reply))
+  ],
+  ["bare line feeds", 200, (socket, reply) => socket.end(lines(headOf(reply), "\n") + text(reply))],
+  [
+    "a line that is no header",
+    200,
+    (socket, reply) => socket.end(lines(headOf(reply, "200 OK", ["no header"])) + text(reply))
+  ],
+  ["300 with a body", 300, (socket, reply) => socket.end(lines(headOf(reply, "300 Multiple Choices")) + text(reply))],
+  [
+    "302 with a body",
+    302,
+    (socket, reply) => socket.end(lines(headOf(reply, "302 Found", ["location: /elsewhere"])) + text(reply))
+  ],
+  ["a byte order mark", 200, (socket, reply) => socket.end(lines(headOf(reply)) + "\ufeff" + text(reply))]
+]
+
+const settle = (facilitator: string, payment: Json): Promise<Json> =>
+  fetch(`${facilitator}/settle`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ x402Version: 2, paymentPayload: payment, paymentRequirements: payment["accepted"] })
+  }).then((answer) => answer.json() as Promise<Json>)
+
+layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a paid answer", (it) => {
+  it.effect(
+    "paid HTTP content is delivered in every framing [S214, S238]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying } = yield* PayWorld
+        const { ref, seller } = yield* HttpWorld
+        const client = yield* paying([enabled])
+        const before = yield* facilitator.balance(agent.publicKey())
+        for (const [what, status, raw] of framings) {
+          seller.behaviour = { raw: { paid: raw } }
+          const { body } = yield* fetched(client, ref)
+          expect([what, body["json"]?.celsius, body["status"], body["receipt"]?.status, body["message"]]).toEqual([
+            what,
+            17,
+            status,
+            "settled",
+            undefined
+          ])
+        }
+        // What is no HTTP at all is given as it came.
+        seller.behaviour = { raw: { paid: (socket) => socket.end("17 degrees, and no head") } }
+        const own = { query: query() }
+        expect((yield* fetched(client, ref, own)).body).toMatchObject({
+          code: "SETTLEMENT_UNKNOWN",
+          message: expect.stringContaining("no HTTP that can be read"),
+          details: { paid: true, partialContent: { text: "17 degrees, and no head" } }
+        })
+        seller.behaviour = {}
+        expect((yield* fetched(client, ref, own)).body["receipt"]?.status).toBe("settled")
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount * BigInt(framings.length + 1))
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect(
+    "a paid MCP answer is read compressed, resumed, and as an error [S214, S238]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+        const client = yield* paying()
+        const before = yield* facilitator.balance(agent.publicKey())
+        let waiting = ""
+        const result = (message: Json, settled: Json) => {
+          const { a, b } = message["params"].arguments
+          const meta = { "x402/payment-response": settled }
+          return {
+            jsonrpc: "2.0",
+            id: message["id"],
+            result: { content: [], structuredContent: { sum: a + b }, _meta: meta }
+          }
+        }
+        const answers = {
+          gzip: (message: Json, settled: Json, response: any) =>
+            response
+              .writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" })
+              .end(gzipSync(JSON.stringify(result(message, settled)))),
+          "gzip events": (message: Json, settled: Json, response: any) =>
+            response
+              .writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+              .end(gzipSync(`data: ${JSON.stringify(result(message, settled))}\n\n`)),
+          resumed: (message: Json, settled: Json, response: any) => {
+            waiting = JSON.stringify(result(message, settled))
+            response.writeHead(200, { "content-type": "text/event-stream" }).end("retry: 10\nid: e-1\ndata: \n\n")
+          },
+          error: (message: Json, _settled: Json, response: any) =>
+            response.writeHead(200, { "content-type": "application/json" }).end(
+              JSON.stringify({
+                jsonrpc: "2.0",
+                id: message["id"],
+                error: { code: -32_603, message: "42 is the answer" }
+              })
+            )
+        }
+        for (const [what, answer] of Object.entries(answers)) {
+          seller.behaviour = {
+            wire: (message, response, request) => {
+              if (request.method === "GET" && request.headers["last-event-id"] === "e-1") {
+                response.writeHead(200, { "content-type": "text/event-stream" }).end(`id: e-2\ndata: ${waiting}\n\n`)
+                return true
+              }
+              const payment = message["params"]?._meta?.["x402/payment"]
+              if (payment === undefined) return false
+              void settle(facilitator.url, payment).then((settled) => answer(message, settled, response))
+              return true
+            }
+          }
+          const own = args()
+          const { body } = yield* pay(client, ref, own)
+          const [sum, said] = [body["structuredContent"]?.sum, JSON.stringify(body["content"] ?? [])]
+          expect([what, body["receipt"]?.status, body["message"]]).toEqual([what, "settled", undefined])
+          if (what === "error") expect(said).toContain("42 is the answer")
+          else expect([what, sum]).toEqual([what, own.a + own.b])
+        }
+        seller.behaviour = {}
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount * 4n)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect(
+    "content goes in and comes out the same, for random JSON [S214]",
+    () =>
+      Effect.gen(function* () {
+        const { paying, ref, seller } = yield* PayWorld
+        const { ref: page, seller: shop } = yield* HttpWorld
+        const client = yield* paying([enabled])
+        const seen = { exact: 0, inexact: 0 }
+        for (let seed = 1; seed <= 12; seed++) {
+          const random = makeRandom(seed)
+          const more = seed % 2 === 0 ? "" : random.pick([',"id":1917043659912705296', ',"n":1', ',"x":[1e400]'])
+          const sold = `{"n":${randomJson(random, seed % 2 === 0, 5)}${more}}`
+          const isExact = inexactIn(sold) === undefined
+          seen[isExact ? "exact" : "inexact"] += 1
+          shop.behaviour = { paid: (reply) => ({ ...reply, body: sold }) }
+          const { body } = yield* fetched(client, page)
+          if (isExact) expect([seed, body["json"]]).toEqual([seed, JSON.parse(sold)])
+          else expect([seed, body["json"], body["text"]]).toEqual([seed, undefined, sold])
+          seller.behaviour = {
+            isStateless: true,
+            text: (sent) => sent.replace(/"structuredContent":\{"sum":\d+\}/, `"structuredContent":${sold}`)
+          }
+          const { body: called } = yield* pay(client, ref, args())
+          if (isExact) expect([seed, called["structuredContent"]]).toEqual([seed, JSON.parse(sold)])
+          else
+            expect([seed, called["structuredContent"], called["structuredContentText"]]).toEqual([
+              seed,
+              undefined,
+              sold
+            ])
+        }
+        seller.behaviour = {}
+        shop.behaviour = {}
+        expect(Math.min(seen.exact, seen.inexact)).toBeGreaterThan(2)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.effect("arguments that a number would not survive are refused before payment", () =>
+    Effect.gen(function* () {
+      const { ref, seller, toolsUrl } = yield* PayWorld
+      const url = yield* toolsUrl()
+      const calls = seller.calls.length
+      const headers = {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${agentKey.split(":")[1]}`
+      }
+      const sent = (body: string, session?: string) =>
+        Effect.promise(() =>
+          fetch(`${url}/mcp`, {
+            method: "POST",
+            headers: { ...headers, ...(session === undefined ? {} : { "mcp-session-id": session }) },
+            body
+          }).then(async (answer) => ({ session: answer.headers.get("mcp-session-id"), text: await answer.text() }))
+        )
+      const clientInfo = { name: "host", version: "1" }
+      const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo }
+      const { session } = yield* sent(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params }))
+      for (const literal of ["1917043659912705296", "1e400", "0.12345678901234567890"]) {
+        const { text } = yield* sent(
+          `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x402_call_resource","arguments":{"ref":"${ref}","arguments":{"a":${literal}}}}}`,
+          session!
+        )
+        expect(text).toContain("INVALID_ARGUMENT")
+        expect(text).toContain(literal.slice(0, 20))
+      }
+      expect(seller.calls.length).toBe(calls)
+    }).pipe(Effect.scoped)
+  )
+})
