@@ -1,75 +1,113 @@
 // @ts-check
-// Whether an `exact` payment is on the ledger, asked of a ledger RPC: by the payer's own nonce, in every ledger in
-// which its authorization could be spent. For facilitators that keep no record: killed between their submission and
-// their answer, they refuse afterwards what they have settled (`facilitators.mjs`). Node and Deno alone.
+// Whether an `exact` payment is on the ledger, asked of ledger RPCs: the transfer that the payer signed, by its nonce,
+// in every ledger in which its authorization could be spent. For facilitators that keep no record: killed between their
+// submission and their answer, they refuse afterwards a payment that they settled (`facilitators.mjs`). A transaction
+// proves a payment only if it makes this very call, with this authorization alone: then the ledger spent it there.
+import { authorizationOf, signedCall, transferBytes } from "./seller/signedCall.mjs"
 
 /** The shortest ledger that a buyer may have reckoned with, seconds, and ledgers that two nodes may differ by. */
 const secondsPerLedger = 1
 const ledgersApart = 10
 const pageSize = 200
 const pagesMax = 50
+const answerMillis = 10_000
 
-const transferCall = Buffer.from("000000087472616e7366657200000003", "hex")
+/** @typedef {{ transaction: string } | "unspent" | undefined} Proof */
+/** @typedef {NonNullable<ReturnType<typeof authorizationOf>>} Signed */
 
-/** The payer's address, its nonce and its last ledger, as the authorization in an envelope has them in a row. */
-const authorizationIn = (/** @type {Buffer} */ envelope) => {
-  const args = envelope.indexOf(transferCall) + transferCall.length
-  // The first argument is the payer: u32 18, then an account of 40 bytes or a contract of 36.
-  if (args < transferCall.length || envelope.readUInt32BE(args) !== 18) return undefined
-  const payer = envelope.subarray(args + 4, args + 4 + (envelope.readUInt32BE(args + 4) === 0 ? 40 : 36))
-  for (const kind of ["0000000100000001", "0000000100000002"]) {
-    const marker = Buffer.concat([Buffer.from(kind, "hex"), payer])
-    const at = envelope.indexOf(marker, args)
-    if (at < 0) continue
-    const bytes = envelope.subarray(at + 8, at + marker.length + 12)
-    return { bytes, lastLedger: envelope.readUInt32BE(at + marker.length + 8) }
+/**
+ * The authorization, if the payment is the terms' transfer and nothing else.
+ * @param {any} payment @param {any} terms
+ */
+const signedTransfer = (payment, terms) => {
+  if (terms.scheme !== undefined && terms.scheme !== "exact") return undefined
+  const signed = authorizationOf(payment)
+  if (signed === undefined || signed.below > 0 || !signed.isWhole) return undefined
+  return signed.called.equals(transferBytes(terms, signed.payer)) ? signed : undefined
+}
+
+/**
+ * `"spent"`: the transaction made the transfer by this authorization. `"mentioned"`: it has the authorization's bytes,
+ * or an authorization by this payer with this nonce, in another shape, so that nothing is proven.
+ * @param {Buffer} envelope @param {Signed} signed
+ */
+const carries = (envelope, { called, expiry, nonce, payer }) => {
+  const found = signedCall(envelope)
+  const [entry, other] = found?.entries ?? []
+  const isCall = found?.called.equals(called) === true
+  const isAuthorization =
+    other === undefined &&
+    entry?.payer?.equals(payer) === true &&
+    entry.nonce === nonce &&
+    entry.expiry === expiry &&
+    entry.below === 0 &&
+    entry.called.equals(called)
+  if (isCall && isAuthorization) return "spent"
+  const nonceBytes = Buffer.alloc(8)
+  nonceBytes.writeBigInt64BE(nonce)
+  return envelope.includes(Buffer.concat([payer, nonceBytes])) ? "mentioned" : undefined
+}
+
+/** @param {string} rpcUrl @param {string} method @param {any} params @returns {Promise<any>} */
+const ask = async (rpcUrl, method, params) => {
+  const response = await fetch(rpcUrl, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, ...(params === undefined ? {} : { params }) }),
+    signal: AbortSignal.timeout(answerMillis)
+  })
+  const { error, result } = /** @type {any} */ (await response.json())
+  if (result === undefined) throw new Error(`${method}: ${error?.message}`)
+  return result
+}
+
+/**
+ * One endpoint's word. Each page says itself which ledgers it was read from: a node that is behind proves nothing.
+ * @param {string} rpcUrl @param {Signed} signed @param {number} first @returns {Promise<Proof>}
+ */
+const askOne = async (rpcUrl, signed, first) => {
+  const { oldestLedger } = await ask(rpcUrl, "getHealth", undefined)
+  const from = Math.max(first, oldestLedger)
+  let isMentioned = false
+  /** @type {any} */
+  let page = { startLedger: from, pagination: { limit: pageSize } }
+  for (let turn = 0; turn < pagesMax; turn++) {
+    const { cursor, latestLedger, transactions } = await ask(rpcUrl, "getTransactions", page)
+    for (const { envelopeXdr, ledger, status, txHash } of transactions) {
+      if (status !== "SUCCESS" || ledger > signed.expiry) continue
+      const found = carries(Buffer.from(envelopeXdr, "base64"), signed)
+      if (found === "spent") return { transaction: txHash }
+      isMentioned ||= found === "mentioned"
+    }
+    const isPast = transactions.some((/** @type {any} */ one) => one.ledger > signed.expiry)
+    if (isPast || transactions.length < pageSize) {
+      const hasAll = from === first && latestLedger > signed.expiry
+      return hasAll && !isMentioned ? "unspent" : undefined
+    }
+    page = { pagination: { cursor, limit: pageSize } }
   }
   return undefined
 }
 
 /**
- * `{ transaction }`: it was settled there; `"unspent"`: it can never be; undefined: it may be yet, or the RPC does not
- * know.
- * @param {{ rpcUrl: string }} options
+ * `{ transaction }`: it was settled there; `"unspent"`: it can never be; undefined: it may be yet, or no endpoint
+ * knows. Of two endpoints and more, two have to agree.
+ * @param {{ rpcUrl: string | ReadonlyArray<string> }} options
  */
 export const ledgerProof = ({ rpcUrl }) => {
-  /** @param {string} method @param {any} [params] @returns {Promise<any>} */
-  const ask = async (method, params) => {
-    const response = await fetch(rpcUrl, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, ...(params === undefined ? {} : { params }) })
-    })
-    const { error, result } = /** @type {any} */ (await response.json())
-    if (result === undefined) throw new Error(`${method}: ${error?.message}`)
-    return result
-  }
-  /**
-   * @param {any} payment @param {any} requirements
-   * @returns {Promise<{ transaction: string } | "unspent" | undefined>}
-   */
+  const urls = [...new Set([rpcUrl].flat())]
+  const needed = Math.min(2, urls.length)
+  /** @param {any} payment @param {any} requirements @returns {Promise<Proof>} */
   return async (payment, requirements) => {
-    const found = authorizationIn(Buffer.from(payment.payload.transaction ?? "", "base64"))
-    if (found === undefined) return undefined
-    const { bytes, lastLedger } = found
+    const signed = signedTransfer(payment, requirements)
+    if (signed === undefined) return undefined
     const life = Math.ceil(requirements.maxTimeoutSeconds / secondsPerLedger) + ledgersApart
-    const first = Math.max(1, lastLedger - life)
-    const { oldestLedger, sequence } = { ...(await ask("getHealth")), ...(await ask("getLatestLedger")) }
-    const from = Math.max(first, oldestLedger)
-    /** @type {any} */
-    let page = { startLedger: from, pagination: { limit: pageSize } }
-    for (let turn = 0; turn < pagesMax; turn++) {
-      const { cursor, transactions } = await ask("getTransactions", page)
-      const carrier = transactions.find(
-        (/** @type {any} */ one) =>
-          one.status === "SUCCESS" && Buffer.from(one.envelopeXdr, "base64").indexOf(bytes) >= 0
-      )
-      if (carrier !== undefined) return { transaction: carrier.txHash }
-      const isPast = transactions.some((/** @type {any} */ one) => one.ledger > lastLedger)
-      if (transactions.length < pageSize || isPast)
-        return sequence > lastLedger && from === first ? "unspent" : undefined
-      page = { pagination: { cursor, limit: pageSize } }
-    }
-    return undefined
+    const first = Math.max(1, signed.expiry - life)
+    const words = await Promise.all(urls.map((url) => askOne(url, signed, first).catch(() => undefined)))
+    const names = words.map((word) => (typeof word === "object" ? word.transaction : word))
+    const at = names.findIndex((one) => one !== undefined && names.filter((other) => other === one).length >= needed)
+    // Endpoints that contradict each other prove nothing.
+    const isDisputed = names.some((one) => one !== undefined && one !== names[at])
+    return at < 0 || isDisputed ? undefined : words[at]
   }
 }

@@ -7,7 +7,9 @@
 import { createMcpHandler, fromJsonSchema, type McpServer, type ServerContext } from "@modelcontextprotocol/server"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Readable } from "node:stream"
-import { decode, facilitatorClient, jsonWork, listen, type Seller, type SellerOptions } from "./seller-http.ts"
+import { decode, jsonWork, listen, type Sell, type Seller, type SellerOptions } from "./seller-http.ts"
+import { facilitatorAt } from "./seller/outcome.mjs"
+import { answerWithheld, canonical, isPayment } from "./seller/sales.mjs"
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export interface PaidTool {
@@ -25,7 +27,7 @@ const result = (body: object, more: object = {}) => ({
 })
 
 /** Configuration of a sale: the seller's terms and facilitator, the server's address, and the store of sales. */
-type Sale = SellerOptions & { readonly url: string; readonly sell: ReturnType<typeof soldOnce>["sell"] }
+type Sale = SellerOptions & { readonly url: string; readonly sell: Sell }
 
 /** The handler of a paid tool; `work` is the tool's work. */
 const paid = <A>({ url, sell, ...options }: Sale, tool: PaidTool, work: (args: A) => object) => {
@@ -38,7 +40,7 @@ const paid = <A>({ url, sell, ...options }: Sale, tool: PaidTool, work: (args: A
     maxTimeoutSeconds: options.maxTimeoutSeconds ?? 60,
     extra: { areFeesSponsored: true }
   }
-  const client = facilitatorClient(options)
+  const client = facilitatorAt(options.facilitator, options.apiKey)
   const info = { input: { type: "mcp", toolName: tool.name, ...tool } }
   const schema = { type: "object", properties: { input: { type: "object" } }, required: ["input"] }
   const required = (error: string, more: object = {}) => {
@@ -47,12 +49,16 @@ const paid = <A>({ url, sell, ...options }: Sale, tool: PaidTool, work: (args: A
     return result(asked, { isError: true, ...more })
   }
   return async (args: A, { mcpReq }: ServerContext) => {
-    const payment = mcpReq._meta?.["x402/payment"]
+    const payment: any = mcpReq._meta?.["x402/payment"]
     if (payment === undefined) return required("payment required")
-    const request = JSON.stringify([tool.name, args])
+    if (!isPayment(payment)) return required("x402/payment is not a payment")
+    const request = { method: "tools/call", url: `${url}#${tool.name}`, body: canonical(args) }
     const sale = await sell({ client, payment, requirements: terms, request, work: () => jsonWork(work(args)) })
     const meta = sale.receipt === undefined ? {} : { _meta: { "x402/payment-response": sale.receipt } }
-    return sale.released ? result(decode(sale.work.body) as object, meta) : required(sale.reason, meta)
+    if (sale.released) return result(decode(sale.work.body) as object, meta)
+    const withheld = answerWithheld(sale, payment)
+    // Without `accepts`: a client must not sign a second payment for a call that may be paid.
+    return withheld === undefined ? required(sale.reason, meta) : result(withheld.body, { isError: true, ...meta })
   }
 }
 
@@ -66,7 +72,7 @@ export const sellTool = <A>(server: McpServer, sale: Sale, tool: PaidTool, work:
 /** Serves at `/mcp`, in both eras of MCP and without sessions, with a new server for each request. */
 export const serveMcp = async (options: SellerOptions, serverAt: (sale: Sale) => McpServer): Promise<Seller> => {
   let url = ""
-  const { sell } = soldOnce({ store: options.store ?? memoryStore() })
+  const { counters, sell } = soldOnce({ ...options, store: options.store ?? memoryStore() })
   const handler = createMcpHandler(() => serverAt({ ...options, url, sell }))
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const { headers, method = "GET" } = incoming
@@ -81,5 +87,5 @@ export const serveMcp = async (options: SellerOptions, serverAt: (sale: Sale) =>
   })
   const seller = await listen(http, options.port ?? 0)
   url = `${seller.url}/mcp`
-  return { ...seller, url }
+  return { ...seller, url, counters }
 }

@@ -6,59 +6,24 @@
 //   const sell = makeSell({ payTo, asset, amount, facilitator })
 //   export const GET = (request) => sell(request, () => ({ city: "Riga", celsius: 17 }))
 import { facilitators } from "./facilitators.mjs"
+import { facilitatorAt } from "./seller/outcome.mjs"
+import { answerWithheld, readPayment } from "./seller/sales.mjs"
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
+
+export { facilitatorAt }
 
 /**
  * `amount`: the price, or the maximum of `upto`, atomic units. `facilitator`: base URLs, in order of preference.
  * `extra`: of the facilitator's kind, for `upto`. `prepareUrl`: named to buyers that ask what to sign. `paywall`: the
- * 402 for browsers (`paywall.mjs`).
+ * 402 for browsers (`paywall.mjs`). `log`: gets one line for each cause for which a facilitator gave no answer.
+ * `patience`: milliseconds for which an unanswered settle is repeated before the buyer gets 503.
  * @typedef {{ payTo: string, asset: string, amount: string, facilitator: string | ReadonlyArray<string>,
  *   network?: string, scheme?: string, maxTimeoutSeconds?: number, description?: string, apiKey?: string,
- *   extra?: any, store?: import("./soldOnce.mjs").Store,
+ *   extra?: any, store?: import("./soldOnce.mjs").Store, log?: (line: string) => void, patience?: number,
  *   prepareUrl?: string, paywall?: { generateHtml: (required: any) => string } }} Options
  */
-/** What is sold: JSON, and by `upto` what it costs. @typedef {{ body: unknown, amount?: string }} Priced */
 
 const encode = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value)).toString("base64")
-
-/** @param {string} text */
-const decode = (text) => {
-  try {
-    return JSON.parse(Buffer.from(text, "base64").toString("utf8"))
-  } catch {
-    return undefined
-  }
-}
-
-const pending = /^(settlement_pending|settle_(ledger|stellar)_(transaction_status_unknown|temporarily_unavailable))$/
-
-/** The two calls of a facilitator; a pending payment is settled again. @param {string} url @param {string} [apiKey] */
-export const facilitatorAt = (url, apiKey) => {
-  const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
-  /** @param {string} route @param {any} paymentPayload @param {any} paymentRequirements */
-  const ask = async (route, paymentPayload, paymentRequirements) => {
-    const response = await fetch(`${url}/${route}`, {
-      method: "POST",
-      headers: /** @type {any} */ ({ "content-type": "application/json", ...headers }),
-      body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements })
-    })
-    return /** @type {any} */ (await response.json())
-  }
-  return {
-    url,
-    createAuthHeaders: async () => ({ headers }),
-    /** @param {any} payment @param {any} requirements */
-    verify: (payment, requirements) => ask("verify", payment, requirements),
-    /** @param {any} payment @param {any} requirements */
-    settle: async (payment, requirements) => {
-      for (let attempt = 1; ; attempt++) {
-        const answer = await ask("settle", payment, requirements)
-        if (answer.success || !pending.test(answer.errorReason) || attempt === 20) return answer
-        await new Promise((resolve) => setTimeout(resolve, 1_000))
-      }
-    }
-  }
-}
 
 /** @param {Options} options */
 const clientOf = ({ apiKey, facilitator, store }) => {
@@ -69,9 +34,19 @@ const clientOf = ({ apiKey, facilitator, store }) => {
   return others.length === 0 ? one : facilitators(all, store === undefined ? {} : { store })
 }
 
-/** The answer to one request. @param {Options} options */
+/** A request's body for the sale's record; its own reader keeps the original. @param {Request} request */
+const bodyOf = async (request) => {
+  if (request.body === null && !request.bodyUsed) return {}
+  if (request.bodyUsed) throw new Error("the body of a paid request was read before the sale: sell before it is parsed")
+  return { body: new Uint8Array(await request.clone().arrayBuffer()) }
+}
+
+/**
+ * The answer to one request. Its `counters` have the calls that the facilitator did not answer, by cause.
+ * @param {Options} options
+ */
 export const makeSell = (options) => {
-  const { sell } = soldOnce({ store: options.store ?? memoryStore() })
+  const { counters, sell } = soldOnce({ ...options, store: options.store ?? memoryStore() })
   const client = clientOf(options)
   const terms = {
     scheme: options.scheme ?? "exact",
@@ -85,53 +60,55 @@ export const makeSell = (options) => {
       ...(options.prepareUrl === undefined ? {} : { prepareUrl: options.prepareUrl })
     }
   }
+  /** @param {Request} request @param {string} error @param {unknown} [receipt] */
+  const refuse = (request, error, receipt) => {
+    const resource = { url: request.url, description: options.description ?? "", mimeType: "application/json" }
+    const body = { x402Version: 2, error, resource, accepts: [terms] }
+    const headers = {
+      "payment-required": encode(body),
+      ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
+    }
+    const isForPeople = /\btext\/html\b/.test(request.headers.get("accept") ?? "")
+    return options.paywall !== undefined && isForPeople
+      ? new Response(options.paywall.generateHtml(body), {
+          status: 402,
+          headers: { ...headers, "content-type": "text/html; charset=utf-8" }
+        })
+      : Response.json(body, { status: 402, headers })
+  }
   /**
    * @param {Request} request
    * @param {(request: Request) => unknown | Promise<unknown>} work what is sold, as JSON; by `upto` `priced(…)`
    * @returns {Promise<Response>}
    */
-  return async (request, work) => {
-    const url = new URL(request.url)
-    const refuse = (/** @type {string} */ error, /** @type {unknown} */ receipt) => {
-      const resource = { url: url.href, description: options.description ?? "", mimeType: "application/json" }
-      const body = { x402Version: 2, error, resource, accepts: [terms] }
-      const headers = {
-        "payment-required": encode(body),
-        ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
-      }
-      const isForPeople = /\btext\/html\b/.test(request.headers.get("accept") ?? "")
-      return options.paywall !== undefined && isForPeople
-        ? new Response(options.paywall.generateHtml(body), {
-            status: 402,
-            headers: { ...headers, "content-type": "text/html; charset=utf-8" }
-          })
-        : Response.json(body, { status: 402, headers })
-    }
+  const answer = async (request, work) => {
     const header = request.headers.get("payment-signature")
-    if (header === null) return refuse("payment required", undefined)
-    const payment = decode(header)
-    if (payment === undefined) return refuse("PAYMENT-SIGNATURE is not base64 of JSON", undefined)
-    const sale = /** @type {any} */ (
-      await sell({
-        client,
-        payment,
-        requirements: terms,
-        request: `${request.method} ${url.pathname}${url.search}`,
-        work: async () => {
-          const done = /** @type {any} */ (await work(request))
-          const { amount, body } = done instanceof Work ? done : { amount: undefined, body: done }
-          const headers = { "content-type": "application/json" }
-          return { status: 200, headers, body: encode(body), ...(amount === undefined ? {} : { amount }) }
-        }
-      })
-    )
-    if (!sale.released) return refuse(sale.reason, sale.receipt)
-    const { body, headers, status } = sale.work
+    if (header === null) return refuse(request, "payment required")
+    const read = readPayment(header)
+    if (read === undefined) return refuse(request, "PAYMENT-SIGNATURE is not base64 of a payment")
+    const { bytes, payment } = read
+    const asked = { method: request.method, url: request.url, ...(await bodyOf(request)) }
+    const sold = await sell({
+      ...{ bytes, client, payment, requirements: terms, request: asked },
+      work: async () => {
+        const done = /** @type {any} */ (await work(request))
+        const { amount, body } = done instanceof Work ? done : { amount: undefined, body: done }
+        const headers = { "content-type": "application/json" }
+        return { status: 200, headers, body: encode(body), ...(amount === undefined ? {} : { amount }) }
+      }
+    })
+    if (!sold.released) {
+      const withheld = answerWithheld(sold, payment)
+      if (withheld === undefined) return refuse(request, sold.reason, sold.receipt)
+      return Response.json(withheld.body, withheld)
+    }
+    const { body, headers, status } = sold.work
     return new Response(Buffer.from(body, "base64"), {
       status,
-      headers: { ...headers, "payment-response": encode(sale.receipt) }
+      headers: { .../** @type {Record<string, string>} */ (headers), "payment-response": encode(sold.receipt) }
     })
   }
+  return Object.assign(answer, { counters })
 }
 
 class Work {
@@ -146,26 +123,64 @@ class Work {
 export const priced = (body, amount) => new Work(body, amount)
 
 /**
- * A handler of `node:http`, Express or Fastify's raw request. @param {(request: Request) => Promise<Response>} answer
- * @returns {(request: import("node:http").IncomingMessage, response: import("node:http").ServerResponse) => void}
+ * The body of a request of `node:http`, or what a parser before this made of it; throws when a parser kept nothing.
+ * @param {any} request @param {unknown} parsed @returns {Promise<any>}
  */
-export const toNode = (answer) => (request, response) => {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(request.headers)) if (typeof value === "string") headers.set(name, value)
-  const url = `http://${request.headers.host ?? "seller"}${/** @type {any} */ (request).originalUrl ?? request.url}`
-  const chunks = /** @type {Array<Uint8Array>} */ ([])
-  const read = async () => {
+const nodeBody = async (request, parsed) => {
+  // The Fetch API has no body for these.
+  if (request.method === "GET" || request.method === "HEAD") return undefined
+  if (request.readableDidRead !== true && request.readableEnded !== true) {
+    const chunks = /** @type {Array<Uint8Array>} */ ([])
     for await (const chunk of request) chunks.push(chunk)
-    return chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }
+    return chunks.length === 0 ? undefined : Buffer.concat(chunks)
   }
-  const answered = read().then((body) =>
-    answer(new Request(url, { method: request.method ?? "GET", headers, ...body }))
-  )
-  answered.then(
-    async (given) => {
-      response.writeHead(given.status, Object.fromEntries(given.headers))
-      response.end(Buffer.from(await given.arrayBuffer()))
-    },
-    () => (response.headersSent ? response.destroy() : response.writeHead(502).end())
-  )
+  const body = parsed ?? request.body
+  if (body === undefined) {
+    const isEmpty =
+      request.headers["transfer-encoding"] === undefined && !(Number(request.headers["content-length"]) > 0)
+    if (isEmpty) return undefined
+    throw new Error(
+      "a parser has read the body of this request and kept nothing: pass the parsed body to toNode's handler"
+    )
+  }
+  return typeof body === "string" || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body))
+}
+
+/** @param {any} response @param {unknown} error */
+const fail = (response, error) => {
+  console.error(error)
+  if (response.headersSent) response.destroy()
+  else response.writeHead(500, { "content-type": "application/json" }).end(JSON.stringify({ error: "internal_error" }))
+}
+
+/**
+ * A handler of `node:http`, Express or Fastify's raw request. A body that a parser has read before is Express's
+ * `request.body`, or the handler's third argument. @param {(request: Request) => Promise<Response>} answer
+ * @returns {(request: import("node:http").IncomingMessage, response: import("node:http").ServerResponse,
+ *   parsed?: unknown) => Promise<void>}
+ */
+export const toNode = (answer) => async (request, response, parsed) => {
+  try {
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(request.headers)) if (typeof value === "string") headers.set(name, value)
+    const { originalUrl, protocol = "http" } = /** @type {any} */ (request)
+    const url = `${protocol}://${request.headers.host ?? "seller"}${originalUrl ?? request.url}`
+    // Express passes `next` there.
+    const body = await nodeBody(request, typeof parsed === "function" ? undefined : parsed)
+    // The length of the parsed body may differ.
+    headers.delete("content-length")
+    const given = await answer(
+      new Request(url, { method: request.method ?? "GET", headers, ...(body === undefined ? {} : { body }) })
+    )
+    response.writeHead(given.status, Object.fromEntries(given.headers))
+    response.end(Buffer.from(await given.arrayBuffer()))
+  } catch (error) {
+    fail(response, error)
+  }
+}
+
+/** A route of Fastify, whose parsers read the body before. @param {(request: Request) => Promise<Response>} answer */
+export const toFastify = (answer) => (/** @type {any} */ request, /** @type {any} */ reply) => {
+  reply.hijack()
+  return toNode(answer)(request.raw, reply.raw, request.body ?? undefined)
 }

@@ -9,6 +9,8 @@
 // the store of sales) are optional.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
+import { type Client, facilitatorAt, settleUntilKnown } from "./seller/outcome.mjs"
+import { answerWithheld, readPayment, type Work } from "./seller/sales.mjs"
 import { fileStore, memoryStore, soldOnce, type Store } from "./soldOnce.mjs"
 
 export interface SellerOptions {
@@ -29,49 +31,89 @@ export interface SellerOptions {
   readonly port?: number
   /** Store of sales; default in memory, lost when the process ends. */
   readonly store?: Store
+  /** Gets one line for each cause for which the facilitator gave no answer; default the console. */
+  readonly log?: (line: string) => void
+  /** Milliseconds for which an unanswered settle is repeated before the buyer gets 503; default 15 s. */
+  readonly patience?: number
 }
 
 export interface Seller {
   readonly url: string
   readonly close: () => Promise<void>
+  /** Calls that the facilitator did not answer, by cause. */
+  readonly counters?: Readonly<Record<string, number>>
 }
 
-/** Reasons that ask for a retry: the outcome is pending, or the facilitator is busy. */
-const notYet = new Set([
-  "settle_ledger_transaction_status_unknown",
-  "settlement_pending",
-  "settle_ledger_temporarily_unavailable"
-])
+export type Sell = ReturnType<typeof soldOnce>["sell"]
 
-/** Repeating the identical settle is always safe: one authorization is one settlement. */
-export const settleUntilKnown = async (settle: () => Promise<any>): Promise<any> => {
-  for (let attempt = 1; ; attempt++) {
-    const answer = await settle()
-    if (answer.success || !notYet.has(answer.errorReason) || attempt === 20) return answer
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+export interface Page {
+  readonly sell: Sell
+  readonly client: Client
+  readonly terms: { readonly amount: string; readonly network: string }
+  /** The body of a 402. */
+  readonly required: (url: string, error: string) => unknown
+  readonly work: (url: URL) => Work
+}
+
+/** The answer to one request of a page: the 402, the page, or why neither is known yet. */
+export const servePage = async (
+  { client, required, sell, terms, work }: Page,
+  request: IncomingMessage,
+  response: ServerResponse
+): Promise<void> => {
+  const url = new URL(request.url!, `http://${request.headers.host}`)
+  const refuse = (error: string, receipt?: unknown) => {
+    const body = required(url.href, error)
+    response
+      .writeHead(402, {
+        "content-type": "application/json",
+        "payment-required": encode(body),
+        ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
+      })
+      .end(JSON.stringify(body))
   }
+  const header = request.headers["payment-signature"]
+  if (typeof header !== "string") return refuse("payment required")
+  const read = readPayment(header)
+  if (read === undefined) return refuse("PAYMENT-SIGNATURE is not base64 of a payment")
+  const sold = await sell({
+    ...{ client, requirements: terms, ...read },
+    request: { method: request.method!, url: url.href },
+    work: () => work(url)
+  })
+  if (!sold.released) {
+    const withheld = answerWithheld(sold, read.payment)
+    if (withheld === undefined) return refuse(sold.reason, sold.receipt)
+    return void response.writeHead(withheld.status, withheld.headers).end(JSON.stringify(withheld.body))
+  }
+  const { body, headers, status } = sold.work
+  response.writeHead(status, { ...headers, "payment-response": encode(sold.receipt) }).end(Buffer.from(body, "base64"))
 }
 
-/** The two calls of a facilitator, as `soldOnce` makes them; a pending payment is settled again. */
-export const facilitatorClient = ({ apiKey, facilitator }: Pick<SellerOptions, "apiKey" | "facilitator">) => {
-  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
-  const ask = async (
-    route: "verify" | "settle",
-    paymentPayload: unknown,
-    paymentRequirements: unknown
-  ): Promise<any> => {
-    const response = await fetch(`${facilitator}/${route}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements })
+/** A server of one page. */
+export const listenPage = (path: string, page: Page, port: number): Promise<Seller> => {
+  const server = createServer((request, response) => {
+    const isPage = request.method === "GET" && URL.parse(request.url!, "http://seller")?.pathname === path
+    if (!isPage) return void response.writeHead(404).end()
+    servePage(page, request, response).catch((error) => {
+      console.error(error)
+      if (response.headersSent) response.destroy()
+      else response.writeHead(500).end()
     })
-    return response.json()
-  }
+  })
+  return listen(server, port)
+}
+
+/**
+ * The two calls of a facilitator for a caller of its own, such as a claimer: a settle is repeated until its end is
+ * known, and answered as pending after a while. A sale uses `soldOnce`, which does the same.
+ */
+export const facilitatorClient = ({ apiKey, facilitator }: Pick<SellerOptions, "apiKey" | "facilitator">) => {
+  const client = facilitatorAt(facilitator, apiKey)
   return {
-    url: facilitator,
-    createAuthHeaders: async () => ({ headers }),
-    verify: (payment: unknown, requirements: unknown) => ask("verify", payment, requirements),
-    settle: (payment: unknown, requirements: unknown) => settleUntilKnown(() => ask("settle", payment, requirements))
+    ...client,
+    settle: async (payment: any, requirements: any, key?: string): Promise<any> =>
+      (await settleUntilKnown(client, payment, requirements, key)).receipt
   }
 }
 
@@ -84,8 +126,7 @@ export const jsonWork = (body: unknown) => ({
 
 /** Starts the seller; its one page is `/weather`. */
 export const startSeller = async (options: SellerOptions): Promise<Seller> => {
-  const { sell } = soldOnce({ store: options.store ?? memoryStore() })
-  const client = facilitatorClient(options)
+  const { counters, sell } = soldOnce({ ...options, store: options.store ?? memoryStore() })
   const terms = {
     scheme: "exact",
     network: options.network ?? "ledger:testnet",
@@ -95,67 +136,27 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     maxTimeoutSeconds: options.maxTimeoutSeconds ?? 60,
     extra: { areFeesSponsored: true }
   }
-
-  const paymentRequired = (request: IncomingMessage, error: string) => ({
+  const schema = {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: { input: { type: "object" }, output: { type: "object" } },
+    required: ["input"]
+  }
+  const info = {
+    input: { type: "http", method: "GET", queryParams: { city: "Riga" } },
+    output: { type: "json", example: { celsius: 17 } }
+  }
+  const required = (url: string, error: string) => ({
     x402Version: 2,
     error,
-    resource: {
-      url: new URL(request.url!, `http://${request.headers.host}`).href,
-      description: "Weather of a city, once",
-      mimeType: "application/json"
-    },
+    resource: { url, description: "Weather of a city, once", mimeType: "application/json" },
     accepts: [terms],
-    extensions: {
-      catalog: {
-        info: {
-          input: { type: "http", method: "GET", queryParams: { city: "Riga" } },
-          output: { type: "json", example: { celsius: 17 } }
-        },
-        schema: {
-          $schema: "https://json-schema.org/draft/2020-12/schema",
-          type: "object",
-          properties: { input: { type: "object" }, output: { type: "object" } },
-          required: ["input"]
-        }
-      }
-    }
+    extensions: { catalog: { info, schema } }
   })
-
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const refuse = (error: string, receipt?: unknown) => {
-      const body = paymentRequired(request, error)
-      response
-        .writeHead(402, {
-          "content-type": "application/json",
-          "payment-required": encode(body),
-          ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
-        })
-        .end(JSON.stringify(body))
-    }
-    const url = new URL(request.url!, "http://seller")
-    if (request.method !== "GET" || url.pathname !== "/weather") return void response.writeHead(404).end()
-    const header = request.headers["payment-signature"]
-    if (typeof header !== "string") return refuse("payment required")
-    const paymentPayload = decode(header)
-    if (paymentPayload === undefined) return refuse("PAYMENT-SIGNATURE is not base64 of JSON")
-    const sale = await sell({
-      client,
-      payment: paymentPayload,
-      requirements: terms,
-      request: `${url.pathname}${url.search}`,
-      work: () => jsonWork({ city: url.searchParams.get("city") ?? "Riga", celsius: 17 })
-    })
-    if (!sale.released) return refuse(sale.reason, sale.receipt)
-    const { body, headers, status } = sale.work
-    response
-      .writeHead(status, { ...headers, "payment-response": encode(sale.receipt) })
-      .end(Buffer.from(body, "base64"))
-  }
-
-  const server = createServer((request, response) => {
-    serve(request, response).catch(() => (response.headersSent ? response.destroy() : response.writeHead(502).end()))
-  })
-  return listen(server, options.port ?? 0)
+  const work = (url: URL) => jsonWork({ city: url.searchParams.get("city") ?? "Riga", celsius: 17 })
+  const client = facilitatorAt(options.facilitator, options.apiKey)
+  const seller = await listenPage("/weather", { client, required, sell, terms, work }, options.port ?? 0)
+  return { ...seller, counters }
 }
 
 export const listen = (server: Server, port: number): Promise<Seller> =>

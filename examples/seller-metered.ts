@@ -4,9 +4,9 @@
 // contract and facilitator that its buyers sign for from the facilitator's /supported when it starts.
 //
 //   PAY_TO=G… node examples/seller-metered.ts
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
-import { decode, encode, facilitatorClient, jsonWork, listen, type Seller, type SellerOptions } from "./seller-http.ts"
+import { jsonWork, listenPage, type Seller, type SellerOptions } from "./seller-http.ts"
+import { facilitatorAt } from "./seller/outcome.mjs"
 import { memoryStore, soldOnce } from "./soldOnce.mjs"
 
 export interface MeteredOptions extends Omit<SellerOptions, "amount"> {
@@ -25,8 +25,7 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
   const supported: any = await (await fetch(`${options.facilitator}/supported`, { headers })).json()
   const kind = supported.kinds.find((one: any) => one.scheme === "upto" && one.network === network)
   if (kind === undefined) throw new Error(`${options.facilitator} does not offer upto on ${network}`)
-  const { sell } = soldOnce({ store: options.store ?? memoryStore() })
-  const client = facilitatorClient(options)
+  const { counters, sell } = soldOnce({ ...options, store: options.store ?? memoryStore() })
   const terms = {
     scheme: "upto",
     network,
@@ -36,59 +35,22 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
     maxTimeoutSeconds: options.maxTimeoutSeconds ?? 60,
     extra: kind.extra
   }
-
-  const paymentRequired = (request: IncomingMessage, error: string) => ({
+  const required = (url: string, error: string) => ({
     x402Version: 2,
     error,
-    resource: {
-      url: new URL(request.url!, `http://${request.headers.host}`).href,
-      description: "A story by the word",
-      mimeType: "application/json"
-    },
+    resource: { url, description: "A story by the word", mimeType: "application/json" },
     accepts: [terms]
   })
-
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const refuse = (error: string, receipt?: unknown) => {
-      const body = paymentRequired(request, error)
-      response
-        .writeHead(402, {
-          "content-type": "application/json",
-          "payment-required": encode(body),
-          ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
-        })
-        .end(JSON.stringify(body))
-    }
-    const url = new URL(request.url!, "http://seller")
-    if (request.method !== "GET" || url.pathname !== "/story") return void response.writeHead(404).end()
-    const header = request.headers["payment-signature"]
-    if (typeof header !== "string") return refuse("payment required")
-    const paymentPayload = decode(header)
-    if (paymentPayload === undefined) return refuse("PAYMENT-SIGNATURE is not base64 of JSON")
-    const sale = await sell({
-      client,
-      payment: paymentPayload,
-      requirements: terms,
-      request: `${url.pathname}${url.search}`,
-      work: () => {
-        // The maximum limits the work.
-        const affordable = Number(options.max / options.perWord)
-        const words = story.split(" ").slice(0, Math.min(Number(url.searchParams.get("words") ?? 5), affordable))
-        const amount = String(BigInt(words.length) * options.perWord)
-        return { ...jsonWork({ story: words.join(" "), words: words.length }), amount }
-      }
-    })
-    if (!sale.released) return refuse(sale.reason, sale.receipt)
-    const { body, headers, status } = sale.work
-    response
-      .writeHead(status, { ...headers, "payment-response": encode(sale.receipt) })
-      .end(Buffer.from(body, "base64"))
+  const work = (url: URL) => {
+    // The maximum limits the work.
+    const affordable = Number(options.max / options.perWord)
+    const words = story.split(" ").slice(0, Math.min(Number(url.searchParams.get("words") ?? 5), affordable))
+    const amount = String(BigInt(words.length) * options.perWord)
+    return { ...jsonWork({ story: words.join(" "), words: words.length }), amount }
   }
-
-  const server = createServer((request, response) => {
-    serve(request, response).catch(() => (response.headersSent ? response.destroy() : response.writeHead(502).end()))
-  })
-  return listen(server, options.port ?? 0)
+  const client = facilitatorAt(options.facilitator, options.apiKey)
+  const seller = await listenPage("/story", { client, required, sell, terms, work }, options.port ?? 0)
+  return { ...seller, counters }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

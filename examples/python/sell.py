@@ -1,7 +1,7 @@
 """A seller over plain WSGI: `PAY_TO=G… python3 sell.py` answers at /weather, and where the facilitator has upto at /story.
 
-PORT, FACILITATOR_URL, NETWORK, ASSET, AMOUNT and SOLD (a folder that keeps sales) are optional. With `--fastapi` the same is
-served by FastAPI and uvicorn, where they are installed.
+PORT, FACILITATOR_URL, FACILITATOR_KEY, NETWORK, ASSET, AMOUNT, PATIENCE (seconds) and SOLD (a folder that keeps sales) are
+optional. With `--fastapi` the same is served by FastAPI and uvicorn, where they are installed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tollkeeper_x402 import Seller, Work, wsgi  # noqa: E402
 
+try:
+    # FastAPI finds the types of a route among the module's names.
+    from fastapi import FastAPI, Request, Response
+except ImportError:
+    FastAPI = None
+
 FOLDER = os.environ.get("SOLD")
 TERMS = {
     "pay_to": os.environ["PAY_TO"],
@@ -25,6 +31,8 @@ TERMS = {
     "network": os.environ.get("NETWORK", "stellar:testnet"),
     "folder": None if FOLDER is None else Path(FOLDER),
     "max_timeout_seconds": int(os.environ.get("MAX_TIMEOUT", "60")),
+    "api_key": os.environ.get("FACILITATOR_KEY"),
+    "patience": float(os.environ.get("PATIENCE", "15")),
 }
 STORY = "Once a traveller came to a river and asked the ferryman what it costs to cross".split()
 PER_WORD = 1_000
@@ -65,19 +73,27 @@ def application(environ: dict, start_response) -> list[bytes]:
 
 def fastapi_application(seller: Seller):
     """The same seller as a FastAPI application: its answer is passed on as it is."""
-    from fastapi import FastAPI, Request
-    from fastapi.responses import Response as Answer
-
     app = FastAPI()
 
     @app.get("/weather")
-    def page(request: Request) -> Answer:
+    def page(request: Request) -> Response:
         header = request.headers.get("payment-signature")
         environ = {"QUERY_STRING": request.url.query}
         answer = seller.handle(str(request.url), header, lambda: weather(environ))
-        return Answer(answer.body, answer.status, dict(answer.headers))
+        return Response(answer.body, answer.status, dict(answer.headers))
 
     return app
+
+
+def serve_fastapi(port: int) -> None:
+    import socket
+
+    import uvicorn
+
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        print(f"Selling http://127.0.0.1:{listener.getsockname()[1]}/weather", flush=True)
+        config = uvicorn.Config(fastapi_application(exact), log_level="warning")
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 exact = Seller(amount=os.environ.get("AMOUNT", "10000"), description="Weather of a city, once", **TERMS)
@@ -89,9 +105,9 @@ if "--exact" not in sys.argv and "--fastapi" not in sys.argv:
 if __name__ == "__main__":
     port = int(os.environ.get("PORT", "0"))
     if "--fastapi" in sys.argv:
-        import uvicorn
-
-        uvicorn.run(fastapi_application(exact), host="127.0.0.1", port=port, log_level="warning")
+        if FastAPI is None:
+            sys.exit("--fastapi needs the packages fastapi and uvicorn (Debian: python3-fastapi, python3-uvicorn)")
+        serve_fastapi(port)
     else:
         with make_server("127.0.0.1", port, application, Server, Quiet) as server:
             print(f"Selling http://127.0.0.1:{server.server_port}/weather", flush=True)

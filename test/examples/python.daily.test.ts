@@ -96,7 +96,7 @@ it.live.runIf(hasPython)(
       const again = yield* buy([`${sold.url}/weather?city=Oslo`, second.payment])
       expect(again).toMatchObject({ status: 200, page: second.page, receipt: second.receipt })
       // It releases nothing else.
-      expect((yield* buy([`${sold.url}/weather?city=Rome`, second.payment])).status).toBe(402)
+      expect((yield* buy([`${sold.url}/weather?city=Rome`, second.payment])).status).toBe(409)
 
       const third = yield* buy([`${sold.url}/story?words=4`])
       expect(third, JSON.stringify(third)).toMatchObject({ status: 200, receipt: { success: true, amount: "4000" } })

@@ -8,9 +8,11 @@ import { mkdtemp, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe } from "vitest"
-import { encode, facilitatorClient, jsonWork } from "../../examples/seller-http.ts"
+import { facilitatorAt } from "../../examples/seller/outcome.mjs"
+import { encode, jsonWork } from "../../examples/seller-http.ts"
 import { fileStore, memoryStore, soldOnce, soldTable, sqlStore, type Store } from "../../examples/soldOnce.mjs"
 import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { cutting, startWay, type Way } from "../support/facilitatorWay.ts"
 
 const makeSqlStore = async (): Promise<Store> => {
   const db = new PGlite()
@@ -46,28 +48,29 @@ const makePayment = Effect.fnUntraced(function* (facilitator: Facilitator) {
   return { payment, payTo, requirements }
 })
 
-/** A client of the facilitator whose answers to settle may be lost after they were given. */
-const makeClient = (facilitator: Facilitator) => {
-  const client = facilitatorClient({ facilitator: facilitator.url })
-  let losses = 0
+/** A client of a facilitator behind a way; counts its calls. */
+const makeClient = (way: Way) => {
+  const client = facilitatorAt(way.url)
   const asked = { verify: 0, settle: 0 }
   return {
     ...client,
     asked,
-    loseNext: () => void (losses += 1),
-    verify: (payment: unknown, requirements: unknown) => {
+    verify: (payment: unknown, requirements: unknown, key?: string) => {
       asked.verify += 1
-      return client.verify(payment, requirements)
+      return client.verify(payment, requirements, key)
     },
-    settle: async (payment: unknown, requirements: unknown) => {
+    settle: (payment: unknown, requirements: unknown, key?: string) => {
       asked.settle += 1
-      const answer = await client.settle(payment, requirements)
-      if (losses === 0) return answer
-      losses -= 1
-      throw new Error("the answer was lost")
+      return client.settle(payment, requirements, key)
     }
   }
 }
+
+const startedWay = (facilitator: Facilitator) =>
+  Effect.acquireRelease(
+    Effect.promise(() => startWay(facilitator.url)),
+    ({ close }) => Effect.promise(close)
+  )
 
 describe("a payment that comes again", () => {
   it.live("is released what was computed, once, for the same request alone", () =>
@@ -75,7 +78,8 @@ describe("a payment that comes again", () => {
       const facilitator = yield* startFacilitator()
       const store = memoryStore()
       let computed = 0
-      const client = makeClient(facilitator)
+      const way = yield* startedWay(facilitator)
+      const client = makeClient(way)
       const sellAt = (payment: unknown, requirements: unknown, request = "/a", { sell } = soldOnce({ store })) =>
         Effect.promise(() =>
           sell({ client, payment, requirements, request, work: () => jsonWork({ page: request, nth: ++computed }) })
@@ -97,6 +101,7 @@ describe("a payment that comes again", () => {
       })
       expect(yield* sellAt(first.payment, first.requirements, "/b")).toEqual({
         released: false,
+        state: "used",
         reason: "payment_already_used"
       })
       const extended = { ...first.payment, extensions: { "payment-identifier": { info: { id: "0123456789abcdef" } } } }
@@ -105,33 +110,22 @@ describe("a payment that comes again", () => {
 
       // The answer is lost, or the process ended between the facilitator's answer and the store.
       const second = yield* makePayment(facilitator)
-      client.loseNext()
-      const lost = yield* Effect.exit(
-        Effect.tryPromise(() =>
-          soldOnce({ store }).sell({
-            client,
-            payment: second.payment,
-            requirements: second.requirements,
-            request: "/a",
-            work: () => jsonWork({ nth: ++computed })
-          })
-        )
-      )
-      expect(lost._tag).toBe("Failure")
+      way.order("settle", cutting(true))
+      const lost = yield* sellAt(second.payment, second.requirements, "/a", soldOnce({ store, patience: 0 }))
+      expect(lost).toMatchObject({ released: false, state: "pending", reason: "settlement_pending" })
+      way.order("settle")
       // Another resource is not released for it meanwhile, whatever the facilitator's records show.
       expect((yield* sellAt(second.payment, second.requirements, "/b")).released).toBe(false)
       const again = yield* sellAt(second.payment, second.requirements)
-      expect(again).toMatchObject({ released: true, work: { body: encode({ nth: 2 }) }, receipt: { success: true } })
+      const work = { body: encode({ page: "/a", nth: 2 }) }
+      expect(again).toMatchObject({ released: true, work, receipt: { success: true } })
       expect(computed).toBe(2)
       expect(yield* facilitator.balance(second.payTo)).toBe(price)
 
-      // A seller that has lost its store computes nothing again for a delivered success.
+      // A seller that has lost its store computes nothing for another request of a delivered success.
       expect(
-        yield* sellAt(second.payment, second.requirements, "/a", soldOnce({ store: memoryStore() }))
-      ).toMatchObject({
-        released: false,
-        reason: "settle_stellar_already_settled"
-      })
+        yield* sellAt(second.payment, second.requirements, "/b", soldOnce({ store: memoryStore() }))
+      ).toMatchObject({ released: false, state: "used", reason: "settle_stellar_already_settled" })
       expect(computed).toBe(2)
     }).pipe(Effect.scoped)
   )
@@ -142,24 +136,25 @@ describe("a payment that comes again", () => {
         environment: { FACILITATOR_API_KEYS: "shop:the-secret-of-the-shop,other:the-secret-of-a-stranger" }
       })
       const sale = yield* makePayment(facilitator)
-      const by = (apiKey: string) => facilitatorClient({ facilitator: facilitator.url, apiKey })
+      const by = (apiKey: string) => facilitatorAt(facilitator.url, apiKey)
       const shop = by("the-secret-of-the-shop")
       const store = memoryStore()
+      const log = () => {}
       let isStolen = false
       // Between verify and settle another caller settles the same payment.
       const client = {
         ...shop,
-        settle: async (payment: unknown, requirements: unknown) => {
+        settle: async (payment: unknown, requirements: unknown, key?: string) => {
           if (!isStolen) await by("the-secret-of-a-stranger").settle(payment, requirements)
           isStolen = true
-          return shop.settle(payment, requirements)
+          return shop.settle(payment, requirements, key)
         }
       }
       for (let times = 0; times < 2; times++) {
         const answer = yield* Effect.promise(() =>
-          soldOnce({ store }).sell({ client, ...sale, request: "/a", work: () => jsonWork({}) })
+          soldOnce({ store, log }).sell({ client, ...sale, request: "/a", work: () => jsonWork({}) })
         )
-        expect(answer).toMatchObject({ released: false, reason: "settle_stellar_already_settled" })
+        expect(answer).toMatchObject({ released: false, state: "used", reason: "settle_stellar_already_settled" })
       }
       const own = yield* makePayment(facilitator)
       const said = { success: true, transaction: "a".repeat(64), network: "stellar:testnet" }
@@ -175,5 +170,62 @@ describe("a payment that comes again", () => {
       )
       expect(refused).toMatchObject({ released: false, reason: "payment_already_used" })
     }).pipe(Effect.scoped)
+  )
+
+  it.live("buys one thing from two services of one owner", () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator()
+      const way = yield* startedWay(facilitator)
+      for (const isConcurrent of [true, false]) {
+        // Each service has a store of its own, and the owner's one key: only the facilitator sees both.
+        const sale = yield* makePayment(facilitator)
+        const services = ["/a", "/b"].map((request) => {
+          const { sell } = soldOnce({ store: memoryStore(), log: () => {} })
+          return Effect.promise(() =>
+            sell({ client: makeClient(way), ...sale, request, work: () => jsonWork({ request }) })
+          )
+        })
+        const once = yield* Effect.all(services, { concurrency: isConcurrent ? "unbounded" : 1 })
+        const again = yield* Effect.all(services)
+        const released = (all: typeof once) => all.map((one) => one.released)
+        expect(released(once).filter(Boolean)).toHaveLength(1)
+        expect(released(again)).toEqual(released(once))
+        expect(again.find((one) => !one.released)).toMatchObject({ state: "used" })
+        expect(yield* facilitator.balance(sale.payTo)).toBe(price)
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("keeps each voucher's sale apart, which have no transaction", () =>
+    Effect.gen(function* () {
+      const { sell } = soldOnce({ store: memoryStore() })
+      const channel = "ab".repeat(32)
+      const requirements = { scheme: "batch-settlement", network: "stellar:testnet", amount: "100" }
+      const voucherOf = (total: string, channelId = channel) => ({
+        accepted: requirements,
+        payload: { type: "voucher", voucher: { channelId, maxClaimableAmount: total, signature: total } }
+      })
+      let charged = 0
+      const client = {
+        verify: async () => ({ isValid: true }),
+        settle: async ({ payload }: any) => {
+          charged += 1
+          const channelState = { chargedCumulativeAmount: payload.voucher.maxClaimableAmount }
+          return { success: true, transaction: "", network: "stellar:testnet", extra: { channelState } }
+        }
+      }
+      const sold = (payment: unknown, request: string) =>
+        Effect.promise(() => sell({ client, payment, requirements, request, work: () => jsonWork({ request }) }))
+      for (const total of ["100", "200", "300"])
+        expect([total, (yield* sold(voucherOf(total), `/${total}`)).released]).toEqual([total, true])
+      expect((yield* sold(voucherOf("100"), "/100")).released).toBe(true)
+      expect(yield* sold(voucherOf("200"), "/another")).toMatchObject({ released: false, state: "used" })
+      expect((yield* sold(voucherOf("100", "cd".repeat(32)), "/100")).released).toBe(true)
+      expect(charged).toBe(4)
+      // The same total, signed or written in another way, is the same money.
+      const again = { ...voucherOf("300"), payload: { ...voucherOf("300").payload, transaction: "x", more: 1 } }
+      expect(yield* sold(again, "/again")).toMatchObject({ released: false, state: "used" })
+      expect(yield* sold(voucherOf("300", channel.toUpperCase()), "/again")).toMatchObject({ state: "used" })
+    })
   )
 })

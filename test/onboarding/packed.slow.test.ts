@@ -25,7 +25,7 @@ describe("the package", () => {
       /^examples\/(guides|screens)\/[^/]+$/,
       // Modules and packages for sellers and buyers, as the guides name them.
       /^examples\/(soldOnce|facilitators|ledgerProof|sellRequest|prepared\w*|paywall|paywallScript)\.mjs$/,
-      /^examples\/(client|curl|python|receipts)\/.+$/,
+      /^examples\/(client|curl|python|receipts|seller)\/.+$/,
       /^runtime\/(bootstrap|system|tollkeeper)\.mjs$/,
       /^runtime\/dist\/(kernel|plugins|runtime|migrations|examples)\/.+$/
     ]

@@ -1,27 +1,33 @@
 """A seller: the 402, `/verify`, the work, `/settle`, the receipt. For plain WSGI and, by `handle`, for FastAPI.
 
 A payment's work is computed once, stored before it is settled, and released for every repetition of the same request:
-an answer that is lost on the way to the buyer is no lost sale. Released on `success: true` alone.
+an answer that is lost on the way to the buyer is no lost sale. The steps are `sale.py`: while a payment's end is unknown
+the buyer gets 503 with the payment's identity, never a new 402.
 """
 
 from __future__ import annotations
 
-import hashlib
+import base64
+import io
 import json
-import os
+import sys
 import threading
-import time
+import weakref
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping
 
-from .buyer import ask, decode, encode
+from .sale import End, Records, Sale, call, read, settle_until_known
+from .wire import ask, encode
 
-PENDING = ("settlement_pending",) + tuple(
-    f"settle_{dialect}_{reason}"
-    for dialect in ("ledger", "stellar")
-    for reason in ("transaction_status_unknown", "temporarily_unavailable")
-)
+MESSAGES = {
+    "pending": "The payment may have settled, and its end is not known yet. Send the same request with the same payment "
+    "again; do not sign another.",
+    "used": "The payment has paid for another request, or this seller has no record that it was for this one. Do not sign "
+    "another for the same page before the seller has answered you.",
+    "unavailable": "The seller's facilitator gives no verdict. Nothing was settled; send the same payment again.",
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,14 @@ class Response:
     body: bytes
 
 
+class Flight:
+    """The requests of one payment in this process, one at a time; those that waited share an end that is not known."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.unknown: tuple[str, Response] | None = None
+
+
 @dataclass
 class Seller:
     pay_to: str
@@ -54,11 +68,17 @@ class Seller:
     folder: Path | None = None
     """Where sales are kept; None: in memory, for one process."""
     extra: Mapping[str, Any] = field(default_factory=lambda: {"areFeesSponsored": True})
-    _kept: dict[str, str] = field(default_factory=dict)
-    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    patience: float = 15
+    """Seconds for which an unanswered settle is repeated before the buyer gets 503."""
+    log: Callable[[str], None] = field(default_factory=lambda: lambda line: print(line, file=sys.stderr, flush=True))
+    """Gets one line when a cause begins for which the facilitator gives no answer."""
+    counters: Counter[str] = field(default_factory=Counter)
+    """Calls that the facilitator did not answer, by cause."""
+    _flights: weakref.WeakValueDictionary[str, Flight] = field(default_factory=weakref.WeakValueDictionary)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        self._records = Records(self.folder)
         if self.scheme == "upto":
             kinds = self._ask("supported", None).json()["kinds"]
             ours = (kind for kind in kinds if kind["scheme"] == "upto" and kind["network"] == self.network)
@@ -76,78 +96,96 @@ class Seller:
             "extra": dict(self.extra),
         }
 
-    def handle(self, url: str, payment: str | None, work: Callable[[], Work]) -> Response:
-        """The answer to one request: `payment` is its PAYMENT-SIGNATURE header."""
+    def handle(
+        self, url: str, payment: str | None, work: Callable[[], Work], method: str = "GET", body: bytes = b""
+    ) -> Response:
+        """The answer to one request: `payment` is its PAYMENT-SIGNATURE header, `body` what it asks with."""
         if payment is None:
             return self._refuse(url, "payment required")
         try:
-            payload = decode(payment)
-            transaction = payload["payload"]["transaction"]
-        except (ValueError, KeyError, TypeError):
+            raw = base64.b64decode(payment)
+            payload = json.loads(raw)
+            if not isinstance(payload["payload"], dict):
+                raise TypeError
+            sale = Sale.of(payload, raw, method, url, body)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return self._refuse(url, "PAYMENT-SIGNATURE is not base64 of a payment")
-        name = hashlib.sha256(f"{transaction} {url}".encode()).hexdigest()
         with self._guard:
-            lock = self._locks.setdefault(name, threading.Lock())
-        with lock:
-            return self._sell(url, payload, name, work)
+            flight = self._flights.setdefault(sale.name, Flight())
+        before = flight.unknown
+        with flight.lock:
+            shared = flight.unknown
+            if shared is not None and shared is not before and shared[0] == sale.bound:
+                return shared[1]
+            answer = self._sell(url, sale, work)
+            if answer.status >= 502:
+                flight.unknown = (sale.bound, answer)
+            return answer
 
-    def _sell(self, url: str, payload: Any, name: str, work: Callable[[], Work]) -> Response:
-        made, sold = self._get(f"{name}.work"), self._get(f"{name}.receipt")
+    def _sell(self, url: str, sale: Sale, work: Callable[[], Work]) -> Response:
+        records, name = self._records, sale.name
+        claimed = records.is_claimed(sale)
+        if claimed is False:
+            return self._withheld(sale, End("used", "payment_already_used"))
+        made = records.get(f"{name}.work") if claimed else None
+        sold = records.get(f"{name}.receipt")
         if made is None:
-            try:
-                verified = self._ask("verify", self._body(payload)).json()
-            except (OSError, ValueError):
-                return Response(503, {"retry-after": "1"}, b"")
-            if not verified.get("isValid"):
-                return self._refuse(url, verified.get("invalidReason", "invalid payment"))
+            end = self._call("verify", "isValid", sale, sale.key)
+            if end.state != "valid":
+                return self._refuse(url, end.reason) if end.state == "refused" else self._withheld(sale, end)
+            if records.claim(sale) is None:
+                return self._withheld(sale, End("used", "payment_already_used"))
             done = work()
-            made = self._put(f"{name}.work", json.dumps([done.body, done.amount]))
+            made = records.put(f"{name}.work", json.dumps([done.body, done.amount]))
         body, amount = json.loads(made)
         if sold is None:
-            receipt = self._settle(payload, amount)
-            if not receipt.get("success"):
-                return self._refuse(url, receipt.get("errorReason", "not settled"), receipt)
-            # One transaction of the ledger releases one thing. What a facilitator names stays in the folder.
-            if self._put(f"tx.{receipt['transaction']}".replace("/", "-"), name) != name:
-                return self._refuse(url, "this payment was for another request")
-            sold = self._put(f"{name}.receipt", json.dumps(receipt))
+            key = records.claim(sale) or sale.key
+            end = settle_until_known(lambda: self._call("settle", "success", sale, key, amount), self.patience)
+            if end.state == "refused":
+                return self._refuse(url, end.reason, end.answer)
+            if end.state != "settled":
+                return self._withheld(sale, end)
+            # One transaction of the ledger releases one thing; a voucher has none.
+            transaction = end.answer["transaction"].replace("/", "-")
+            if transaction and self.scheme != "batch-settlement" and records.put(f"tx.{transaction}", name) != name:
+                return self._withheld(sale, End("used", "payment_already_used", end.answer))
+            sold = records.put(f"{name}.receipt", json.dumps(end.answer))
         headers = {"content-type": "application/json", "payment-response": encode(json.loads(sold))}
         return Response(200, headers, json.dumps(body).encode())
 
-    def _settle(self, payload: Any, amount: str | None) -> Any:
-        """Settling the identical payment again is always safe: one authorization is one settlement."""
-        answer: Any = {"success": False, "errorReason": PENDING[0], "transaction": ""}
-        for attempt in range(20):
-            try:
-                answer = self._ask("settle", self._body(payload, amount)).json()
-                if str(answer.get("errorReason")).endswith("_already_settled"):
-                    return self._recorded(answer)
-            except (OSError, ValueError):
-                pass
-            if answer.get("success") or answer.get("errorReason") not in PENDING:
-                return answer
-            time.sleep(min(1, 0.2 * (attempt + 1)))
-        return answer
-
-    def _recorded(self, answer: Any) -> Any:
-        """A success whose answer was lost: the facilitator's record of this seller's own settlements proves it."""
-        found = self._ask(f"settlements?hash={answer.get('transaction')}", None)
-        items = found.json()["items"] if found.status == 200 else []
-        ours = [one for one in items if one["payTo"] == self.pay_to and one["asset"] == self.asset]
-        if not ours or ours[0]["status"] != "success":
-            return answer
-        one = ours[0]
-        names = ("payer", "amount")
-        receipt = {"success": True, "transaction": answer["transaction"], "network": self.network}
-        return receipt | {name: one[name] for name in names}
-
-    def _body(self, payload: Any, amount: str | None = None) -> dict[str, Any]:
+    def _call(self, route: str, member: str, sale: Sale, key: str, amount: str | None = None) -> End:
         required = self.terms if amount is None else {**self.terms, "amount": amount}
-        return {"x402Version": 2, "paymentPayload": payload, "paymentRequirements": required}
+        body = {"x402Version": 2, "paymentPayload": sale.payment, "paymentRequirements": required}
+        end = read(*call(lambda: self._ask(route, body, key)), member)
+        if end.fault is not None:
+            name = f"{route}_{end.fault.cause}"
+            self.counters[name] += 1
+            if self.counters[name] == 1 or self.counters[name] % 1_000 == 0:
+                told = f"facilitator {self.facilitator} gave no answer to {route}: {end.fault.cause}"
+                self.log(f"{told} ({self.counters[name]}); {end.fault.remedy}")
+        return end
 
-    def _ask(self, route: str, body: Any) -> Any:
+    def _ask(self, route: str, body: Any, key: str | None = None) -> Any:
         headers = {} if self.api_key is None else {"authorization": f"Bearer {self.api_key}"}
-        return ask(f"{self.facilitator}/{route}", body, headers)
+        sent = headers if key is None else {**headers, "idempotency-key": key}
+        return ask(f"{self.facilitator}/{route}", body, sent, timeout=40)
+
+    def _withheld(self, sale: Sale, end: End) -> Response:
+        """Neither released nor refused, with the payment's identity: 409, 503 or 502."""
+        transaction = end.answer.get("transaction") or ""
+        wait = {} if end.fault is None else {"retry-after": str(end.fault.retry_after)}
+        reason = end.reason if end.fault is None or end.state == "pending" else f"facilitator_{end.fault.cause}"
+        payment = {"id": sale.name, "scheme": self.scheme, "network": self.network}
+        body = {
+            "error": reason,
+            "message": MESSAGES[end.state],
+            "payment": payment | ({"transaction": transaction} if transaction else {}),
+        }
+        headers = {"content-type": "application/json", "cache-control": "private, no-store", **wait}
+        if end.answer:
+            headers["payment-response"] = encode({"network": self.network, **end.answer})
+        status = 409 if end.fault is None else 503 if end.state == "pending" else end.fault.status
+        return Response(status, headers, json.dumps(body).encode())
 
     def _refuse(self, url: str, error: str, receipt: Any = None) -> Response:
         resource = {"url": url, "description": self.description, "mimeType": "application/json"}
@@ -157,43 +195,28 @@ class Seller:
             headers["payment-response"] = encode(receipt)
         return Response(402, headers, json.dumps(body).encode())
 
-    def _get(self, name: str) -> str | None:
-        if self.folder is None:
-            return self._kept.get(name)
-        file = self.folder / name
-        return file.read_text() if file.exists() else None
-
-    def _put(self, name: str, value: str) -> str:
-        """What is stored first stays, whichever process stored it."""
-        if self.folder is None:
-            return self._kept.setdefault(name, value)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        mine = self.folder / f"{name}.{os.getpid()}.{threading.get_ident()}"
-        mine.write_text(value)
-        try:
-            os.link(mine, self.folder / name)
-        except FileExistsError:
-            pass
-        finally:
-            mine.unlink()
-        return (self.folder / name).read_text()
-
 
 Environ = Mapping[str, Any]
+STATUSES = {200: "OK", 402: "Payment Required", 409: "Conflict", 502: "Bad Gateway", 503: "Service Unavailable"}
 
 
-def wsgi(seller: Seller, path: str, work: Callable[[Environ], Work]) -> Callable[..., Iterable[bytes]]:
-    """A WSGI application that sells one path."""
+def wsgi(
+    seller: Seller, path: str, work: Callable[[Environ], Work], method: str = "GET"
+) -> Callable[..., Iterable[bytes]]:
+    """A WSGI application that sells one path. The body that it was asked with is `wsgi.input` for the work, too."""
 
     def application(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ["PATH_INFO"] != path or environ["REQUEST_METHOD"] != "GET":
+        if environ["PATH_INFO"] != path or environ["REQUEST_METHOD"] != method:
             start_response("404 Not Found", [])
             return [b""]
         query = f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else ""
         url = f"{environ['wsgi.url_scheme']}://{environ['HTTP_HOST']}{path}{query}"
-        answer = seller.handle(url, environ.get("HTTP_PAYMENT_SIGNATURE"), lambda: work(environ))
-        words = {200: "200 OK", 402: "402 Payment Required", 503: "503 Service Unavailable"}
-        start_response(words[answer.status], list(answer.headers.items()))
+        length = environ.get("CONTENT_LENGTH") or "0"
+        body = environ["wsgi.input"].read(int(length)) if method != "GET" and length.isdigit() else b""
+        asked = {**environ, "wsgi.input": io.BytesIO(body)}
+        header = environ.get("HTTP_PAYMENT_SIGNATURE")
+        answer = seller.handle(url, header, lambda: work(asked), method, body)
+        start_response(f"{answer.status} {STATUSES[answer.status]}", list(answer.headers.items()))
         return [answer.body]
 
     return application

@@ -104,7 +104,8 @@ layer(SellerWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an ex
         { city: "Oslo", days: 1 }
       ]) {
         const refused = yield* call(args, payment)
-        expect([refused["isError"], refused["structuredContent"].accepts.length]).toEqual([true, 1])
+        const { accepts, error } = refused["structuredContent"]
+        expect([refused["isError"], error, accepts]).toEqual([true, "payment_already_used", undefined])
       }
       expect((yield* facilitator.balance(payTo)) - before).toBe(3_000n)
     }).pipe(Effect.scoped)
@@ -135,7 +136,7 @@ layer(SellerWorld.layer, { excludeTestServices: true, timeout: 240_000 })("an ex
         ["Riga", "Oslo", "Bern", "Rome"].map((city) => page(city, payment)),
         { concurrency: "unbounded" }
       )
-      expect(all.map(({ status }) => status).sort()).toEqual([200, 402, 402, 402])
+      expect(all.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409])
       expect((yield* facilitator.balance(payTo)) - before).toBe(3_000n)
     }).pipe(Effect.scoped)
   )
