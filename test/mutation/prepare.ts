@@ -12,7 +12,7 @@ const batchCatcher = [...catcher.slice(0, -1), "test/plugins/prepare/batch.daily
 const inFile =
   (file: string) =>
   (name: string, from: string, to: string): Mutation => ({ name, changes: [{ file, from, to }], catcher })
-const client = inFile("examples/prepared.mjs")
+const client = inFile("examples/preparedSign.mjs")
 const routes = inFile("plugins/prepare/PrepareRoutes.ts")
 const layout = inFile("plugins/x402-exact/ExactScheme.ts")
 const wrapper = (name: string, from: string, to: string): Mutation => ({
@@ -34,13 +34,19 @@ const curl = (name: string, from: string, to: string): Mutation => ({
 
 const stranger = (name: string, from: string, to: string): Mutation => ({
   name,
-  changes: [{ file: "examples/prepared.mjs", from, to }],
+  changes: [{ file: "examples/preparedSign.mjs", from, to }],
   catcher: [...catcher.slice(0, -1), "test/examples/strangers.daily.test.ts"]
 })
 const buyer = (name: string, from: string, to: string): Mutation => ({
   name,
   changes: [{ file: "examples/buyer.ts", from, to }],
   catcher: [...catcher.slice(0, -1), "test/examples/buyer.daily.test.ts"]
+})
+
+const lost = (name: string, file: string, from: string, to: string): Mutation => ({
+  name,
+  changes: [{ file: `examples/${file}`, from, to }],
+  catcher: [...catcher.slice(0, -1), "test/examples/lostAnswers.daily.test.ts"]
 })
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -66,18 +72,22 @@ export const mutations: ReadonlyArray<Mutation> = [
     "a batch voucher is signed whatever the facilitator says of it",
     " && given.toSign?.beside?.voucher?.hash === beside",
     "",
-    "examples/prepared.mjs"
+    "examples/preparedSign.mjs"
   ),
   batch("a buyer deposits into any contract", "if (!contracts.includes(extra?.batchContract))", "if (false)"),
   batch("a buyer waits for any delay", " || withdrawDelay > withdrawDelayMax)", ")"),
-  batch("a buyer deposits any amount", "if (least > depositMax)", "if (false)"),
+  batch("a buyer deposits any amount", "if (least > depositMax ||", "if ("),
   curl(
     "a seller's time runs as a command of bash",
-    '[[ $maxTimeoutSeconds =~ $whole ]] || refuse "the terms\' time is no number"',
+    '[[ $maxTimeoutSeconds =~ $whole ]] || { why="the terms\' time is no number" && return; }',
     ""
   ),
   curl("a ledger's number runs as a command of bash", " && $newest =~ $whole ]]", " ]]"),
-  curl("terms with two members of a name are read", ' || refuse "the terms have no $name, or two"', " || true"),
+  curl(
+    "terms with two members of a name are read",
+    '[ -n "${!name}" ] && [ -z "$(pick terms ".accepts[$1].extra.$name")" ] ||',
+    "true ||"
+  ),
   stranger("a facilitator that a seller names gets the key", "|| isNamed ?", "?"),
   stranger(
     "a facilitator that a seller names is asked without TLS",
@@ -95,7 +105,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "(asked.result?.sequence ?? latestLedger)\n"
   ),
   stranger("a signature lives as long as a seller likes", "ledgersOf(terms.maxTimeoutSeconds, options.maxTimeout)", ""),
-  buyer("a buyer's limit holds for any asset", "assets.includes(option.asset) &&", "true &&"),
+  buyer("a buyer's limit holds for any asset", "network, options) ?? -1n)", "network, options) ?? 10n ** 39n)"),
   buyer(
     "a buyer signs in any asset",
     'if (!(options.assets ?? usualAssets(options.network ?? "ledger:testnet")).includes(accepted.asset))',
@@ -119,12 +129,22 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   stranger(
     "a buyer without an SDK signs in any asset",
-    "if (!assets.includes(terms.asset)) refuse(",
-    "if (false) refuse("
+    "const limit = limitOf(terms.asset, network, options)",
+    "const limit = limitOf(terms.asset, network, options) ?? 10n ** 39n"
   ),
   batch(
     "a seller's total is taken without proof",
     'if (!verify(null, voucherHash(BigInt(max)), key, Buffer.from(signature, "hex"))) return false',
     ""
-  )
+  ),
+  lost("a kept payment is not read", "prepared.mjs", "let kept = await payments.get(key)", "let kept = undefined"),
+  lost("a second payment is signed while the first can land", "preparedSign.mjs", "if (newest <= after)", "if (false)"),
+  lost(
+    "Python signs while the first can land",
+    "python/tollkeeper_x402/signing.py",
+    "if newest <= after:",
+    "if False:"
+  ),
+  lost("curl signs while the first can land", "curl/pay.sh", "((newest > after)) ||", "true ||"),
+  lost("a lost answer is a refusal", "keptPayments.mjs", "response.status >= 500 ||", "false ||")
 ]
