@@ -18,20 +18,42 @@ import {
   TransactionBuilder,
   xdr
 } from "@stellar/stellar-sdk"
-import { ledgersOf, usualAssets } from "./preparedBytes.mjs"
+import {
+  ask,
+  decode,
+  echoed,
+  encode,
+  isSpent,
+  keptOf,
+  keyOf,
+  type Call,
+  filePayments,
+  type Kept,
+  memoryPayments,
+  type Payments,
+  paymentsFolder,
+  PaymentUnknown,
+  readKept,
+  requestOf,
+  requiredBy,
+  sendKept
+} from "./keptPayments.mjs"
+import { ledgersOf, type Limit, limitOf, usualAssets } from "./preparedBytes.mjs"
 import { UptoStellarClient } from "./upto.ts"
 
-export interface BuyerOptions {
+export interface BuyerOptions extends Call {
   readonly secret: string
   /** A ledger RPC to simulate with. */
   readonly rpcUrl: string
-  /** The most this buyer pays for one request, in atomic units of the asset. */
-  readonly maxAmount: bigint
+  /** The most for one request, atomic units, by asset; a plain number is in units of the first of `assets`. */
+  readonly maxAmount: Limit
   /** Contracts of the assets to pay in: what a limit is in units of. Default USDC and XLM of the network. */
   readonly assets?: ReadonlyArray<string>
   /** Default `ledger:testnet` and its passphrase. */
   readonly network?: string
   readonly networkPassphrase?: string
+  /** Where a signed payment is kept before it is sent. Default in memory. */
+  readonly payments?: Payments
 }
 
 export interface Purchase {
@@ -51,36 +73,66 @@ const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 /** The schemes that this buyer can sign for. */
 const schemes = new Set(["exact", "upto"])
 
-/** Gets `url`, paying on a 402 within the buyer's limit. Rejects when no offered option suits the buyer. */
-export const buy = async (url: string, options: BuyerOptions): Promise<Purchase> => {
-  const unpaid = await fetch(url)
-  if (unpaid.status !== 402) return { response: unpaid }
-  const paymentRequired: any = await unpaid.json()
-  const network = options.network ?? "ledger:testnet"
-  const assets = options.assets ?? usualAssets(network)
-  const accepted = paymentRequired.accepts.find(
-    (option: any) =>
-      schemes.has(option.scheme) &&
-      option.network === network &&
-      assets.includes(option.asset) &&
-      BigInt(option.amount) <= options.maxAmount
-  )
-  if (accepted === undefined) throw new Error(`${url} asks for nothing that this buyer would pay on ${network}`)
+const ownPayments = memoryPayments()
+const payerOf = ({ secret }: BuyerOptions) => Keypair.fromSecret(secret).publicKey()
+const serverOf = ({ rpcUrl }: BuyerOptions) =>
+  new rpc.Server(rpcUrl, { allowHttp: new URL(rpcUrl).protocol === "http:" })
 
+/** Sends what is kept until its answer is known; throws `PaymentUnknown`, with the payment, where it is not. */
+const deliver = async (key: string, kept: Kept, { payments = ownPayments }: BuyerOptions) => {
+  const { reason, receipt, response } = await sendKept(kept)
+  if (response.ok) await payments.remove(key)
+  return { reason, response, paymentPayload: decode(kept.payment), ...(receipt === undefined ? {} : { receipt }) }
+}
+
+/** Sends a kept payment again. */
+export const resume = (kept: Kept, options: BuyerOptions): Promise<Purchase> => {
+  const { headers, method, url } = kept
+  const body = kept.body === undefined ? {} : { body: Buffer.from(kept.body, "base64") }
+  return deliver(keyOf(payerOf(options), { method, url, headers, ...body }), kept, options)
+}
+
+/** Signs within the buyer's limit, and keeps; not while an `earlier` payment of the same request can land. */
+const signAndKeep = async (key: string, url: string, required: any, options: BuyerOptions, earlier?: Kept) => {
+  const { payments = ownPayments, network = "ledger:testnet" } = options
+  const accepted = required?.accepts?.find((option: any) => {
+    if (!schemes.has(option.scheme) || option.network !== network) return false
+    return BigInt(option.amount) <= (limitOf(option.asset, network, options) ?? -1n)
+  })
+  if (accepted === undefined) throw new Error(`${url} asks for nothing that this buyer would pay on ${network}`)
+  const server = serverOf(options)
+  const after = earlier?.expires ?? 0
+  if ((await server.getLatestLedger()).sequence <= after)
+    throw new Error(`an earlier payment can land until ledger ${after}; send that one again`)
   const payload =
     accepted.scheme === "upto"
-      ? (await new UptoStellarClient(options).createPaymentPayload(2, accepted)).payload
-      : { transaction: await signPayment(accepted, options) }
-  const paymentPayload = {
-    x402Version: 2,
-    payload,
-    resource: paymentRequired.resource,
-    accepted,
-    ...(paymentRequired.extensions === undefined ? {} : { extensions: paymentRequired.extensions })
-  }
-  const response = await fetch(url, { headers: { "payment-signature": encode(paymentPayload) } })
-  const header = response.headers.get("payment-response")
-  return { response, paymentRequired, paymentPayload, ...(header === null ? {} : { receipt: decode(header) }) }
+      ? (await new UptoStellarClient({ ...options, assets: [accepted.asset] }).createPaymentPayload(2, accepted))
+          .payload
+      : { transaction: await signPayment(accepted, { ...options, assets: [accepted.asset] }) }
+  const extensions = echoed(required.extensions)
+  const { resource } = required
+  const payment = encode({ x402Version: 2, payload, resource, accepted, ...(extensions && { extensions }) })
+  const expires = (await server.getLatestLedger()).sequence + ledgersOf(accepted.maxTimeoutSeconds)
+  if (earlier !== undefined) await payments.remove(key)
+  return payments.putIfAbsent(key, keptOf(requestOf(url, options), payment, { expires }))
+}
+
+/**
+ * Requests `url`, paying on a 402 within the buyer's limit. The payment is kept before it is sent, and the next
+ * identical call sends a kept one again. Rejects when no offered option suits the buyer.
+ */
+export const buy = async (url: string, options: BuyerOptions): Promise<Purchase> => {
+  const { payments = ownPayments } = options
+  const request = requestOf(url, options)
+  const key = keyOf(payerOf(options), request)
+  const earlier = await payments.get(key)
+  const again = earlier === undefined ? undefined : await deliver(key, earlier, options)
+  if (again !== undefined && (again.response.ok || isSpent(again.reason))) return again
+  const unpaid = await ask(request)
+  if (unpaid.status !== 402) return { response: unpaid }
+  const paymentRequired = await requiredBy(unpaid)
+  const kept = await signAndKeep(key, url, paymentRequired, options, earlier)
+  return { paymentRequired, ...(await deliver(key, kept, options)) }
 }
 
 /** The transaction of a payment: one transfer, authorized by the buyer, in an unsigned envelope. */
@@ -89,7 +141,7 @@ export const signPayment = async (accepted: any, options: BuyerOptions): Promise
     throw new Error(`${accepted.asset} is not an asset that this buyer pays in`)
   const buyer = Keypair.fromSecret(options.secret)
   const networkPassphrase = options.networkPassphrase ?? Networks.TESTNET
-  const server = new rpc.Server(options.rpcUrl, { allowHttp: new URL(options.rpcUrl).protocol === "http:" })
+  const server = serverOf(options)
   const transfer = new xdr.InvokeContractArgs({
     contractAddress: new Address(accepted.asset).toScAddress(),
     functionName: "transfer",
@@ -134,17 +186,24 @@ export const signPayment = async (accepted: any, options: BuyerOptions): Promise
 const reasonOf = (simulation: rpc.Api.SimulateTransactionResponse): string =>
   rpc.Api.isSimulationError(simulation) ? simulation.error.split("\n")[0]! : "something has to be restored first"
 
-const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
-
-const decode = (header: string): any => JSON.parse(Buffer.from(header, "base64").toString("utf8"))
-
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const url = process.argv[2]
+  const [word, file] = process.argv.slice(2)
   const secret = process.env["BUYER_SECRET"]
-  if (url === undefined || secret === undefined) throw new Error("set BUYER_SECRET and name a URL")
+  if (word === undefined || secret === undefined) throw new Error("set BUYER_SECRET and name a URL")
   const rpcUrl = process.env["LEDGER_RPC_URL"] ?? "http://127.0.0.1:8000"
   const network = process.env["NETWORK"] ?? "ledger:testnet"
-  const { receipt, response } = await buy(url, { secret, rpcUrl, network, maxAmount: 1_000_000n })
-  console.log(response.status, await response.text())
-  if (receipt !== undefined) console.log(receipt)
+  const payments = filePayments(paymentsFolder())
+  try {
+    const options = { secret, rpcUrl, network, maxAmount: 1_000_000n, payments }
+    const { receipt, response } = await (word === "--resume" && file !== undefined
+      ? readKept(file).then((kept) => resume(kept, options))
+      : buy(word, options))
+    console.log(response.status, await response.text())
+    if (receipt !== undefined) console.log(receipt)
+    process.exitCode = response.ok ? 0 : 1
+  } catch (error) {
+    if (!(error instanceof PaymentUnknown)) throw error
+    console.error(`${error.message}\npayment: ${error.kept.payment}\nresume:  buyer.ts --resume ${error.kept.file}`)
+    process.exitCode = 1
+  }
 }

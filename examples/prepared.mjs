@@ -1,217 +1,56 @@
 // @ts-check
-// A buyer without an SDK and without a ledger RPC of its own: Node and Deno alone. It asks the facilitator's `/prepare`
-// what to sign, builds the same bytes from the seller's terms and its own settings, and signs only when they are equal.
-// Of the answer it takes the nonce, the expiry and an id, each of them bounded; a facilitator that asks for another
-// recipient, amount, contract, call or a longer life is refused. `batch-settlement` is `preparedBatch.mjs`: one
-// deposit, then vouchers. The layout is `plugins/prepare/README.md`.
+// A buyer without an SDK and without a ledger RPC of its own: Node and Deno alone. It signs what `preparedSign.mjs`
+// compares, and keeps each payment before it sends it (`keptPayments.mjs`): a payment whose answer was lost is sent
+// again, never signed again while it may land. `batch-settlement` is `preparedBatch.mjs`: one deposit, then vouchers.
 //
-//   BUYER_SECRET=S… node examples/prepared.mjs http://127.0.0.1:3000/weather
-import { sign } from "node:crypto"
+//   BUYER_SECRET=S… node examples/prepared.mjs [-X METHOD] [-d BODY] [-H 'name: value'] http://127.0.0.1:3000/weather
+//   BUYER_SECRET=S… node examples/prepared.mjs --resume FILE
+import { createHash } from "node:crypto"
+import { writeFileSync } from "node:fs"
+import { parseArgs } from "node:util"
 import {
-  checkBatchTerms,
-  makeBatchPayload,
-  noteCharged,
-  noteCorrected,
-  refundPayload,
-  signedBefore
-} from "./preparedBatch.mjs"
-import {
-  accountOf,
-  address,
-  call,
-  i64,
-  invocation,
-  join,
-  ledgersOf,
-  list,
-  privateKeyOf,
-  sha256,
-  SignatureRefused,
-  u32,
-  usualAssets,
-  value
-} from "./preparedBytes.mjs"
+  ask,
+  decode,
+  echoed,
+  encode,
+  filePayments,
+  isSpent,
+  keptOf,
+  keyOf,
+  memoryPayments,
+  paymentsFolder,
+  PaymentUnknown,
+  readKept,
+  requestOf,
+  requiredBy,
+  sendKept
+} from "./keptPayments.mjs"
+import { noteAnswered, noteCharged, noteCorrected, noteCuts, refundPayload, signedBefore } from "./preparedBatch.mjs"
+import { accountOf, SignatureRefused } from "./preparedBytes.mjs"
+import { checkTerms, signUntil } from "./preparedSign.mjs"
 
-export { accountOf, SignatureRefused }
+export { accountOf, PaymentUnknown, SignatureRefused }
 
+/** @typedef {import("./preparedSign.mjs").Terms} Terms */
+/** @typedef {import("./preparedSign.mjs").Options} Options */
+/** @typedef {import("./keptPayments.mjs").Kept} Kept */
 /**
- * @typedef {{ scheme: string, network: string, asset: string, amount: string, payTo: string,
- *   maxTimeoutSeconds: number, extra?: any }} Terms
+ * `method`, `body`, `headers` of the request. `payments`: where signed payments are kept, default in memory; files are
+ * `filePayments(folder)`. `name`: separates purchases of one request that are meant to be several.
+ * @typedef {Options & import("./keptPayments.mjs").Call
+ *   & { payments?: import("./keptPayments.mjs").Payments, name?: string }} Purchase
  */
-/**
- * `facilitator`: its /prepare is requested; absent: the one that the seller names, over HTTPS unless `allowsPlain`,
- * else this machine's. `apiKey`: for the first and the last, never for one that a seller names. `maxAmount`: atomic
- * units, the most for one request. `assets`: contracts that it pays in, default USDC and XLM of the network.
- * `maxTimeout`: seconds, the longest that a signature may live, default 300. `uptoContracts`: settlement contracts
- * that the buyer knows. `rpcUrl`: a ledger RPC, asked for its newest ledger alone; without one, that number is the
- * facilitator's, and one that a seller names is not asked. `wallet`: a contract that pays; `sign` gives the XDR of
- * what its `__check_auth` takes as the signature of 32 bytes. `batch`: as `preparedBatch.mjs` has it.
- * @typedef {{ secret: string, facilitator?: string, maxAmount: bigint, network?: string,
- *   assets?: ReadonlyArray<string>, networkPassphrase?: string, uptoContracts?: ReadonlyArray<string>,
- *   rpcUrl?: string, apiKey?: string, allowsPlain?: boolean,
- *   maxTimeout?: number, batch?: import("./preparedBatch.mjs").BatchOptions,
- *   wallet?: { contract: string, sign: (hash: Uint8Array) => Uint8Array | Promise<Uint8Array> } }} Options
- */
+/** The page, paid or not. @typedef {{ response: Response, receipt?: any, payment?: string, reason?: string }} Answer */
 
-/** Ledgers that two nodes may differ by. */
-const ledgersApart = 3
-
-/** The call, and what the payer authorizes of it. @param {Terms} terms @param {string} payer @param {any} given */
-const layout = (terms, payer, { chosen, expires }) => {
-  const amount = BigInt(terms.amount)
-  if (terms.scheme === "exact") {
-    const args = [value.address(payer), value.address(terms.payTo), value.i128(amount)]
-    const called = call(terms.asset, "transfer", args)
-    return { called, authorized: invocation(called) }
-  }
-  const { facilitatorAddress, uptoContract } = terms.extra
-  const args = [
-    ...[payer, terms.payTo, terms.asset].map(value.address),
-    value.i128(amount),
-    value.u32(chosen.validAfter),
-    value.u32(expires.ledger),
-    value.address(facilitatorAddress),
-    value.bytes(Buffer.from(chosen.settlementId, "hex"))
-  ]
-  const approve = (/** @type {bigint} */ most) =>
-    invocation(
-      call(terms.asset, "approve", [
-        value.address(payer),
-        value.address(uptoContract),
-        value.i128(most),
-        value.u32(expires.ledger)
-      ])
-    )
-  const authorized = invocation(call(uptoContract, "settle", args), [approve(amount), approve(0n)])
-  return { called: call(uptoContract, "settle", [...args, value.i128(amount)]), authorized }
-}
-
-/**
- * The 32 bytes to sign, and the envelope around a signature.
- * @param {any} given @param {{ called: Uint8Array, authorized: Uint8Array }} laidOut @param {string} payer
- * @param {string} passphrase
- */
-const bytesOf = (given, { authorized, called }, payer, passphrase) => {
-  const [nonce, expiry] = [i64(BigInt(given.nonce)), u32(given.expires.ledger)]
-  const entry = (/** @type {Uint8Array} */ signature) =>
-    join(u32(1), address(payer), nonce, expiry, signature, authorized)
-  const envelope = (/** @type {Uint8Array} */ signature) =>
-    join(
-      ...[u32(2), u32(0), Buffer.alloc(32), u32(100), i64(1n), u32(0), u32(0), u32(1)],
-      ...[u32(0), u32(24), u32(0), called, list([entry(signature)]), u32(0), u32(0)]
-    ).toString("base64")
-  return { hash: sha256(join(u32(9), sha256(passphrase), nonce, expiry, authorized)), envelope }
-}
-
-/** Throws for terms that this buyer would not pay. @param {Terms} terms @param {Options} options */
-const checkTerms = (terms, options) => {
-  const { maxAmount, network = "stellar:testnet", uptoContracts = [] } = options
-  const { assets = usualAssets(network) } = options
-  const refuse = (/** @type {string} */ why) => {
-    throw new SignatureRefused(why)
-  }
-  if (terms.network !== network) refuse("the terms are for another network")
-  if (!/^[1-9][0-9]{0,38}$/.test(terms.amount) || BigInt(terms.amount) > maxAmount)
-    refuse("the price is above the limit")
-  ledgersOf(terms.maxTimeoutSeconds, options.maxTimeout)
-  if (!assets.includes(terms.asset)) refuse("the asset is not one that this buyer pays in")
-  if (terms.scheme === "batch-settlement") return checkBatchTerms(terms, options.batch)
-  if (terms.scheme !== "exact" && terms.scheme !== "upto") refuse(`${terms.scheme} is no scheme of this buyer`)
-  if (terms.scheme === "upto" && !uptoContracts.includes(terms.extra?.uptoContract))
-    refuse("the settlement contract is not one that this buyer knows")
-}
-
-/** @param {any} given @param {Terms} terms @param {Options} options */
-const checkLife = async (given, { maxTimeoutSeconds, scheme }, { maxTimeout, rpcUrl }) => {
-  if (scheme === "upto" && !/^[0-9a-f]{64}$/.test(given.chosen?.settlementId))
-    throw new SignatureRefused("the facilitator gives no settlement id")
-  const { latestLedger, ledger } = given.expires ?? {}
-  const asked =
-    rpcUrl === undefined ? undefined : await post(rpcUrl, { jsonrpc: "2.0", id: 1, method: "getLatestLedger" })
-  const newest = asked === undefined ? latestLedger : asked.result?.sequence
-  const longest = ledgersOf(maxTimeoutSeconds, maxTimeout) + (asked === undefined ? 0 : ledgersApart)
-  if (![ledger, newest].every(Number.isSafeInteger) || ledger > newest + longest)
-    throw new SignatureRefused(`the signature would live to ledger ${ledger}, longer than the terms say`)
-  const { validAfter = newest } = given.chosen ?? {}
-  if (!Number.isSafeInteger(validAfter) || validAfter > newest + ledgersApart)
-    throw new SignatureRefused("the signature would begin later")
-  if (!/^-?[0-9]{1,19}$/.test(given.nonce)) throw new SignatureRefused("the nonce is no number")
-}
-
-/** @param {string} url @param {unknown} body @param {Record<string, string>} [headers] */
-const post = async (url, body, headers = {}) => {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify(body)
-  })
-  const answer = /** @type {any} */ (await response.json())
-  if (!response.ok) throw new Error(`${url} answers ${response.status}: ${answer.error} ${answer.message ?? ""}`)
-  return answer
-}
-
-/**
- * The facilitator whose /prepare is requested, and whether the seller named it: such a URL gets no API key and no
- * plain request.
- * @param {Terms} terms @param {Options} options
- */
-const prepareAt = ({ extra }, { allowsPlain = false, facilitator, rpcUrl }) => {
-  const named = facilitator === undefined ? extra?.prepareUrl : undefined
-  if (named === undefined) return { isNamed: false, prepareUrl: `${facilitator ?? "http://127.0.0.1:4022"}/prepare` }
-  if (!URL.canParse(named) || !(allowsPlain ? /^https?:$/ : /^https:$/).test(new URL(named).protocol))
-    throw new SignatureRefused("the seller names a /prepare that is not asked over HTTPS")
-  if (rpcUrl === undefined)
-    throw new SignatureRefused("the newest ledger would be the word of one that the seller names")
-  return { isNamed: true, prepareUrl: named }
-}
-
-/**
- * Asks /prepare, compares, and signs: the envelope with the signature in it. `layOut` gives the call by the answer.
- * @param {Terms} terms @param {Options} options @param {unknown} choices
- * @param {(given: any) => { called: Uint8Array, authorized: Uint8Array, beside?: Buffer }} layOut
- */
-const signCall = async (terms, options, choices, layOut) => {
-  const { account, key } = accountOf(options.secret)
-  const payer = options.wallet?.contract ?? account
-  const { isNamed, prepareUrl } = prepareAt(terms, options)
-  const headers = options.apiKey === undefined || isNamed ? {} : { authorization: `Bearer ${options.apiKey}` }
-  const body = { x402Version: 2, paymentRequirements: terms, payer, ...(choices === undefined ? {} : { choices }) }
-  const given = await post(prepareUrl, body, /** @type {any} */ (headers))
-  await checkLife(given, terms, options)
-  const passphrase = options.networkPassphrase ?? "Test SDF Network ; September 2015"
-  const laidOut = layOut(given)
-  const { envelope, hash } = bytesOf(given, laidOut, payer, passphrase)
-  const beside = laidOut.beside?.toString("hex")
-  const isSame = given.toSign?.hash === hash.toString("hex") && given.toSign?.beside?.voucher?.hash === beside
-  if (!isSame || given.transaction !== envelope(value.void))
-    throw new SignatureRefused("the facilitator asks for another signature than the terms do")
-  if (options.wallet !== undefined) return envelope(await options.wallet.sign(hash))
-  const signature = sign(null, hash, privateKeyOf(options.secret))
-  const fields = [value.symbol("public_key"), value.bytes(key), value.symbol("signature"), value.bytes(signature)]
-  return envelope(join(u32(16), u32(1), u32(1), u32(17), u32(1), u32(2), ...fields))
-}
+const ownPayments = memoryPayments()
+const payerOf = (/** @type {Options} */ options) => options.wallet?.contract ?? accountOf(options.secret).account
 
 /**
  * The signed payload of one payment. Throws `SignatureRefused` before anything is signed when the facilitator asks for
  * another signature than the terms do.
  * @param {Terms} terms @param {Options} options @returns {Promise<any>}
  */
-export const signPrepared = async (terms, options) => {
-  checkTerms(terms, options)
-  if (terms.scheme === "batch-settlement")
-    return makeBatchPayload(terms, options, (choices, layOut) => signCall(terms, options, choices, () => layOut))
-  const payer = options.wallet?.contract ?? accountOf(options.secret).account
-  return { transaction: await signCall(terms, options, undefined, (given) => layout(terms, payer, given)) }
-}
-
-const encode = (/** @type {unknown} */ content) => Buffer.from(JSON.stringify(content)).toString("base64")
-const decode = (/** @type {string} */ header) => JSON.parse(Buffer.from(header, "base64").toString("utf8"))
-
-/** What a seller's 402 asks for. @param {Response} answer */
-const requiredBy = async (answer) => {
-  const header = answer.headers.get("payment-required")
-  return header === null ? /** @type {any} */ (await answer.json()) : decode(header)
-}
+export const signPrepared = async (terms, options) => (await signUntil(terms, options)).payload
 
 /** The terms that were offered, without what a correction adds. @param {Terms} terms @returns {Terms} */
 const plain = (terms) => {
@@ -223,6 +62,7 @@ const plain = (terms) => {
 /** The first option of a 402 that this buyer would pay, or the first of its network. */
 const choose = (/** @type {any} */ required, /** @type {string} */ url, /** @type {Options} */ options) => {
   const network = options.network ?? "stellar:testnet"
+  if (!Array.isArray(required?.accepts)) throw new SignatureRefused(`${url} answers 402 without terms`)
   const accepts = required.accepts.filter((/** @type {Terms} */ one) => one.network === network)
   if (accepts.length === 0) throw new SignatureRefused(`${url} takes nothing on ${network}`)
   const isPaid = (/** @type {Terms} */ one) => {
@@ -233,41 +73,101 @@ const choose = (/** @type {any} */ required, /** @type {string} */ url, /** @typ
       return false
     }
   }
-  return plain(accepts.find(isPaid) ?? accepts[0])
+  const accepted = plain(accepts.find(isPaid) ?? accepts[0])
+  checkTerms(accepted, options)
+  return accepted
+}
+
+/** Of one buyer and one seller: a deposit that has no answer yet. @param {string} url @param {Options} options */
+const depositKeyOf = (url, options) =>
+  createHash("sha256")
+    .update(`deposit\n${payerOf(options)}\n${new URL(url).origin}`)
+    .digest("hex")
+
+/** Sends what is kept, and notes how it ends. @param {string} key @param {Kept} kept @param {Purchase} options */
+const deliver = async (key, kept, options) => {
+  const { payments = ownPayments } = options
+  const { accepted, payload } = decode(kept.payment)
+  const sent = await sendKept(kept).catch((error) => {
+    if (error instanceof PaymentUnknown) noteCuts(accepted, options, error.cuts)
+    throw error
+  })
+  noteAnswered(accepted, options)
+  if (sent.receipt?.success === true) noteCharged(accepted, options, payload, sent.receipt)
+  if (sent.response.ok) await payments.remove(key)
+  if (payload.type === "deposit") await payments.remove(depositKeyOf(kept.url, options))
+  return { ...sent, payment: kept.payment }
 }
 
 /**
- * Gets `url` and pays on a 402. A pending payment is sent again, never signed again; a channel's total is corrected
- * once by the seller's proof.
- * @param {string} url @param {Options} options
+ * Whether a refusal's total was taken.
+ * @param {any} required @param {Kept} kept @param {Terms} accepted @param {Options} options
+ */
+const isCorrectedBy = (required, kept, accepted, options) => {
+  const max = decode(kept.payment).payload.voucher?.maxClaimableAmount
+  if (required === undefined || max === undefined || accepted.scheme !== "batch-settlement") return false
+  return noteCorrected(required, accepted, options, { max: BigInt(max), before: BigInt(kept.before ?? 0) })
+}
+
+/**
+ * Signs and keeps. `earlier`: the payment of the same request that was refused, and is replaced.
+ * @param {string} key @param {import("./keptPayments.mjs").Request} request @param {any} required @param {Terms}
+ * accepted
+ * @param {Purchase} options @param {Kept | undefined} earlier @param {bigint} before
+ */
+const signAndKeep = async (key, request, required, accepted, options, earlier, before) => {
+  const { payments = ownPayments } = options
+  const openKey = depositKeyOf(request.url, options)
+  const open = accepted.scheme === "batch-settlement" ? await payments.get(openKey) : undefined
+  const isOpen = open !== undefined && open.payment !== earlier?.payment
+  const after = isOpen ? Infinity : (earlier?.expires ?? 0)
+  const { expires, payload } = await signUntil(accepted, options, after)
+  const { resource } = required
+  const extensions = echoed(required.extensions)
+  const payment = encode({ x402Version: 2, payload, resource, accepted, ...(extensions && { extensions }) })
+  const more = { ...(expires === undefined ? {} : { expires }), ...(options.name && { name: options.name }) }
+  const kept = keptOf(request, payment, { ...more, before })
+  if (earlier !== undefined) await payments.remove(key)
+  if (payload.type === "deposit") {
+    await payments.remove(openKey)
+    await payments.putIfAbsent(openKey, kept)
+  }
+  return payments.putIfAbsent(key, kept)
+}
+
+/**
+ * Requests `url` and pays on a 402. The payment is kept before it is sent; the next identical call sends a kept one
+ * again. A new one is signed when none is kept, or when the kept one was refused and its last ledger has closed. A
+ * channel's total is corrected once by the seller's proof. Throws `PaymentUnknown`, with the payment, where its answer
+ * stays unknown.
+ * @param {string} url @param {Purchase} options @returns {Promise<Answer>}
  */
 export const pay = async (url, options) => {
-  const unpaid = await fetch(url)
-  if (unpaid.status !== 402) return { response: unpaid }
+  const { payments = ownPayments } = options
+  const request = requestOf(url, options)
+  const key = keyOf(payerOf(options), request, options.name)
+  let kept = await payments.get(key)
+  let answer = kept === undefined ? undefined : await deliver(key, kept, options)
+  if (answer !== undefined && (answer.response.ok || isSpent(answer.reason))) return answer
+  const unpaid = answer?.response.status === 402 ? answer.response : await ask(request)
+  if (unpaid.status !== 402) return answer ?? { response: unpaid }
   const required = await requiredBy(unpaid)
   const accepted = choose(required, url, options)
-  const { extensions, resource } = required
-  let isCorrected = false
-  checkTerms(accepted, options)
-  const before = signedBefore(accepted, options)
-  let payload = await signPrepared(accepted, options)
-  for (let attempt = 1; ; attempt++) {
-    const payment = encode({ x402Version: 2, payload, resource, accepted, ...(extensions && { extensions }) })
-    const response = await fetch(url, { headers: { "payment-signature": payment } })
-    const sent = response.headers.get("payment-response")
-    const receipt = sent === null ? undefined : decode(sent)
-    if (receipt?.success === true) noteCharged(accepted, options, payload, receipt)
-    const isRefused = response.status === 402 && payload.type !== undefined && !isCorrected
-    const refused = isRefused ? { max: BigInt(payload.voucher.maxClaimableAmount), before } : undefined
-    if (refused !== undefined && noteCorrected(await requiredBy(response.clone()), accepted, options, refused)) {
-      isCorrected = true
-      payload = await signPrepared(accepted, options)
-      continue
-    }
-    const isPending = /settlement_pending|status_unknown/.test(receipt?.errorReason ?? "")
-    if (!isPending || attempt === 20) return { response, receipt, payment }
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+  if (kept !== undefined) isCorrectedBy(answer?.required, kept, accepted, options)
+  let before = kept?.before === undefined ? signedBefore(accepted, options) : BigInt(kept.before)
+  for (let turn = 1; ; turn++) {
+    kept = await signAndKeep(key, request, required, accepted, options, kept, before)
+    answer = await deliver(key, kept, options)
+    if (answer.response.ok || turn === 2 || !isCorrectedBy(answer.required, kept, accepted, options)) return answer
+    before = signedBefore(accepted, options)
   }
+}
+
+/** Sends a kept payment again. @param {Kept} kept @param {Purchase} options */
+export const resume = (kept, options) => {
+  const { headers, method, url } = kept
+  const body = kept.body === undefined ? {} : { body: Buffer.from(kept.body, "base64") }
+  return deliver(keyOf(payerOf(options), { method, url, headers, ...body }, kept.name), kept, options)
 }
 
 /**
@@ -283,26 +183,65 @@ export const refund = async (url, options) => {
   const payload = refundPayload(accepted, options)
   const payment = encode({ x402Version: 2, payload, resource: required.resource, accepted })
   const response = await fetch(url, { headers: { "payment-signature": payment } })
-  const sent = response.headers.get("payment-response")
-  const receipt = sent === null ? undefined : decode(sent)
+  const receipt = decode(response.headers.get("payment-response"))
   if (receipt?.success === true) noteCharged(accepted, options, payload, receipt)
   return { response, receipt }
 }
 
-const [, program, page] = process.argv
-if (page !== undefined && program?.endsWith("prepared.mjs")) {
+const usage = "prepared.mjs [-X METHOD] [-d BODY] [-H 'name: value']… [--out FILE] URL, or prepared.mjs --resume FILE"
+
+const main = async () => {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: {
+      method: { type: "string", short: "X" },
+      data: { type: "string", short: "d" },
+      header: { type: "string", short: "H", multiple: true },
+      out: { type: "string" },
+      resume: { type: "string" }
+    }
+  })
   const { BUYER_SECRET: secret, FACILITATOR_URL, LEDGER_RPC_URL: rpcUrl, NETWORK, UPTO_CONTRACT } = process.env
   const { BATCH_CONTRACT } = process.env
+  const [page] = positionals
+  if (page === undefined && values.resume === undefined) throw new Error(usage)
   if (secret === undefined) throw new Error("set BUYER_SECRET to the seed of a funded account")
-  const { receipt, response } = await pay(page, {
+  const named = (values.header ?? []).map((line) => {
+    const [name = "", ...rest] = line.split(":")
+    return [name.trim(), rest.join(":").trim()]
+  })
+  const options = {
     secret,
+    payments: filePayments(paymentsFolder()),
     ...(FACILITATOR_URL && { facilitator: FACILITATOR_URL }),
     maxAmount: 1_000_000n,
     ...(NETWORK && { network: NETWORK }),
     ...(rpcUrl && { rpcUrl }),
     ...(UPTO_CONTRACT && { uptoContracts: [UPTO_CONTRACT] }),
-    ...(BATCH_CONTRACT && { batch: { contracts: [BATCH_CONTRACT] } })
+    ...(BATCH_CONTRACT && { batch: { contracts: [BATCH_CONTRACT] } }),
+    ...(values.method && { method: values.method }),
+    ...(values.data !== undefined && { body: values.data }),
+    headers: Object.fromEntries(named)
+  }
+  const bought = values.resume === undefined ? pay(page ?? "", options) : resume(await readKept(values.resume), options)
+  const { receipt, response } = await /** @type {Promise<Answer>} */ (bought)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  if (values.out === undefined)
+    process.stdout.write(Buffer.concat([Buffer.from(`${response.status} `), bytes, Buffer.from("\n")]))
+  else writeFileSync(values.out, bytes)
+  if (receipt === undefined) return response.ok ? 0 : 1
+  console.log(receipt)
+  if (values.out !== undefined) writeFileSync(`${values.out}.receipt.json`, JSON.stringify(receipt))
+  return response.ok ? 0 : 1
+}
+
+if (process.argv[1]?.endsWith("prepared.mjs")) {
+  process.exitCode = await main().catch((error) => {
+    console.error(error.message)
+    if (error instanceof PaymentUnknown) {
+      console.error(`payment: ${error.kept.payment}`)
+      console.error(`resume:  node examples/prepared.mjs --resume ${error.kept.file}`)
+    }
+    return 1
   })
-  console.log(response.status, await response.text())
-  if (receipt !== undefined) console.log(receipt)
 }

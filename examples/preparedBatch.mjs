@@ -5,19 +5,31 @@
 // that this buyer's own key signed for at least as much, and not by the one that it has just been sent: of that one no
 // buyer knows whether it was taken, and a second one would pay twice for one request.
 import { sign } from "node:crypto"
-import { accountOf, call, invocation, privateKeyOf, sha256, SignatureRefused, strkey, value } from "./preparedBytes.mjs"
+import { cutsMax } from "./keptPayments.mjs"
+import {
+  accountOf,
+  call,
+  invocation,
+  limitOf,
+  privateKeyOf,
+  sha256,
+  SignatureRefused,
+  strkey,
+  value
+} from "./preparedBytes.mjs"
 
-/** @typedef {import("./prepared.mjs").Terms} Terms */
-/** @typedef {import("./prepared.mjs").Options} Options */
+/** @typedef {import("./preparedSign.mjs").Terms} Terms */
+/** @typedef {import("./preparedSign.mjs").Options} Options */
 /**
  * What a buyer knows of a channel, atomic units: charged in all, deposited, and the most that a voucher was signed for,
- * kept before that voucher is sent.
- * @typedef {{ charged: bigint, balance: bigint, signed?: bigint }} Channel
+ * kept before that voucher is sent. `unanswered`: answers in a row that were cut.
+ * @typedef {{ charged: bigint, balance: bigint, signed?: bigint, unanswered?: number }} Channel
  */
 /**
  * `contracts`: those that the buyer deposits into; without any, the scheme is refused. `depositTimes`: prices that a
- * deposit is for, default 100; `depositMax`: the most for one deposit, default that many times `maxAmount`.
- * `withdrawDelayMax`: seconds, default a day. `channels`: where channels are kept, default in memory. `salt`: 32 bytes
+ * deposit is for, default 100; a seller's announced least is followed up to ten times that many. `depositMax`: the most
+ * for one deposit, default `depositTimes` times `maxAmount`. `withdrawDelayMax`: seconds, default a day.
+ * `channels`: where channels are kept, default in memory. `salt`: 32 bytes
  * as hex, separates channels with one seller.
  * @typedef {{ contracts: ReadonlyArray<string>, depositTimes?: number, depositMax?: bigint, withdrawDelayMax?: number,
  *   channels?: Pick<Map<string, Channel>, "get" | "set">, salt?: string }} BatchOptions
@@ -27,6 +39,8 @@ import { accountOf, call, invocation, privateKeyOf, sha256, SignatureRefused, st
 const kept = new Map()
 const digits = /^(0|[1-9][0-9]{0,38})$/
 const secondsOfDay = 86_400
+/** A seller's least deposit is at most this many times what the buyer would deposit by itself. */
+export const leastTimes = 10
 
 /**
  * Throws for terms that this buyer opens no channel for.
@@ -96,11 +110,13 @@ export const signedBefore = (terms, options) => {
 }
 
 /** @param {Terms} terms @param {Options} options @param {bigint} missing */
-const depositFor = ({ amount, extra }, { batch, maxAmount }, missing) => {
-  const { depositTimes = 100, depositMax = maxAmount * BigInt(depositTimes) } = batch ?? {}
+const depositFor = ({ amount, asset, extra, network }, options, missing) => {
+  const limit = limitOf(asset, network, options) ?? 0n
+  const { depositTimes = 100, depositMax = limit * BigInt(depositTimes) } = options.batch ?? {}
   const announced = digits.test(extra.minDeposit ?? "") ? BigInt(extra.minDeposit) : 0n
   const least = announced > missing ? announced : missing
-  if (least > depositMax) throw new SignatureRefused(`a deposit of ${least} is above this buyer's limit`)
+  if (least > depositMax || announced > BigInt(amount) * BigInt(depositTimes * leastTimes))
+    throw new SignatureRefused(`a deposit of ${least} is above this buyer's limit`)
   const wished = BigInt(amount) * BigInt(depositTimes)
   if (wished <= least) return least
   return wished > depositMax ? depositMax : wished
@@ -116,11 +132,15 @@ export const makeBatchPayload = async (terms, options, signCall) => {
   const of = channelOf(terms, options)
   const { channelId, channels, config, vector, voucherHash } = of
   const known = channels.get(channelId) ?? { charged: 0n, balance: 0n }
-  const { balance, charged } = known
+  const { balance, charged, unanswered = 0 } = known
+  if (unanswered >= cutsMax) {
+    const unknown = `${charged} charged by its answers, at most ${signedIn(known)} by what was signed`
+    throw new SignatureRefused(`${unanswered} answers of this channel in a row were lost: ${unknown}; send them again`)
+  }
   const max = charged + BigInt(terms.amount)
   const voucher = () => {
     const before = signedIn(known)
-    channels.set(channelId, { charged, balance, signed: max > before ? max : before })
+    channels.set(channelId, { ...known, signed: max > before ? max : before })
     return voucherOf(of, options.secret, max)
   }
   if (max <= balance) return { type: "voucher", channelConfig: config, voucher: voucher() }
@@ -137,6 +157,21 @@ export const makeBatchPayload = async (terms, options, signCall) => {
   const deposit = { amount: String(amount), authorization: { transaction } }
   return { type: "deposit", channelConfig: config, voucher: voucher(), deposit }
 }
+
+/** @param {Terms} terms @param {Options} options @param {(known: Channel) => Channel} change */
+const changeKnown = (terms, options, change) => {
+  if (terms.scheme !== "batch-settlement") return
+  const { channelId, channels } = channelOf(terms, options)
+  const known = channels.get(channelId)
+  if (known !== undefined) channels.set(channelId, change(known))
+}
+
+/** Counts answers that were cut. @param {Terms} terms @param {Options} options @param {number} cuts */
+export const noteCuts = (terms, options, cuts) =>
+  changeKnown(terms, options, (known) => ({ ...known, unanswered: (known.unanswered ?? 0) + cuts }))
+
+/** An answer came, whatever it says. @param {Terms} terms @param {Options} options */
+export const noteAnswered = (terms, options) => changeKnown(terms, options, ({ unanswered: _, ...known }) => known)
 
 /** What a buyer sends for a refund of all that is left. @param {Terms} terms @param {Options} options */
 export const refundPayload = (terms, options) => {
@@ -168,7 +203,8 @@ export const noteCharged = (terms, options, payload, receipt) => {
 }
 
 /**
- * Takes the total of a corrective 402, where a voucher of our own key is for at least as much. `sent`: what the refused
+ * Takes the total of a corrective 402, where a voucher of our own key is for at least as much; never one below what was
+ * answered before, as a seller's restored record has it. `sent`: what the refused
  * request was sent for, and what had been signed before it. What lies between is the voucher just sent, and is no proof
  * of an earlier total.
  * @param {any} required @param {Terms} terms @param {Options} options @param {{ max: bigint, before: bigint }} sent
@@ -183,7 +219,7 @@ export const noteCorrected = (required, terms, options, sent) => {
   const { signature, signedMaxClaimable: max } = shown?.voucherState ?? {}
   if (![balance, charged, max].every((one) => digits.test(one ?? "")) || !/^[0-9a-f]{128}$/.test(signature ?? ""))
     return false
-  if (BigInt(charged) > BigInt(max)) return false
+  if (BigInt(charged) > BigInt(max) || BigInt(charged) < (channels.get(channelId)?.charged ?? 0n)) return false
   if (BigInt(max) > sent.before && BigInt(max) <= sent.max) return false
   // What this buyer's own key signs is one signature: any other is not its own, whatever a library accepts.
   if (sign(null, voucherHash(BigInt(max)), privateKeyOf(options.secret)).toString("hex") !== signature) return false

@@ -119,3 +119,19 @@ export const usualAssets = (network) => {
     ]
   return []
 }
+
+/** Atomic units for one request, by asset. @typedef {bigint | Readonly<Record<string, bigint>>} Limit */
+
+/**
+ * The limit in an asset; undefined where a buyer does not pay in it. A plain limit is in units of the first asset
+ * alone:
+ * of another one it says nothing.
+ * @param {string} asset @param {string} network @param {{ maxAmount: Limit, assets?: ReadonlyArray<string> }} options
+ */
+export const limitOf = (asset, network, { assets, maxAmount }) => {
+  const isPlain = typeof maxAmount === "bigint"
+  const known = assets ?? (isPlain ? usualAssets(network) : Object.keys(maxAmount))
+  if (!known.includes(asset)) return undefined
+  if (isPlain) return asset === known[0] ? maxAmount : undefined
+  return Object.hasOwn(maxAmount, asset) ? maxAmount[asset] : undefined
+}

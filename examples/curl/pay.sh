@@ -1,22 +1,82 @@
 #!/usr/bin/env bash
-# A buyer of bash, curl and openssl: `BUYER_KEY=buyer.pem pay.sh URL` reads the 402, asks the facilitator's /prepare what
-# to sign, builds the same bytes from the seller's terms, signs them when they are equal, and pays. `exact` alone.
-# `pay.sh --account buyer.pem` prints the account of a key. The layout is plugins/prepare/README.md.
+# A buyer of bash, awk, curl and openssl: `BUYER_KEY=buyer.pem pay.sh URL` reads the 402, asks the facilitator's
+# /prepare what to sign, builds the same bytes from the seller's terms, signs them when they are equal, and pays.
+# `exact` alone.
+#
+#   pay.sh [-X METHOD] [-d BODY | -d @FILE] [-H 'name: value']… [--out FILE] URL
+#   pay.sh --resume FILE        sends a kept payment again
+#   pay.sh --account buyer.pem  prints the account of a key
+#
+# A payment is kept in PAYMENTS (default ~/.x402-payments) before it is sent; the same call sends it again until its
+# page arrives, and no other one is signed before its last ledger has closed. `--out` writes the page's bytes to FILE
+# and the receipt to FILE.receipt.json. The layout of what is signed is plugins/prepare/README.md.
 #
 # FACILITATOR_URL, MAX_AMOUNT, NETWORK, PASSPHRASE and ASSETS (contracts to pay in) are optional; LEDGER_RPC_URL is
-# asked for the newest ledger.
+# asked for the newest ledger. MAX_AMOUNT is in units of the first asset, or for each: "C…=1000 C…=50".
 # What a seller, a facilitator or a ledger answers is no number until it is known to be one: bash runs commands that it
 # finds in the text of an arithmetic expression.
 set -euo pipefail
 # The sort of bytes, not of letters.
 export LC_ALL=C
 
+work=$(mktemp -d)
+# No exit is silent.
+finish() {
+  local code=$?
+  [ "$code" = 0 ] || [ -e "$work/said" ] || echo "stopped with exit code $code" >&2
+  rm -rf "$work"
+}
+trap finish EXIT
 hex() { od -An -v -tx1 | tr -d ' \n'; }
 unhex() { local bytes; bytes=$(sed 's/../\\x&/g'); printf '%b' "$bytes"; }
-refuse() { echo "refused: $1" >&2; exit 3; }
+say() { echo "$1" >&2; : > "$work/said"; }
+refuse() { say "refused: $1"; exit 3; }
 whole='^(0|[1-9][0-9]{0,8})$'
-# The first value of a member in JSON: text, or a number.
-member() { grep -oE "\"$1\": ?(\"[^\"]*\"|-?[0-9]+)" | head -n1 | sed -E "s/^\"$1\": ?\"?//; s/\"$//"; }
+
+# Every value of a JSON text as a line: its path, a tab, its text; nothing of a text that is no JSON.
+flat() {
+  tr '\t\r\n' '   ' | awk '
+    function bad() { failed = 1; exit 1 }
+    function blank() { while (substr(s, i, 1) == " ") i++ }
+    function text(   from) {
+      from = i
+      if (substr(s, i++, 1) != "\"") bad()
+      while ((c = substr(s, i, 1)) != "\"") { if (c == "") bad(); i += c == "\\" ? 2 : 1 }
+      return substr(s, from + 1, i++ - from - 1)
+    }
+    function value(path, depth,   from, n, name) {
+      if (depth > 32) bad()
+      blank(); from = i; c = substr(s, i, 1)
+      if (c == "\"") text()
+      else if (c == "{" || c == "[") {
+        i++; blank(); n = 0
+        if (substr(s, i, 1) == (c == "{" ? "}" : "]")) i++
+        else if (c == "{") do {
+          blank(); name = text(); blank()
+          if (substr(s, i++, 1) != ":") bad()
+          value(path "." name, depth + 1); blank(); c = substr(s, i++, 1)
+          if (c != "," && c != "}") bad()
+        } while (c == ",")
+        else do {
+          value(path "[" n++ "]", depth + 1); blank(); c = substr(s, i++, 1)
+          if (c != "," && c != "]") bad()
+        } while (c == ",")
+      } else if (match(substr(s, i, 40), /^(-?[0-9][0-9.eE+-]*|true|false|null)/)) i += RLENGTH
+      else bad()
+      lines[++count] = path "\t" substr(s, from, i - from)
+    }
+    { s = s $0 }
+    END {
+      if (failed) exit 1
+      i = 1; value("", 0); blank()
+      if (i <= length(s)) exit 1
+      for (n = 1; n <= count; n++) print lines[n]
+    }' || true
+}
+# The one value at a path of a flat file, without quotes; nothing where there is none, or two.
+pick() {
+  awk -F '\t' -v path="$2" '$1 == path { n++; v = $2 } END { gsub(/^"|"$/, "", v); if (n == 1) print v }' "$work/$1"
+}
 
 # The checksum of a strkey: CRC16-XModem, low byte first.
 checksum() {
@@ -47,25 +107,129 @@ address() {
   esac
 }
 
-url=$1
+usage="pay.sh [-X METHOD] [-d BODY] [-H 'name: value']... [--out FILE] URL, or pay.sh --resume FILE"
+method="" url="" out="" resumed="" headers=() data=() hasType=0
+while [ $# -gt 0 ]; do
+  [ $# -ge 2 ] || [[ $1 != -* ]] || refuse "$usage"
+  case "$1" in
+    -X) method=$2 && shift 2 ;;
+    -d) data=(--data-binary "@$work/body")
+      if [[ $2 == @* ]]; then cat "${2:1}" > "$work/body"; else printf %s "$2" > "$work/body"; fi
+      shift 2 ;;
+    -H) headers+=("$2") && shift 2 ;;
+    --out) out=$2 && shift 2 ;;
+    --resume) resumed=$2 && shift 2 ;;
+    -*) refuse "$usage" ;;
+    *) url=$1 && shift ;;
+  esac
+done
+[ -n "$url$resumed" ] || refuse "$usage"
 facilitator=${FACILITATOR_URL:-http://127.0.0.1:4022}
 wanted=${NETWORK:-stellar:testnet}
 payer=$(account "$BUYER_KEY")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+folder=${PAYMENTS:-$HOME/.x402-payments}
 
-# 1. The terms.
-curl -sS -D "$work/headers" -o "$work/page" "$url"
-grep -q '^HTTP[^ ]* 402' "$work/headers" || { cat "$work/page"; exit; }
-terms=$(grep -i '^payment-required:' "$work/headers" | sed 's/^[^:]*: *//' | tr -d '\r' | base64 -d | tr '\t\r\n' '   ')
-accepted=$(printf %s "$terms" | sed -nE 's/.*"accepts": ?\[(\{[^{}]*("extra": ?\{[^{}]*\})?[^{}]*\}).*/\1/p')
-resource=$(printf %s "$terms" | grep -oE '"resource": ?\{[^{}]*\}' | head -n1)
-for name in scheme network asset amount payTo maxTimeoutSeconds; do
-  # Another one of that name, in `extra`, could be read in its place.
-  [ "$(printf %s "$accepted" | grep -oE "\"$name\" *:" | wc -l)" -eq 1 ] || refuse "the terms have no $name, or two"
-  declare "$name=$(printf %s "$accepted" | member "$name")"
-done
-[ "$scheme" = exact ] || refuse "$scheme is no scheme of this buyer"
+# A text of a file of ours or of a sibling language.
+kept() { pick kept "$1" | sed 's/\\\(["\\/]\)/\1/g'; }
+if [ -n "$resumed" ]; then
+  flat < "$resumed" > "$work/kept"
+  method=$(kept .method) url=$(kept .url)
+  if [ -n "$(kept .body)" ]; then kept .body | base64 -d > "$work/body" && data=(--data-binary "@$work/body"); fi
+  while IFS=$'\t' read -r path _; do
+    [[ $path == .headers.* ]] && headers+=("${path#.headers.}: $(kept "$path")")
+  done < "$work/kept"
+fi
+[ -n "$method" ] || method=$([ ${#data[@]} -gt 0 ] && echo POST || echo GET)
+method=${method^^}
+for one in ${headers[@]+"${headers[@]}"}; do [[ $one =~ ^[Cc]ontent-[Tt]ype: ]] && hasType=1; done
+given=(-X "$method")
+for one in ${headers[@]+"${headers[@]}"}; do given+=(-H "$one"); done
+# curl names a type that nobody chose.
+[ ${#data[@]} -eq 0 ] || [ $hasType -eq 1 ] || given+=(-H "content-type:")
+given+=(${data[@]+"${data[@]}"})
+
+# One request: `status`, the files headers and page.
+request() {
+  status=$(curl -sS --max-time 60 -D "$work/headers" -o "$work/page" -w '%{http_code}' "${given[@]}" "$@" "$url")
+}
+header() { { grep -i "^$1:" "$work/headers" || true; } | tail -n1 | sed 's/^[^:]*: *//' | tr -d '\r'; }
+# What a 402 asks for: of its header, or else of its body.
+readTerms() {
+  { header payment-required | base64 -d 2> /dev/null || true; } | flat > "$work/terms"
+  [ -s "$work/terms" ] || flat < "$work/page" > "$work/terms"
+}
+finishWith() {
+  touch "$work/page"
+  if [ -n "$out" ]; then
+    cp "$work/page" "$out"
+    printf %s "${receipt:-null}" > "$out.receipt.json"
+  else
+    printf '%s ' "$status" && cat "$work/page" && echo
+  fi
+  [ -z "${receipt:-}" ] || echo "$receipt"
+  : > "$work/said"
+  if [[ $status == 2* ]]; then exit 0; fi
+  exit 1
+}
+# Sends the kept payment until its answer is known; 0 where it is delivered, 1 where it is refused. What stays unknown
+# ends the script: no other payment is signed for it.
+send() {
+  local cuts=0 attempt wait reason why
+  for ((attempt = 1; ; attempt++)); do
+    wait=1 receipt=""
+    if request -H "payment-signature: $payment" 2> "$work/error"; then
+      receipt=$(header payment-response | base64 -d 2> /dev/null | tr -d '\0' || true)
+      printf %s "$receipt" | flat > "$work/receipt"
+      : > "$work/terms"
+      [ "$status" != 402 ] || readTerms
+      reason=$(pick receipt .errorReason)
+      [ -n "$reason" ] || reason=$(pick terms .error)
+      if [[ $status == 2* ]]; then
+        rm -f "$file"
+        return 0
+      fi
+      [[ $status =~ ^(5|408|425|429) || $reason =~ settlement_pending|status_unknown|temporarily_unavailable ]] ||
+        return 1
+      # 503 is a seller that waits for the ledger; any other is a gateway or seller that lost its answer.
+      if [[ $status == 5* && $status != 503 ]]; then cuts=$((cuts + 1)); else cuts=0; fi
+      why="the seller answers $status $reason"
+      wait=$(header retry-after)
+      [[ $wait =~ ^[1-9][0-9]?$ ]] || wait=1
+      if [ "$wait" -gt 30 ]; then wait=30; fi
+    else
+      cuts=$((cuts + 1)) why="the answer was lost ($(tail -n1 "$work/error"))"
+    fi
+    if [ "$cuts" -ge 3 ] || [ "$attempt" -ge 20 ]; then
+      say "$why; the payment may have landed and is kept: send the same one again"
+      say "payment: $payment"
+      say "resume:  pay.sh --resume $file"
+      exit 4
+    fi
+    sleep "$wait"
+  done
+}
+isSpent() { [[ "$(pick receipt .errorReason) $(pick terms .error)" =~ already_settled|authorization_spent ]]; }
+
+# 1. A payment of the same call that is kept: that one again.
+bodyHash=$({ [ ! -e "$work/body" ] || cat "$work/body"; } | openssl dgst -sha256 -binary | hex)
+key=$(printf '%s\n%s\n%s\n%s\n' "$payer" "$method" "$url" "$bodyHash" | openssl dgst -sha256 -binary | hex)
+file="$folder/$key.json"
+[ -z "$resumed" ] || file=$(cd "$(dirname "$resumed")" && pwd)/$(basename "$resumed")
+after=0 status="" receipt=""
+if [ -e "$file" ]; then
+  flat < "$file" > "$work/kept"
+  payment=$(kept .payment) after=$(kept .expires)
+  [[ $payment =~ ^[A-Za-z0-9+/=]+$ && ${after:=0} =~ $whole ]] || refuse "$file is no kept payment"
+  if send || isSpent || [ -n "$resumed" ]; then finishWith; fi
+fi
+
+# 2. The terms.
+if [ "$status" != 402 ]; then
+  request || refuse "$url does not answer"
+  [ "$status" = 402 ] || finishWith
+  readTerms
+fi
+[ -n "$(pick terms '.accepts[0]')" ] || refuse "the 402 has no terms, neither in its header nor in its body"
 case "$wanted" in
   stellar:testnet | ledger:testnet)
     usual="CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
@@ -75,26 +239,64 @@ case "$wanted" in
     usual+=" CAS3J7GYLGXMF6TDJBBYYSE3HQ6BBSMLNUQ34T6TZMYMW2EVH34XOWMA" ;;
   *) usual="" ;;
 esac
-[[ $asset =~ ^C[A-Z2-7]{55}$ && " ${ASSETS:-$usual} " == *" $asset "* ]] || refuse "the asset is not one to pay in"
-[ "$network" = "$wanted" ] || refuse "the terms are for another network"
-[[ $amount =~ ^[1-9][0-9]{0,17}$ ]] && ((amount <= ${MAX_AMOUNT:-1000000})) || refuse "the price is above the limit"
-[[ $maxTimeoutSeconds =~ $whole ]] || refuse "the terms' time is no number"
-((maxTimeoutSeconds >= 1 && maxTimeoutSeconds <= 300)) || refuse "the terms' time is not of 1 to 300 seconds"
+# The most in an asset; a plain limit says nothing of any but the first.
+limitOf() {
+  local known=${ASSETS:-$usual} most=${MAX_AMOUNT:-1000000} one
+  if [[ $most != *=* ]]; then
+    if [ "$1" = "${known%% *}" ]; then echo "$most"; fi
+    return
+  fi
+  for one in $most; do if [ "$1" = "${one%%=*}" ]; then echo "${one#*=}"; fi; done
+}
+# Reads an option; `why` says why it is not paid.
+consider() {
+  local name
+  why=""
+  for name in scheme network asset amount payTo maxTimeoutSeconds; do
+    declare -g "$name=$(pick terms ".accepts[$1].$name")"
+    # Another one of that name, in `extra`, could be read in its place.
+    [ -n "${!name}" ] && [ -z "$(pick terms ".accepts[$1].extra.$name")" ] ||
+      { why="the terms have no $name, or two" && return; }
+  done
+  [ "$network" = "$wanted" ] || { why="the terms are for another network" && return; }
+  [ "$scheme" = exact ] || { why="$scheme is no scheme of this buyer" && return; }
+  [[ $asset =~ ^C[A-Z2-7]{55}$ && " ${ASSETS:-$usual} " == *" $asset "* ]] ||
+    { why="the asset is not one to pay in" && return; }
+  local most
+  most=$(limitOf "$asset")
+  [[ $most =~ ^[0-9]{1,18}$ ]] || { why="MAX_AMOUNT has no limit in $asset" && return; }
+  [[ $amount =~ ^[1-9][0-9]{0,17}$ ]] && ((amount <= 10#$most)) || { why="the price is above the limit" && return; }
+  [[ $maxTimeoutSeconds =~ $whole ]] || { why="the terms' time is no number" && return; }
+  ((maxTimeoutSeconds >= 1 && maxTimeoutSeconds <= 300)) || why="the terms' time is not of 1 to 300 seconds"
+}
+first=""
+for ((at = 0; at < 32; at++)); do
+  accepted=$(pick terms ".accepts[$at]")
+  [ -n "$accepted" ] || refuse "$first"
+  consider "$at"
+  [ -n "$why" ] || break
+  # Of the wanted network where there is one.
+  if [ -z "$first" ] || [[ $first == *network && $why != *network ]]; then first=$why; fi
+done
+[ -z "$why" ] || refuse "$first"
 
-# 2. What the facilitator says is to be signed.
-given=$(curl -sS --fail-with-body "$facilitator/prepare" -H 'content-type: application/json' \
-  -d "{\"x402Version\":2,\"payer\":\"$payer\",\"paymentRequirements\":$accepted}") || refuse "$given"
-nonce=$(printf %s "$given" | member nonce)
-expires=$(printf %s "$given" | grep -oE '"expires": ?\{[^}]*\}')
-expiry=$(printf %s "$expires" | member ledger)
-newest=$(printf %s "$expires" | member latestLedger) apart=0
+# What the facilitator says is to be signed.
+curl -sS --fail-with-body -o "$work/answer" "$facilitator/prepare" -H 'content-type: application/json' \
+  -d "{\"x402Version\":2,\"payer\":\"$payer\",\"paymentRequirements\":$accepted}" ||
+  refuse "$(cat "$work/answer" 2> /dev/null || echo "$facilitator does not answer")"
+flat < "$work/answer" > "$work/given"
+nonce=$(pick given .nonce) expiry=$(pick given .expires.ledger) newest=$(pick given .expires.latestLedger) apart=0
 if [ -n "${LEDGER_RPC_URL:-}" ]; then
-  newest=$(curl -sS "$LEDGER_RPC_URL" -H 'content-type: application/json' \
-    -d '{"jsonrpc":"2.0","id":1,"method":"getLatestLedger"}' | member sequence) apart=3
+  curl -sS -o "$work/answer" "$LEDGER_RPC_URL" -H 'content-type: application/json' \
+    -d '{"jsonrpc":"2.0","id":1,"method":"getLatestLedger"}' || refuse "$LEDGER_RPC_URL does not answer"
+  flat < "$work/answer" > "$work/rpc"
+  newest=$(pick rpc .result.sequence) apart=3
 fi
 [[ $nonce =~ ^(0|-?[1-9][0-9]{0,18})$ && $expiry =~ $whole && $newest =~ $whole ]] ||
   refuse "the facilitator's answer is incomplete"
-((expiry <= newest + (maxTimeoutSeconds + 4) / 5 + apart)) || refuse "the signature would live longer than the terms say"
+((newest > after)) || refuse "an earlier payment can land until ledger $after; send that one again: --resume $file"
+((expiry <= newest + (maxTimeoutSeconds + 4) / 5 + apart)) ||
+  refuse "the signature would live longer than the terms say"
 
 # 3. The same bytes from the seller's terms.
 contract=$(address "$asset") from=$(address "$payer") to=$(address "$payTo")
@@ -112,8 +314,8 @@ head+="0000001800000000"
 envelope() {
   printf %s "${head}${call}0000000100000001${from}$life$1${authorized}0000000000000000" | unhex | base64 -w0
 }
-[ "$(printf %s "$given" | member hash)" = "$(hex < "$work/hash")" ] &&
-  [ "$(printf %s "$given" | member transaction)" = "$(envelope 00000001)" ] ||
+[ "$(pick given .toSign.hash)" = "$(hex < "$work/hash")" ] &&
+  [ "$(pick given .transaction)" = "$(envelope 00000001)" ] ||
   refuse "the facilitator asks for another signature than the terms do"
 
 # 4. The signature, in the form of an account with one key.
@@ -123,15 +325,34 @@ value+="0000000f0000000a7075626c69635f6b65790000"
 value+="0000000d00000020$(publicKey "$BUYER_KEY")0000000f000000097369676e6174757265000000"
 value+="0000000d00000040$signature"
 
-# 5. The payment; while it is pending the same one again, never another.
-payment=$(printf '{"x402Version":2,"payload":{"transaction":"%s"},"accepted":%s%s}' \
-  "$(envelope "$value")" "$accepted" "${resource:+,$resource}" | base64 -w0)
-for _ in $(seq 20); do
-  status=$(curl -sS -D "$work/headers" -o "$work/page" -w '%{http_code}' -H "payment-signature: $payment" "$url")
-  receipt=$(grep -i '^payment-response:' "$work/headers" | sed 's/^[^:]*: *//' | tr -d '\r' | base64 -d || true)
-  [[ $receipt =~ settlement_pending|status_unknown ]] || break
-  sleep 1
-done
-echo "$status $(cat "$work/page")"
-[ -z "$receipt" ] || echo "$receipt"
-[ "$status" = 200 ]
+# 5. The payment, kept before it is sent.
+resource=$(pick terms .resource) extensions=$(pick terms .extensions)
+info=$(pick terms .extensions.payment-identifier.info)
+if [ "$(pick terms .extensions.payment-identifier.info.required)" = true ] &&
+  [ -z "$(pick terms .extensions.payment-identifier.info.id)" ]; then
+  named="{\"id\":\"$(openssl rand -hex 16)\",${info:1}"
+  extensions="${extensions%%"$info"*}$named${extensions#*"$info"}"
+fi
+payment=$(printf '{"x402Version":2,"payload":{"transaction":"%s"},"accepted":%s%s%s}' \
+  "$(envelope "$value")" "$accepted" "${resource:+,\"resource\":$resource}" \
+  "${extensions:+,\"extensions\":$extensions}" | base64 -w0)
+quoted() { printf '"%s"' "$(printf %s "$1" | tr -d '\000-\037' | sed 's/[\\"]/\\&/g')"; }
+mkdir -p -m 700 "$folder"
+draft=$(mktemp "$folder/draft.XXXXXX")
+{
+  printf '{"method":%s,"url":%s,"headers":{' "$(quoted "$method")" "$(quoted "$url")"
+  comma=""
+  for one in ${headers[@]+"${headers[@]}"}; do
+    printf '%s%s:%s' "$comma" "$(quoted "${one%%:*}")" "$(quoted "$(sed 's/^[^:]*: *//' <<< "$one")")" && comma=,
+  done
+  printf '},'
+  [ ! -e "$work/body" ] || printf '"body":"%s",' "$(base64 -w0 < "$work/body")"
+  printf '"payment":"%s","expires":%s}' "$payment" "$expiry"
+} > "$draft"
+sync "$draft"
+rm -f "$file"
+# A link never replaces a payment that another call has kept meanwhile.
+ln "$draft" "$file" 2> /dev/null || { flat < "$file" > "$work/kept" && payment=$(kept .payment); }
+rm -f "$draft"
+send || true
+finishWith

@@ -2,7 +2,19 @@
 
 from .batch import Batch
 from .buyer import Buyer, Paid
+from .kept import FilePayments, Kept, PaymentUnknown
 from .layout import SignatureRefused
 from .seller import Seller, Work, wsgi
 
-__all__ = ["Batch", "Buyer", "Paid", "Seller", "SignatureRefused", "Work", "wsgi"]
+__all__ = [
+    "Batch",
+    "Buyer",
+    "FilePayments",
+    "Kept",
+    "Paid",
+    "PaymentUnknown",
+    "Seller",
+    "SignatureRefused",
+    "Work",
+    "wsgi",
+]

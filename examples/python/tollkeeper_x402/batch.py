@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from .kept import CUTS_MAX
 from .layout import (
     SignatureRefused,
     Terms,
@@ -30,6 +31,8 @@ from .layout import (
 
 DIGITS = re.compile("0|[1-9][0-9]{0,38}")
 DELAY_MIN = 900
+LEAST_TIMES = 10
+"""A seller's least deposit is at most this many times what the buyer would deposit by itself."""
 
 
 @dataclass
@@ -39,6 +42,8 @@ class Known:
     charged: int = 0
     balance: int = 0
     signed: int = 0
+    unanswered: int = 0
+    """Answers in a row that were cut."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Batch:
     contracts: tuple[str, ...] = ()
     """Contracts that this buyer deposits into; without any, the scheme is refused."""
     deposit_times: int = 100
-    """Prices that a deposit is for."""
+    """Prices that a deposit is for; a seller's announced least is followed up to ten times that many."""
     deposit_max: int | None = None
     """The most for one deposit, atomic units; None: that many times the buyer's `max_amount`."""
     withdraw_delay_max: int = 86_400
@@ -70,7 +75,7 @@ class Batch:
         if extra.get("batchContract") not in self.contracts:
             raise SignatureRefused("the batch contract is not one that this buyer knows")
         delay = extra.get("withdrawDelay")
-        if not isinstance(delay, int) or not DELAY_MIN <= delay <= self.withdraw_delay_max:
+        if type(delay) is not int or not DELAY_MIN <= delay <= self.withdraw_delay_max:
             raise SignatureRefused("the channel's withdraw delay is longer than this buyer waits")
         strkey(extra.get("receiverAuthorizer", ""))
 
@@ -90,8 +95,9 @@ class Batch:
     def deposit(self, terms: Terms, channel: "Channel", missing: int, max_amount: int) -> Deposit:
         most = max_amount * self.deposit_times if self.deposit_max is None else self.deposit_max
         announced = str(terms["extra"].get("minDeposit", "0"))
-        least = max(missing, int(announced) if DIGITS.fullmatch(announced) else 0)
-        if least > most:
+        asked = int(announced) if DIGITS.fullmatch(announced) else 0
+        least = max(missing, asked)
+        if least > most or asked > int(terms["amount"]) * self.deposit_times * LEAST_TIMES:
             raise SignatureRefused(f"a deposit of {least} is above this buyer's limit")
         amount = max(least, min(int(terms["amount"]) * self.deposit_times, most))
         known = self.channels.get(channel.id.hex(), Known())
@@ -108,6 +114,10 @@ class Batch:
     ) -> dict[str, Any]:
         """A voucher where the deposit is enough, else a deposit with its voucher; `sign` compares before it signs."""
         known = self.channels.get(channel.id.hex(), Known())
+        if known.unanswered >= CUTS_MAX:
+            unknown = f"{known.charged} charged by its answers, at most {self.signed(channel)} by what was signed"
+            lost = f"{known.unanswered} answers of this channel in a row were lost"
+            raise SignatureRefused(f"{lost}: {unknown}; send them again")
         most = known.charged + int(terms["amount"])
         if most <= known.balance:
             return {"type": "voucher", "channelConfig": channel.config, "voucher": self._voucher(channel, key, most)}
@@ -125,6 +135,12 @@ class Batch:
         """The most that vouchers of a channel were signed for."""
         known = self.channels.get(channel.id.hex(), Known())
         return max(known.signed, known.charged)
+
+    def note_cuts(self, channel: "Channel", cuts: int) -> None:
+        """Counts answers that were cut; 0 for one that came, whatever it says."""
+        known = self.channels.get(channel.id.hex())
+        if known is not None:
+            self.channels[channel.id.hex()] = replace(known, unanswered=known.unanswered + cuts if cuts else 0)
 
     def note_charged(self, channel: "Channel", payload: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
         """Keeps what a paid request charged: never above what was signed, never below what was charged before."""

@@ -42,10 +42,13 @@ class Answer:
         return json.loads(self.body)
 
 
-def ask(url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 60) -> Answer:
-    data = None if body is None else json.dumps(body).encode()
-    sent = {**({} if data is None else {"content-type": "application/json"}), **(headers or {})}
-    request = urllib.request.Request(url, data=data, headers=sent)
+def ask(
+    url: str, body: Any = None, headers: Mapping[str, str] | None = None, timeout: float = 60, method: str | None = None
+) -> Answer:
+    """The whole answer. `body`: bytes as they are, anything else as JSON."""
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    sent = {**({} if data is None or data is body else {"content-type": "application/json"}), **(headers or {})}
+    request = urllib.request.Request(url, data=data, headers=sent, method=method)
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:
             return Answer(response.status, _lower(response.headers), response.read())
@@ -66,10 +69,25 @@ def decode(header: str) -> Any:
     return json.loads(base64.b64decode(header))
 
 
+def decoded(header: str | None) -> Any:
+    """A header's JSON; None where it is no such thing."""
+    try:
+        return None if header is None else decode(header)
+    except ValueError:
+        return None
+
+
 def terms_of(answer: Answer) -> Any:
-    """What a 402 asks for."""
-    header = answer.headers.get("payment-required")
-    return answer.json() if header is None else decode(header)
+    """What a 402 asks for, by its header or else its body; None where it has neither."""
+    if answer.status != 402:
+        return None
+    header = decoded(answer.headers.get("payment-required"))
+    if header is not None:
+        return header
+    try:
+        return answer.json()
+    except ValueError:
+        return None
 
 
 def plain(terms: Terms) -> Terms:
