@@ -2,6 +2,8 @@
 // reported to its end, also to a receiver that was down, and after a restart. Nothing of it is on the path of a
 // payment. Without a receiver in the settings it does nothing; an invalid one stops the boot.
 import { Effect, Layer } from "effect"
+import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
+import { KeyRevisions } from "../../kernel/accounts/KeyRevisions.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { reconciler } from "../../kernel/actor/Actor.ts"
@@ -27,6 +29,7 @@ const started = Layer.effectDiscard(
     const deliveries = yield* Deliveries
     const sender = yield* Sender
     const health = yield* Health
+    yield* (yield* KeyRevisions).register({ name: "webhooks", ...(yield* SigningSecrets) })
     yield* queueEvents
     yield* addDeliveryRoutes
     yield* reconciler({ id: "webhooks-forget", every: "1 hour", turn: deliveries.forget(config.keepMillis) })
@@ -52,6 +55,7 @@ export const plugin = define({
     supervisorContract,
     healthContract,
     configContract,
+    accountsContract,
     httpContract,
     databaseContract,
     factsContract,

@@ -2,9 +2,11 @@
 // facilitator, or the next one, sends what became due. New secrets are taken up by the running one.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { linesOf, requireAll } from "../../kernel/accounts/KeyRevisions.ts"
 import { CurrentPlugin } from "../../kernel/contract/CurrentPlugin.ts"
 import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import { administration, SigningSecrets } from "../../plugins/webhooks/plugin.ts"
+import { rereadSecrets } from "../rereadSecrets.ts"
 import { StateRefused } from "../state.ts"
 import {
   answer,
@@ -92,10 +94,16 @@ const rotate = Command.make(
         ? "move the receiver to the new one, then take the old one out and rotate again"
         : "messages carry this one signature"
     const signs = signing === 1 ? "1 secret signs" : `${signing} secrets sign`
-    yield* answer(json, { receiver, ...rotated }, [
+    const replicas = yield* rereadSecrets(within!.services, {
+      part: "webhooks",
+      name: receiver,
+      withoutOverlap: isImmediate
+    })
+    yield* answer(json, { receiver, ...rotated, replicas }, [
       `${signs} messages to ${receiver}: ${added} new, ${gone} gone; ${next}`,
-      "other replicas follow by the same command, `tollkeeper keys reread` or SIGHUP beside each"
+      ...linesOf(replicas.slice(1))
     ])
+    yield* requireAll(replicas)
   })
 ).pipe(Command.withDescription("Rotate to the secrets in a receiver's source, without a restart"))
 

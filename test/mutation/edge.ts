@@ -446,7 +446,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a webhook's secret goes without an overlap", "if (!force) yield* gapOf(receiver, next)", ""],
     [
       "reading all again leaves none of a webhook's secrets",
-      "yield* Effect.forEach(receivers, (receiver) => gapOf(receiver, next.get(receiver.name) ?? []), { discard: true })",
+      "if (!withoutOverlap) for (const receiver of asked) yield* gapOf(receiver, nextOf(receiver))",
       ""
     ],
     ["any number of webhook secrets sign", "if (secrets.length > secretsMax)", "if (secrets.length > 99)"],
@@ -457,12 +457,21 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a webhook's new secrets are reported but not used", "signing.set(name, next)", ""]
   ]),
-  ...guards("runtime/rereadSecrets.ts", "test/plugins/webhooks/rotation.daily.test.ts", [
+  ...guards("kernel/accounts/KeyRevisions.ts", "test/plugins/webhooks/rotation.daily.test.ts", [
     [
       "keys reread leaves the secrets of webhooks",
-      "const signing = yield* Effect.exit(rereadOf(Context.getOption(services, SigningSecrets)))",
-      "const signing = yield* Effect.exit(rereadOf(Option.none()))"
+      "if (scope.part === allParts || scope.part === part.name)",
+      "if (scope.part === part.name)"
     ]
+  ]),
+  ...guards("kernel/accounts/KeyRevisions.ts", "test/kernel/accounts/keyRevisions.daily.test.ts", [
+    ["a removed key is not revoked elsewhere", "for (const key of taken.removed)", "for (const key of [])"],
+    ["a start serves revoked keys", "yield* readRevoked\n  })", "})"],
+    ["a replica does not poll revocations", "if (newest !== revision) {", "if (newest < revision) {"]
+  ]),
+  ...guards("kernel/accounts/replicaFaults.ts", "test/kernel/accounts/keyRevisions.daily.test.ts", [
+    ["a replica that is behind is not named", "if (other.revision < asked.revision)", "if (other.revision < 0)"],
+    ["a replica that lacks a key is not named", "...(lacked.length === 0 ? [] :", "...(lacked.length >= 0 ? [] :"]
   ]),
   ...guards("kernel/http/readBody.ts", "test/kernel/http/readBody.test.ts", [
     ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")']
@@ -520,11 +529,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("kernel/http/Keys.ts", "test/kernel/http/Keys.test.ts", [
     ["a key of any length", "if (secret.length < secretLengthMin)", "if (secret.length < 0)"],
-    [
-      "an empty key file removes authentication",
-      "if (callers.length > 0 && nextCallers.length === 0)",
-      "if (nextCallers.length < 0)"
-    ],
+    ["an empty key file removes authentication", "keys.length > 0 && next.length === 0", "next.length < 0"],
+    ["a revoked key of the file counts", "revoked = new Set(keys.map(idOf))", "void keys.map(idOf)"],
+    ["revoking the last key removes authentication", "keyed: () => allCallers.length", "keyed: () => callers.length"],
     ["two tokens in one header", "/^Bearer ([^\\s,]+)$/i", "/^Bearer ([^\\s,]+)/i"],
     ["another scheme than Bearer", "/^Bearer ([^\\s,]+)$/i", "/^\\w+ ([^\\s,]+)$/i"]
   ]),
