@@ -2,8 +2,9 @@
 // are started when an enabled plugin needs them and are never listed in a profile. `kernel` is the journal of facts,
 // and the owner of the kernel's migrations.
 import { Clock, Effect, Layer } from "effect"
-import { AccountSessions } from "./accounts/AccountSessions.ts"
+import { AccountSessions, accountsContract } from "./accounts/AccountSessions.ts"
 import { EndedSessions } from "./accounts/EndedSessions.ts"
+import { KeyRevisions } from "./accounts/KeyRevisions.ts"
 import { Budget, BudgetTime } from "./budget/Budget.ts"
 import { Events, eventsSection } from "./config/Events.ts"
 import type { Declared } from "./config/NetworkKeys.ts"
@@ -178,10 +179,20 @@ const endpoints = Effect.gen(function* () {
 const accounts = define({
   ...driver,
   id: "accounts",
-  summary: "Browser sessions of accounts that have proven ownership, and the ends of keys' sessions.",
-  needs: [supervisorContract, databaseContract, networkContract, factsContract, httpContract],
+  summary: "Browser sessions of accounts that have proven ownership; keys and their sessions over all replicas.",
+  needs: [
+    supervisorContract,
+    healthContract,
+    configContract,
+    databaseContract,
+    networkContract,
+    factsContract,
+    httpContract
+  ],
   // The tables are the kernel's.
-  layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Layer.merge(AccountSessions.layer, EndedSessions.layer)))
+  layer: Layer.effectDiscard(Facts).pipe(
+    Layer.provideMerge(Layer.mergeAll(AccountSessions.layer, EndedSessions.layer, KeyRevisions.layer))
+  )
 })
 
 const rpc = define({
@@ -282,6 +293,7 @@ const payment = define({
     configContract,
     networkContract,
     httpContract,
+    accountsContract,
     databaseContract,
     rpcContract,
     ledgerContract,
@@ -290,6 +302,8 @@ const payment = define({
     settlementContract
   ],
   layer: Layer.mergeAll(
+    // No key that another replica revoked is served.
+    Layer.effectDiscard(KeyRevisions),
     PaymentRoutes.layer,
     EventRoutes.layer,
     healthRoutes,

@@ -816,6 +816,25 @@ CREATE TABLE public.kernel_journal_epochs (
     server text NOT NULL
 );
 
+CREATE TABLE public.kernel_key_replicas (
+    replica text NOT NULL,
+    revision integer NOT NULL,
+    changes text NOT NULL,
+    fault text,
+    in_force text NOT NULL,
+    refused text NOT NULL,
+    seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.kernel_key_rereads (
+    revision integer NOT NULL,
+    asked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    asked_by text NOT NULL,
+    part text NOT NULL,
+    name text NOT NULL,
+    without_overlap boolean NOT NULL
+);
+
 CREATE TABLE public.kernel_key_rotations (
     network text NOT NULL,
     from_id text NOT NULL,
@@ -847,6 +866,15 @@ CREATE TABLE public.kernel_rebuilds (
     settlement uuid NOT NULL,
     inner_hash text NOT NULL,
     rebuilt_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.kernel_revoked_keys (
+    role text NOT NULL,
+    digest text NOT NULL,
+    principal text NOT NULL,
+    revision integer NOT NULL,
+    revoked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT kernel_revoked_keys_role_check CHECK ((role = ANY (ARRAY['caller'::text, 'operator'::text])))
 );
 
 CREATE TABLE public.kernel_secrets (
@@ -1184,6 +1212,11 @@ ALTER TABLE public.webhooks_deliveries ALTER COLUMN id ADD GENERATED ALWAYS AS I
     CACHE 1
 );
 
+CREATE TABLE public.webhooks_disabled (
+    receiver text NOT NULL,
+    disabled_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.webhooks_pauses (
     receiver text NOT NULL,
     until timestamp with time zone NOT NULL
@@ -1357,6 +1390,12 @@ ALTER TABLE ONLY public.kernel_heartbeats
 ALTER TABLE ONLY public.kernel_journal_epochs
     ADD CONSTRAINT kernel_journal_epochs_pkey PRIMARY KEY (epoch);
 
+ALTER TABLE ONLY public.kernel_key_replicas
+    ADD CONSTRAINT kernel_key_replicas_pkey PRIMARY KEY (replica);
+
+ALTER TABLE ONLY public.kernel_key_rereads
+    ADD CONSTRAINT kernel_key_rereads_pkey PRIMARY KEY (revision);
+
 ALTER TABLE ONLY public.kernel_key_rotations
     ADD CONSTRAINT kernel_key_rotations_network_generation_key UNIQUE (network, generation);
 
@@ -1371,6 +1410,9 @@ ALTER TABLE ONLY public.kernel_lost_settlements
 
 ALTER TABLE ONLY public.kernel_rebuilds
     ADD CONSTRAINT kernel_rebuilds_pkey PRIMARY KEY (settlement, inner_hash);
+
+ALTER TABLE ONLY public.kernel_revoked_keys
+    ADD CONSTRAINT kernel_revoked_keys_pkey PRIMARY KEY (role, digest);
 
 ALTER TABLE ONLY public.kernel_secrets
     ADD CONSTRAINT kernel_secrets_pkey PRIMARY KEY (name);
@@ -1449,6 +1491,9 @@ ALTER TABLE ONLY public.webhooks_deliveries
 
 ALTER TABLE ONLY public.webhooks_deliveries
     ADD CONSTRAINT webhooks_deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.webhooks_disabled
+    ADD CONSTRAINT webhooks_disabled_pkey PRIMARY KEY (receiver);
 
 ALTER TABLE ONLY public.webhooks_pauses
     ADD CONSTRAINT webhooks_pauses_pkey PRIMARY KEY (receiver);

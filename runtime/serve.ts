@@ -9,6 +9,7 @@ import * as NodePath from "@effect/platform-node/NodePath"
 import { Context, Effect, Layer, Option, Path, type Scope } from "effect"
 import { Etag, HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { hostname } from "node:os"
+import { linesOf, requireAll } from "../kernel/accounts/KeyRevisions.ts"
 import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseRefused, DatabaseSource } from "../kernel/database/DatabaseSource.ts"
@@ -211,10 +212,9 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
   if (Option.isSome(Context.getOption(services, Keys))) {
     yield* onHangup(
       rereadSecrets(services).pipe(
-        Effect.matchEffect({
-          onFailure: (error) => Effect.logError("keys were not read again", error),
-          onSuccess: () => Effect.logInfo("keys were read again")
-        })
+        Effect.tap((replicas) => Effect.logInfo(`keys were read again: ${linesOf(replicas).join("; ")}`)),
+        Effect.flatMap(requireAll),
+        Effect.catch((error) => Effect.logError("keys were not read again on every replica", error))
       )
     )
   }

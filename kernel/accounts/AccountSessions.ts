@@ -14,6 +14,7 @@ import { Crypto } from "../platform/Crypto.ts"
 import { type AccountAnswer, AccountChallenges } from "./AccountChallenges.ts"
 import { AccountSeal } from "./AccountSeal.ts"
 import { EndedSessions } from "./EndedSessions.ts"
+import { KeyRevisions } from "./KeyRevisions.ts"
 
 export interface AccountSession {
   readonly account: string
@@ -136,4 +137,4 @@ export class AccountSessions extends Context.Service<
   )
 }
 
-export const accountsContract = contract("accounts", AccountSessions, AccountChallenges, EndedSessions)
+export const accountsContract = contract("accounts", AccountSessions, AccountChallenges, EndedSessions, KeyRevisions)

@@ -1,20 +1,34 @@
 // Bearer keys of callers and operators. A key is `secret` or `label:secret`, separated by commas or line ends in the
 // environment variable that the settings name, or in the file of its `_FILE` variant, which can change while the
 // process runs. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal
-// is its label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless.
+// is its label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless. A key
+// that another replica revoked counts no more, even while the file here lists it (`accounts/KeyRevisions.ts`).
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
 import { Server } from "../config/Server.ts"
 import { Settings, SettingsRefused } from "../config/Settings.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
-interface Key {
+/** The role of a key: callers that pay, or operators. */
+export type Role = "caller" | "operator"
+
+/** A key without its secret. */
+export interface NamedKey {
+  readonly role: Role
   readonly principal: string
+  /** Of the secret's hash. Sessions are signed with the hash itself, so the digest opens none. */
+  readonly digest: string
+}
+
+interface Key extends NamedKey {
   readonly hash: Uint8Array
 }
 
-/** The role of a key: callers that pay, or operators. */
-export type Role = "caller" | "operator"
+/** What a reread changed. */
+export interface KeyChanges {
+  readonly added: ReadonlyArray<NamedKey>
+  readonly removed: ReadonlyArray<NamedKey>
+}
 
 /** Characters a secret has at least. */
 const secretLengthMin = 16
@@ -26,10 +40,26 @@ const hashOf = (crypto: Crypto["Service"], text: string) => crypto.sha256(new Te
 
 const principalsOf = (keys: ReadonlyArray<Key>) => [...new Set(keys.map(({ principal }) => principal))]
 
+const idOf = ({ digest, role }: Pick<NamedKey, "role" | "digest">): string => `${role} ${digest}`
+
+const nameOf = ({ digest, principal, role }: NamedKey): NamedKey => ({ role, principal, digest })
+
+const without = (keys: ReadonlyArray<Key>, others: ReadonlyArray<Key>): ReadonlyArray<NamedKey> => {
+  const ids = new Set(others.map(idOf))
+  return keys.filter((key) => !ids.has(idOf(key))).map(nameOf)
+}
+
+/** A process that was started for known callers, and listens for them, is never opened to all by an empty file. */
+const requireSome = (path: string, keys: ReadonlyArray<Key>, next: ReadonlyArray<Key>, what: string) =>
+  keys.length > 0 && next.length === 0
+    ? Effect.fail(new SettingsRefused({ path, message: `no key is left; ${what} needs a restart` }))
+    : Effect.void
+
 /** The keys of one variable; an issue names the variable and the entry's position, never its text. */
 const readKeys = Effect.fnUntraced(function* (
   settings: Settings["Service"],
   crypto: Crypto["Service"],
+  role: Role,
   variable: string
 ): Effect.fn.Return<ReadonlyArray<Key>, SettingsRefused> {
   const listed = yield* Effect.try({
@@ -62,7 +92,8 @@ const readKeys = Effect.fnUntraced(function* (
       })
     }
     const hash = hashOf(crypto, secret)
-    keys.push({ principal: label ?? Hex.encode(hash).slice(0, 16), hash })
+    const digest = Hex.encode(hashOf(crypto, `tollkeeper key ${Hex.encode(hash)}`))
+    keys.push({ role, principal: label ?? Hex.encode(hash).slice(0, 16), hash, digest })
   }
   return keys
 })
@@ -80,10 +111,14 @@ export class Keys extends Context.Service<
     readonly markOf: (bearer: string) => string | undefined
     /** What each key that is listed under this principal signs a message with: HMAC-SHA-256 under the secret's hash. */
     readonly proofs: (role: Role, principal: string, message: Uint8Array) => ReadonlyArray<Uint8Array>
-    /** Known callers by principal, without any secret. */
+    /** Keys in force by principal, without any secret. */
     readonly listed: () => { readonly callers: ReadonlyArray<string>; readonly operators: ReadonlyArray<string> }
     /** Reads the variables again; on an error the keys stay unchanged. */
-    readonly reread: Effect.Effect<void, SettingsRefused>
+    readonly reread: Effect.Effect<KeyChanges, SettingsRefused>
+    /** Keys of the sources, revoked or not. */
+    readonly named: () => ReadonlyArray<NamedKey & { readonly isRevoked: boolean }>
+    /** From now on exactly these keys are revoked. */
+    readonly setRevoked: (revoked: ReadonlyArray<Pick<NamedKey, "role" | "digest">>) => void
   }
 >()("tollkeeper/http/Keys") {
   static readonly layer: Layer.Layer<Keys, SettingsRefused, Settings | Server | Crypto> = Layer.effect(
@@ -92,9 +127,19 @@ export class Keys extends Context.Service<
       const settings = yield* Settings
       const server = yield* Server
       const crypto = yield* Crypto
-      const read = (variable: string) => readKeys(settings, crypto, variable)
-      let callers = yield* read(server.apiKeysEnv)
-      let operators = yield* read(server.operatorKeysEnv)
+      const readAll = Effect.all([
+        readKeys(settings, crypto, "caller", server.apiKeysEnv),
+        readKeys(settings, crypto, "operator", server.operatorKeysEnv)
+      ])
+      let revoked: ReadonlySet<string> = new Set()
+      let [allCallers, allOperators] = yield* readAll
+      /** Without the revoked ones. */
+      let [callers, operators] = [allCallers, allOperators]
+      const isRevoked = (key: NamedKey) => revoked.has(idOf(key))
+      const takeUp = () => {
+        callers = allCallers.filter((key) => !isRevoked(key))
+        operators = allOperators.filter((key) => !isRevoked(key))
+      }
 
       const find = (keys: ReadonlyArray<Key>, bearer: string): Key | undefined => {
         const hash = hashOf(crypto, bearer)
@@ -107,9 +152,10 @@ export class Keys extends Context.Service<
         Option.map(Option.fromUndefinedOr(find(keys, bearer)), ({ principal }) => principal)
 
       return Keys.of({
-        keyed: () => callers.length > 0,
+        // A facilitator whose last key was revoked is not open to all.
+        keyed: () => allCallers.length > 0,
         listed: () => ({ callers: principalsOf(callers), operators: principalsOf(operators) }),
-        operatorKeyed: () => operators.length > 0,
+        operatorKeyed: () => allOperators.length > 0,
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),
         markOf: (bearer) => {
@@ -120,24 +166,22 @@ export class Keys extends Context.Service<
           (role === "operator" ? operators : callers)
             .filter((key) => key.principal === principal)
             .map(({ hash }) => crypto.hmacSha256(hash, message)),
+        named: () => [...allCallers, ...allOperators].map((key) => ({ ...nameOf(key), isRevoked: isRevoked(key) })),
+        setRevoked: (keys) => {
+          revoked = new Set(keys.map(idOf))
+          takeUp()
+        },
         reread: Effect.gen(function* () {
-          const [nextCallers, nextOperators] = [yield* read(server.apiKeysEnv), yield* read(server.operatorKeysEnv)]
-          // A process that was started for known callers, and listens for them, is never opened to all by an empty
-          // file.
-          if (callers.length > 0 && nextCallers.length === 0) {
-            return yield* new SettingsRefused({
-              path: server.apiKeysEnv,
-              message: "no key is left; a keyless facilitator needs a restart"
-            })
-          }
-          if (operators.length > 0 && nextOperators.length === 0) {
-            return yield* new SettingsRefused({
-              path: server.operatorKeysEnv,
-              message: "no key is left; a facilitator without operators needs a restart"
-            })
-          }
-          callers = nextCallers
-          operators = nextOperators
+          const [nextCallers, nextOperators] = yield* readAll
+          yield* requireSome(server.apiKeysEnv, allCallers, nextCallers, "a keyless facilitator")
+          yield* requireSome(server.operatorKeysEnv, allOperators, nextOperators, "a facilitator without operators")
+          const [before, next] = [
+            [...allCallers, ...allOperators],
+            [...nextCallers, ...nextOperators]
+          ]
+          ;[allCallers, allOperators] = [nextCallers, nextOperators]
+          takeUp()
+          return { added: without(next, before), removed: without(before, next) }
         })
       })
     })

@@ -4,13 +4,15 @@
 // drops all of them is refused unless forced. On any error the secrets stay unchanged. No secret is kept in the
 // database, logged or shown.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
-import { Base64 } from "effect/encoding"
+import { Base64, Hex } from "effect/encoding"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Config, type Receiver, receiverNamed, type NoSuchReceiver } from "./Config.ts"
 
 /** Minimum bytes of a secret. */
 const secretBytesMin = 16
+/** Hex digits that distinguish the secrets of two replicas. */
+const markLength = 12
 /** Secrets that sign concurrently: each lengthens a header. */
 const secretsMax = 4
 
@@ -64,8 +66,16 @@ export class SigningSecrets extends Context.Service<
      * is among them, unless `force`.
      */
     readonly rotate: (name: string, force: boolean) => Effect.Effect<Rotated, NoSuchReceiver | SettingsRefused>
-    /** Takes up the changes of all receivers; of none when one is refused. */
-    readonly reread: Effect.Effect<void, SettingsRefused>
+    /**
+     * Takes up the changes of the named receiver or, when that is empty, of all, and names them; of none when one is
+     * refused. `withoutOverlap` needs no overlap.
+     */
+    readonly reread: (scope: {
+      readonly name: string
+      readonly withoutOverlap: boolean
+    }) => Effect.Effect<ReadonlyArray<string>, SettingsRefused>
+    /** Each receiver with a digest of its secrets, to compare replicas. */
+    readonly marks: () => ReadonlyArray<string>
   }
 >()("tollkeeper/webhooks/SigningSecrets") {
   static readonly layer = Layer.effect(
@@ -76,8 +86,7 @@ export class SigningSecrets extends Context.Service<
       const crypto = yield* Crypto
       const read = (receiver: Receiver) =>
         Effect.map(readSource(settings, receiver), (secrets) => [receiver.name, secrets] as const)
-      const readAll = Effect.forEach(receivers, read)
-      let signing = new Map(yield* readAll)
+      let signing = new Map(yield* Effect.forEach(receivers, read))
 
       const of = ({ name }: Receiver): Secrets => signing.get(name) ?? []
       const holds = (secrets: Secrets, one: Redacted.Redacted<Uint8Array>) =>
@@ -114,13 +123,24 @@ export class SigningSecrets extends Context.Service<
           signing.set(name, next)
           return changed
         }),
-        reread: Effect.gen(function* () {
-          const next = new Map(yield* readAll)
-          yield* Effect.forEach(receivers, (receiver) => gapOf(receiver, next.get(receiver.name) ?? []), {
-            discard: true
+        reread: Effect.fnUntraced(function* ({ withoutOverlap, name }) {
+          const asked = receivers.filter((receiver) => name === "" || receiver.name === name)
+          const next = new Map(yield* Effect.forEach(asked, read))
+          const nextOf = (receiver: Receiver) => next.get(receiver.name) ?? []
+          if (!withoutOverlap) for (const receiver of asked) yield* gapOf(receiver, nextOf(receiver))
+          const changes = asked.flatMap((receiver) => {
+            const { added, gone } = change(receiver, nextOf(receiver))
+            return added + gone === 0 ? [] : [`webhook ${receiver.name}: ${added} added, ${gone} removed`]
           })
-          signing = next
-        })
+          signing = new Map([...signing, ...next])
+          return changes
+        }),
+        marks: () =>
+          receivers.map((receiver) => {
+            const digests = of(receiver).map((secret) => Hex.encode(crypto.sha256(Redacted.value(secret))))
+            const mark = crypto.sha256(new TextEncoder().encode(`webhook secrets ${digests.toSorted().join()}`))
+            return `webhook ${receiver.name} ${Hex.encode(mark).slice(0, markLength)}`
+          })
       })
     })
   )

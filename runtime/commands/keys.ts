@@ -3,6 +3,7 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { linesOf, requireAll } from "../../kernel/accounts/KeyRevisions.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -46,7 +47,14 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
   }).pipe(Effect.provide(keysAt(place)))
 ).pipe(Command.withDescription("List the principals of callers' and operators' keys"))
 
-const reread = Command.make("reread", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
+const reinstateFlag = Flag.Boolean("reinstate").pipe(
+  Flag.withDescription("Reinstate revoked keys that the files here list; default false"),
+  Flag.withDefault(false)
+)
+
+const rereadFlags = { ...placeFlags(), json: jsonFlag, reinstates: reinstateFlag }
+
+const reread = Command.make("reread", rereadFlags, ({ json, reinstates, ...place }) =>
   Effect.gen(function* () {
     const within = yield* Within
     if (within === undefined)
@@ -54,10 +62,13 @@ const reread = Command.make("reread", { ...placeFlags(), json: jsonFlag }, ({ js
         message: `no process runs over ${place.state} that could reread its keys; name another folder with --state DIR`
       })
     const keys = yield* Keys
-    yield* rereadSecrets(within.services)
-    yield* answer(json, keys.listed(), ["keys were read again"])
+    const replicas = yield* rereadSecrets(within.services, { reinstates })
+    yield* answer(json, { ...keys.listed(), replicas }, linesOf(replicas))
+    yield* requireAll(replicas)
   }).pipe(Effect.provide(keysAt(place)))
-).pipe(Command.withDescription("Have the running process reread its keys and webhook secrets, as SIGHUP does"))
+).pipe(
+  Command.withDescription("Have all replicas reread their keys and webhook secrets, as SIGHUP does; names each replica")
+)
 
 const rotate = Command.make(
   "rotate",

@@ -2,9 +2,11 @@
 // facilitator, or the next one, sends what became due. New secrets are taken up by the running one.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { linesOf, requireAll } from "../../kernel/accounts/KeyRevisions.ts"
 import { CurrentPlugin } from "../../kernel/contract/CurrentPlugin.ts"
 import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
 import { administration, SigningSecrets } from "../../plugins/webhooks/plugin.ts"
+import { rereadSecrets } from "../rereadSecrets.ts"
 import { StateRefused } from "../state.ts"
 import {
   answer,
@@ -27,17 +29,23 @@ const tablesAt = (place: CommandTarget) =>
 const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const all = yield* administration.receiverStatuses
-    const lines = all.map(({ delivered, due, given_up, last_answer, oldest_due, receiver, resting_until }) =>
-      [
-        receiver,
-        `${due} due${oldest_due === null ? "" : ` since ${oldest_due.toISOString()}`}`,
-        `${delivered} delivered`,
-        `${given_up} given up`,
-        ...(last_answer === null ? [] : [`last answer ${last_answer}`]),
-        ...(resting_until === null
-          ? []
-          : [`asked for no more until ${resting_until.toISOString()}; a replay ends that`])
-      ].join("  ")
+    const lines = all.map(
+      ({ delivered, disabled_at, due, given_up, last_answer, oldest_due, receiver, resting_until }) =>
+        [
+          receiver,
+          `${due} due${oldest_due === null ? "" : ` since ${oldest_due.toISOString()}`}`,
+          `${delivered} delivered`,
+          `${given_up} given up`,
+          ...(last_answer === null ? [] : [`last answer ${last_answer}`]),
+          ...(disabled_at === null
+            ? []
+            : [
+                `DISABLED since ${disabled_at.toISOString()}: it answered 410; \`webhooks enable ${receiver}\` sends again`
+              ]),
+          ...(resting_until === null
+            ? []
+            : [`asked for no more until ${resting_until.toISOString()}; a replay ends that`])
+        ].join("  ")
     )
     yield* answer(json, all, all.length === 0 ? ["no receiver has been sent anything yet"] : lines)
   }).pipe(Effect.provide(tablesAt(place)))
@@ -66,6 +74,20 @@ const replay = Command.make(
     }).pipe(Effect.provide(tablesAt(place)))
 ).pipe(Command.withDescription("Send a receiver its events again, also within a pause that it asked for"))
 
+const enable = Command.make(
+  "enable",
+  { ...placeFlags(), json: jsonFlag, note: whyFlag, receiver: receiverArgument },
+  ({ json, note, receiver, ...place }) =>
+    Effect.gen(function* () {
+      const wasDisabled = yield* noted({ action: "enable", subject: `webhooks ${receiver}`, note })(
+        administration.enable(receiver)
+      )
+      yield* answer(json, { receiver, wasDisabled }, [
+        wasDisabled ? `${receiver} gets its due events again, within a second` : `${receiver} was not disabled`
+      ])
+    }).pipe(Effect.provide(tablesAt(place)))
+).pipe(Command.withDescription("Send to a receiver again that was disabled because it answered 410"))
+
 const immediateFlag = Flag.Boolean("at-once").pipe(
   Flag.withDescription("Rotate although no previous secret is left: messages are refused until the receiver has it"),
   Flag.withDefault(false)
@@ -92,14 +114,20 @@ const rotate = Command.make(
         ? "move the receiver to the new one, then take the old one out and rotate again"
         : "messages carry this one signature"
     const signs = signing === 1 ? "1 secret signs" : `${signing} secrets sign`
-    yield* answer(json, { receiver, ...rotated }, [
+    const replicas = yield* rereadSecrets(within!.services, {
+      part: "webhooks",
+      name: receiver,
+      withoutOverlap: isImmediate
+    })
+    yield* answer(json, { receiver, ...rotated, replicas }, [
       `${signs} messages to ${receiver}: ${added} new, ${gone} gone; ${next}`,
-      "other replicas follow by the same command, `tollkeeper keys reread` or SIGHUP beside each"
+      ...linesOf(replicas.slice(1))
     ])
+    yield* requireAll(replicas)
   })
 ).pipe(Command.withDescription("Rotate to the secrets in a receiver's source, without a restart"))
 
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withDescription("Webhook receivers: status, replay and secret rotation"),
-  Command.withSubcommands([list, replay, rotate])
+  Command.withDescription("Webhook receivers: status, enabling, replay and secret rotation"),
+  Command.withSubcommands([list, enable, replay, rotate])
 )

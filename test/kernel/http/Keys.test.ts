@@ -92,6 +92,22 @@ describe("keys", () => {
     }).pipe(Effect.provide(services(environment)))
   })
 
+  it.effect("a revoked key is refused although its file lists it", () =>
+    Effect.gen(function* () {
+      const keys = yield* Keys
+      const message = new Uint8Array([1])
+      const ofAlice = keys.named().filter(({ principal }) => principal === "alice")
+      expect([ofAlice.length, keys.proofs("caller", "alice", message).length]).toEqual([1, 1])
+      keys.setRevoked(ofAlice)
+      expect([keys.caller(alice), keys.markOf(alice), keys.keyed()]).toEqual([Option.none(), undefined, true])
+      expect([keys.proofs("caller", "alice", message), keys.listed().callers]).toEqual([[], []])
+      yield* keys.reread
+      expect(keys.caller(alice)).toEqual(Option.none())
+      keys.setRevoked([])
+      expect(keys.caller(alice)).toEqual(Option.some("alice"))
+    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: `alice:${alice}` })))
+  )
+
   it("accepts keys only from a bearer header [S239]", () => {
     expect(bearerOf(`Bearer ${alice}`)).toEqual(Option.some(alice))
     expect(bearerOf(`bearer ${alice}`)).toEqual(Option.some(alice))

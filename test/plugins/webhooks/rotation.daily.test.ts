@@ -46,7 +46,7 @@ it.live(
       const overlap = yield* rotate("--note", "a year is over")
       expect([overlap.status, JSON.parse(overlap.out)]).toEqual([
         0,
-        { receiver: "before", signing: 2, added: 1, gone: 0 }
+        expect.objectContaining({ receiver: "before", signing: 2, added: 1, gone: 0 })
       ])
       // The other one's source is the same file, and was not asked to be read.
       expect(yield* signed).toEqual([true, true, false, false])

@@ -1,0 +1,285 @@
+// Rereading and revocation over all replicas. An operator changes the sources (the files behind the variables) and asks
+// one replica to read them again. It takes them up, and records a revision with the keys that it dropped. Every replica
+// sees a new revision within two seconds: it refuses the revoked keys from then on, whatever its own
+// sources list, ends their sessions, and reads its own sources again. Only the replica that was asked revokes or
+// reinstates, so a file that arrives late on another host changes nothing for the rest. A key that a later reread adds
+// is reinstated. A start reads the revoked keys before it serves. A process's memory is a cache of these rows: no
+// request reads them. A removal that cannot be recorded holds here, is reported, and is recorded by a later turn.
+import { Context, Effect, Layer, Schema, type Scope, Semaphore } from "effect"
+import { Hex } from "effect/encoding"
+import type { SqlError } from "effect/sql"
+import { reconciler } from "../actor/Actor.ts"
+import { Server } from "../config/Server.ts"
+import type { SettingsRefused } from "../config/Settings.ts"
+import { Database } from "../database/Database.ts"
+import { Health } from "../health/Health.ts"
+import { Keys, type KeyChanges, type NamedKey } from "../http/Keys.ts"
+import { Crypto } from "../platform/Crypto.ts"
+import { Host } from "../platform/Host.ts"
+import { monotonicMillis } from "../time/monotonicMillis.ts"
+import { allParts, type KeyChange, makeKeyJournal, type ReplicaKeys, type RereadScope } from "./KeyJournal.ts"
+import { replicaFault } from "./replicaFaults.ts"
+
+/** Between two polls of the rereads of other replicas. */
+const pollEvery = "2 seconds"
+const announceMillis = 10_000
+/** How long an asked reread waits for the other replicas. */
+const waitMillis = 10_000
+const replicasPollEvery = "200 millis"
+/** Hex digits of a digest that distinguish the keys of two replicas. */
+const markLength = 12
+
+/** Secrets of a plugin that are read again with the keys. */
+export interface RereadPart {
+  readonly name: string
+  /** Names the changes, for people. On an error nothing changes. */
+  readonly reread: (scope: RereadScope) => Effect.Effect<ReadonlyArray<string>, SettingsRefused>
+  /** Names of what is in force, each with a digest, to compare replicas. */
+  readonly marks: () => ReadonlyArray<string>
+}
+
+export interface RereadReplica {
+  readonly replica: string
+  readonly changes: string
+  /** Why it is behind; undefined when it is not. */
+  readonly fault: string | undefined
+}
+
+/** A replica is behind, or the reread could not be recorded. */
+export class ReplicasBehind extends Schema.TaggedError<ReplicasBehind>()("ReplicasBehind", {
+  message: Schema.String
+}) {}
+
+export interface RereadOptions extends Partial<RereadScope> {
+  /** Reinstates revoked keys that the sources here list. */
+  readonly reinstates?: boolean
+}
+
+const labelOf = ({ principal, role }: NamedKey): string => (role === "operator" ? `operator ${principal}` : principal)
+const markOf = (key: NamedKey): string => `${labelOf(key)} ${key.digest.slice(0, markLength)}`
+
+/** "removed shop, added desk", by label: a label with a new secret is renewed. */
+const wordsOf = ({ added, removed }: KeyChanges): ReadonlyArray<string> => {
+  const [came, went] = [new Set(added.map(labelOf)), new Set(removed.map(labelOf))]
+  return [
+    ...[...went].map((label) => (came.has(label) ? `renewed ${label}` : `removed ${label}`)),
+    ...[...came].filter((label) => !went.has(label)).map((label) => `added ${label}`)
+  ]
+}
+
+const unchanged = "unchanged"
+
+/** The sources of this process. */
+interface Sources {
+  readonly keys: Keys["Service"]
+  readonly parts: Set<RereadPart>
+  /** Reads them again, as far as the scopes name them. */
+  readonly takeUp: (
+    scopes: ReadonlyArray<RereadScope>
+  ) => Effect.Effect<KeyChanges & { readonly refusal: SettingsRefused | undefined }>
+  /** What counts here as of a revision. */
+  readonly status: (revision: number) => Omit<ReplicaKeys, "replica">
+}
+
+const makeSources = Effect.gen(function* () {
+  const keys = yield* Keys
+  const parts = new Set<RereadPart>()
+  const own: ReplicaKeys = { replica: "", revision: 0, changes: unchanged, fault: null, inForce: [], refused: [] }
+  let last: Pick<ReplicaKeys, "changes" | "fault"> = own
+
+  const takeUp = Effect.fnUntraced(function* (scopes: ReadonlyArray<RereadScope>) {
+    const words: Array<string> = []
+    const refusals: Array<SettingsRefused> = []
+    const note = (refused: SettingsRefused) => Effect.sync(() => void refusals.push(refused))
+    let changes: KeyChanges = { added: [], removed: [] }
+    if (scopes.some(({ part }) => part === allParts))
+      yield* Effect.matchEffect(keys.reread, {
+        onFailure: note,
+        onSuccess: (found) => Effect.sync(() => void words.push(...wordsOf((changes = found))))
+      })
+    for (const scope of scopes)
+      for (const part of parts)
+        if (scope.part === allParts || scope.part === part.name)
+          yield* Effect.matchEffect(part.reread(scope), {
+            onFailure: note,
+            onSuccess: (found) => Effect.sync(() => void words.push(...found))
+          })
+    last = {
+      changes: words.length === 0 ? unchanged : words.join(", "),
+      fault: refusals.length === 0 ? null : refusals.map(({ message, path }) => `${path}: ${message}`).join("; ")
+    }
+    return { ...changes, refusal: refusals[0] }
+  })
+
+  const status = (revision: number): Omit<ReplicaKeys, "replica"> => {
+    const named = keys.named()
+    return {
+      ...last,
+      revision,
+      inForce: [
+        ...named.filter(({ isRevoked }) => !isRevoked).map(markOf),
+        ...[...parts].flatMap((part) => part.marks())
+      ],
+      refused: named.filter(({ isRevoked }) => isRevoked).map(markOf)
+    }
+  }
+  const sources: Sources = { keys, parts, takeUp, status }
+  return sources
+})
+
+/** The revision that counts here, and the changes that are not recorded yet. */
+const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, status, takeUp }: Sources) {
+  const journal = yield* makeKeyJournal(replica)
+  const turns = yield* Semaphore.make(1)
+  const unrecorded = new Map<string, KeyChange>()
+  let revision = 0
+  let announcedAt = -Infinity
+
+  const announce = Effect.gen(function* () {
+    yield* journal.announce(status(revision))
+    announcedAt = yield* monotonicMillis
+  })
+
+  const readRevoked = Effect.map(journal.revoked, keys.setRevoked)
+
+  const record = (scope: RereadScope) =>
+    Effect.gen(function* () {
+      const changes = [...unrecorded.values()]
+      const recorded = yield* journal.record(changes, scope)
+      unrecorded.clear()
+      // Revisions of other replicas in between are taken up by the next turn.
+      if (recorded === revision + 1) revision = recorded
+      yield* readRevoked
+      yield* announce
+      return recorded
+    })
+
+  const start = Effect.gen(function* () {
+    revision = yield* journal.revision
+    yield* readRevoked
+  })
+
+  const follow = Effect.gen(function* () {
+    const newest = yield* journal.revision
+    if (newest !== revision) {
+      yield* readRevoked
+      yield* takeUp(yield* journal.since(revision))
+      revision = newest
+      const { changes, fault } = status(revision)
+      yield* fault === null
+        ? Effect.logInfo(`keys were read again, as another replica was asked to: ${changes}`)
+        : Effect.logWarning(`keys were not read again, as another replica was asked to: ${fault}`)
+      return yield* announce
+    }
+    if (unrecorded.size > 0) return yield* Effect.asVoid(record({ part: allParts, name: "", withoutOverlap: false }))
+    if ((yield* monotonicMillis) - announcedAt >= announceMillis) yield* announce
+  })
+
+  /** Takes up the sources here, then records what that changes. */
+  const ask = Effect.fnUntraced(function* (scope: RereadScope, reinstates: boolean) {
+    const taken = yield* takeUp([scope])
+    for (const key of taken.removed) unrecorded.set(`${key.role} ${key.digest}`, { ...key, isRevoked: true })
+    const again = reinstates ? keys.named().filter(({ isRevoked }) => isRevoked) : []
+    for (const key of [...taken.added, ...again])
+      unrecorded.set(`${key.role} ${key.digest}`, { ...key, isRevoked: false })
+    return { ...taken, revision: yield* record(scope) }
+  })
+
+  return {
+    journal,
+    start: turns.withPermits(1)(start),
+    turn: turns.withPermits(1)(follow),
+    ask: (scope: RereadScope, reinstates: boolean) => turns.withPermits(1)(ask(scope, reinstates)),
+    live: journal.live
+  }
+})
+
+const unrecordedOf = (error: SqlError.SqlError) =>
+  new ReplicasBehind({
+    message:
+      `the keys hold here, and the other replicas do not see them: the database does not answer (${error.message}); ` +
+      "this replica tries again, and so can you"
+  })
+
+export class KeyRevisions extends Context.Service<
+  KeyRevisions,
+  {
+    /** Reads the sources again here, then waits for every replica; names each, also one that is behind. */
+    readonly reread: (
+      options?: RereadOptions
+    ) => Effect.Effect<ReadonlyArray<RereadReplica>, SettingsRefused | ReplicasBehind>
+    /** Has secrets of a plugin read again with the keys, for as long as the Scope lives. */
+    readonly register: (part: RereadPart) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("tollkeeper/accounts/KeyRevisions") {
+  static readonly layer = Layer.effect(
+    KeyRevisions,
+    Effect.gen(function* () {
+      const host = (yield* Server).instance ?? (yield* Host).name
+      const replica = `${host}/${Hex.encode((yield* Crypto).randomBytes(4))}`
+      const sources = yield* makeSources
+      const follower = yield* makeFollower(replica, sources)
+      yield* follower.start
+      yield* Effect.addFinalizer(() => follower.journal.leave)
+
+      /** The replicas, once all have read the revision or the wait is over. */
+      const replicasAt = Effect.fnUntraced(function* (revision: number) {
+        const end = (yield* monotonicMillis) + waitMillis
+        while (true) {
+          const replicas = yield* follower.live
+          if (replicas.every((one) => one.revision >= revision) || (yield* monotonicMillis) > end) return replicas
+          yield* Effect.sleep(replicasPollEvery)
+        }
+      })
+
+      const reread: KeyRevisions["Service"]["reread"] = Effect.fn("KeyRevisions.reread")(function* (options = {}) {
+        const { withoutOverlap = false, name = "", part = allParts, reinstates = false } = options
+        const taken = yield* Effect.mapError(follower.ask({ part, name, withoutOverlap }, reinstates), unrecordedOf)
+        if (taken.refusal !== undefined) return yield* taken.refusal
+        const replicas = yield* Effect.mapError(replicasAt(taken.revision), unrecordedOf)
+        const own: ReplicaKeys = { ...sources.status(taken.revision), replica }
+        return [own, ...replicas.filter((one) => one.replica !== replica)].map((one) => ({
+          replica: one.replica,
+          changes: one.changes,
+          fault: replicaFault(own, one)
+        }))
+      })
+
+      yield* (yield* Health).register(
+        "keys",
+        Effect.sync(() => {
+          const { fault, refused } = sources.status(0)
+          return fault === null && refused.length === 0
+            ? { state: "ready" as const }
+            : { state: "degraded" as const, detail: fault ?? `${refused.length} listed keys are revoked, and refused` }
+        })
+      )
+      // An embedded database has one process.
+      if ((yield* Database).kind === "server")
+        yield* reconciler({ id: "key-revisions", every: pollEvery, turn: follower.turn })
+
+      return KeyRevisions.of({
+        reread,
+        register: (part) =>
+          Effect.acquireRelease(
+            Effect.sync(() => void sources.parts.add(part)),
+            () => Effect.sync(() => void sources.parts.delete(part))
+          )
+      })
+    })
+  )
+}
+
+/** Fails when a replica of a reread is behind, and names it. */
+export const requireAll = (replicas: ReadonlyArray<RereadReplica>): Effect.Effect<void, ReplicasBehind> => {
+  const behind = replicas.flatMap(({ fault, replica }) =>
+    fault === undefined ? [] : [`${replica} is behind: ${fault}`]
+  )
+  return behind.length === 0 ? Effect.void : Effect.fail(new ReplicasBehind({ message: behind.join("; ") }))
+}
+
+/** The line of each replica. */
+export const linesOf = (replicas: ReadonlyArray<RereadReplica>): ReadonlyArray<string> =>
+  replicas.map(
+    ({ changes, fault, replica }) => `${replica}: ${changes}${fault === undefined ? "" : `; BEHIND: ${fault}`}`
+  )
