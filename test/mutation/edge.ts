@@ -161,8 +161,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/platform/DiskSpace.ts", "test/kernel/health/watchDisk.test.ts", [
     ["payments are accepted until the disk is full", "freeBytes >= reserveBytes", "freeBytes > 0"]
   ]),
-  ...guards("kernel/payment/settle/settlePayment.ts", "test/kernel/settlement/sponsor.daily.test.ts", [
-    ["settle keeps the cause of a busy answer back", "return busyFor(unable.value)", "return busy()"]
+  ...guards("kernel/payment/answers.ts", "test/kernel/settlement/sponsor.daily.test.ts", [
+    ["settle keeps the cause of a busy answer back", ": busyFor(objection.why, payer,", ": busy(payer,"]
   ]),
   ...guards("runtime/answeredBy.ts", "test/runtime/commands/start.test.ts", [
     ["a hosted profile keeps payments in an unnamed folder", 'embeddedFolder(profile, "") !== undefined', "true"]

@@ -49,6 +49,7 @@ const unrecordable = by("payment/settle/unavailable.test.ts", {})
 const knowing = "kernel/payment/settle/existing.ts"
 const settling = "kernel/payment/settle/settlePayment.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
+const admitting = "kernel/payment/settle/admit.ts"
 const work = "kernel/payment/settle/SettlementWorker.ts"
 const flying = "kernel/payment/settle/joinFlight.ts"
 const sponsoring = "kernel/settlement/sponsor/Sponsor.ts"
@@ -131,6 +132,25 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the in-process twin gets the success",
     changes: change("kernel/payment/settle/SingleFlight.ts", 'answer._tag === "Settled" ?', 'answer.payer === "" ?'),
     ...by("payment/Flights.test.ts", {})
+  },
+  {
+    name: "a verify without settle's queue",
+    changes: change(admitting, `if (place._tag === "Full")`, `if (place._tag === "Full" && stage === "settle")`),
+    ...by("payment/admission.daily.test.ts")
+  },
+  {
+    name: "a verify without settle's budget",
+    changes: change(admitting, "if (!(yield* fits(", `if (stage === "settle" && !(yield* fits(`),
+    ...by("payment/admission.daily.test.ts")
+  },
+  {
+    name: "a verify without the whole cost",
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      "if (objection !== undefined) return",
+      'if (objection?._tag === "Busy") return'
+    ),
+    ...by("payment/admission.daily.test.ts")
   },
   {
     name: "a twin that does not wait for its leader",
@@ -550,11 +570,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a payment verified before its admission",
     changes: change(
       "kernel/payment/settle/settlePayment.ts",
-      `const taken = yield* admit(payment, scheme, startedAt)
-`,
-      `yield* verifyWithinTimeout(payment, scheme, "settle")
-  const taken = yield* admit(payment, scheme, startedAt)
-`
+      "const taken = yield* admission.admit(",
+      `yield* verifyWithinTimeout(payment, scheme, "settle", limits)
+  const taken = yield* admission.admit(`
     ),
     ...by("settlement/channels/overload.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   },
@@ -969,12 +987,17 @@ export const mutations: ReadonlyArray<Mutation> = [
   })),
   ...(
     [
-      ["an empty sponsor settles", settling, "if (Option.isSome(unable)) return busyFor(unable.value)", ""],
+      [
+        "an empty sponsor settles",
+        admitting,
+        "if (Option.isSome(unable)) return",
+        'if (Option.isSome(unable) && stage === "verify") return'
+      ],
       [
         "an empty sponsor verifies",
-        "kernel/payment/verifyPayment.ts",
+        admitting,
         "if (Option.isSome(unable)) return",
-        'if (Option.isNone(unable)) yield* Effect.void\n  else if (scheme.scheme === "") return'
+        'if (Option.isSome(unable) && stage === "settle") return'
       ],
       [
         "a sponsor that was funded stays empty",
