@@ -12,7 +12,7 @@ import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 import { committing, reserving } from "./budgetStatements.ts"
 import { batchSpendReads } from "./batchSpendReads.ts"
 import type { BudgetPrincipal, DayBounds, Reservation } from "./Reservation.ts"
-import { fitsWithin, BudgetSpendCache } from "./BudgetSpendCache.ts"
+import { type AllSpent, BudgetSpendCache, fitsWithin, principalsMax } from "./BudgetSpendCache.ts"
 
 /** Rows over which a day's total is spread, for each of keyed and anonymous. */
 export const shards = 8
@@ -42,6 +42,13 @@ export interface BudgetStatus {
   readonly anonymous: Usage
   /** Keyed principals with usage today, the nearest to their bound first; at most 100. */
   readonly keyed: ReadonlyArray<Usage & { readonly principal: string }>
+}
+
+/** When the day's bounds start again. */
+export interface BudgetReset {
+  /** Unix milliseconds of the ledger's time. */
+  readonly at: number
+  readonly inMillis: number
 }
 
 /** Maximum number of keyed principals in one status. */
@@ -85,37 +92,79 @@ interface UsedRow {
   readonly used: bigint
 }
 
-/** What is used of a day's bounds. */
-const statusOn = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  day: string,
-  inAll: bigint,
-  boundOf: (principal: string) => bigint
-) {
+/** The totals of a day, and the principals that have spent most of it, those with a key first. */
+const readUsed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, day: string) {
   // The totals are in each row, and in one of their own where no key was used.
-  const rows = yield* sql<UsedRow>`select total.*, keyed.* from (
+  const rows = yield* sql<UsedRow>`select total.*, spender.* from (
       select coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
         coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
       from kernel_sponsor_budget_total where day = ${day}::date
     ) as total left join (
       select principal, reserved_stroops + committed_stroops as used from kernel_sponsor_budget
-      where day = ${day}::date and principal like 'key:%' order by used desc limit ${keyedMax}
-    ) as keyed on true order by used desc`
+      where day = ${day}::date order by principal like 'key:%' desc, used desc limit ${principalsMax}
+    ) as spender on true`
+  const of = rows.flatMap(({ principal, used }) => (principal === null ? [] : [[principal, used] as const]))
+  return { inAll: rows[0]!.all, anonymous: rows[0]!.anonymous, of: new Map(of) }
+}, withSpanIfSampled("Budget.status"))
+
+const statusOf = (
+  day: string,
+  spent: AllSpent,
+  inAll: bigint,
+  boundOf: (principal: string) => bigint
+): BudgetStatus => {
+  const keyed = [...spent.of].filter(([principal]) => principal.startsWith("key:")).slice(0, keyedMax)
   return {
     day,
-    all: { usedStroops: rows[0]!.all, maxStroops: inAll },
-    anonymous: { usedStroops: rows[0]!.anonymous, maxStroops: inAll / 2n },
-    keyed: rows.flatMap(({ principal, used }) =>
-      principal === null ? [] : [{ principal, usedStroops: used, maxStroops: boundOf(principal) }]
-    )
+    all: { usedStroops: spent.inAll, maxStroops: inAll },
+    anonymous: { usedStroops: spent.anonymous, maxStroops: inAll / 2n },
+    keyed: keyed.map(([principal, usedStroops]) => ({ principal, usedStroops, maxStroops: boundOf(principal) }))
   }
-}, withSpanIfSampled("Budget.status"))
+}
+
+/** Whether something fits: by a read of the last second, or by the last read. */
+const makeFits = Effect.fnUntraced(function* (
+  lately: BudgetSpendCache,
+  today: Effect.Effect<string>,
+  boundsOf: (principal: string) => DayBounds
+) {
+  const spentOn = yield* batchSpendReads
+
+  const fitsNow = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint, day: string) {
+    const at = { day, now: yield* monotonicMillis }
+    const spent = yield* spentOn(day, principal.id)
+    lately.read(principal, spent, at)
+    return fitsWithin(spent, boundsOf(principal.id), principal.keyed, stroops)
+  })
+
+  const fits = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
+    const at = { day: yield* today, now: yield* monotonicMillis }
+    return lately.fits(principal, stroops, boundsOf(principal.id), at) || (yield* fitsNow(principal, stroops, at.day))
+  }, withSpanIfSampled("Budget.fits"))
+
+  const fitsAsRead = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
+    const day = yield* today
+    return lately.fitted(principal, stroops, boundsOf(principal.id), day) || (yield* fitsNow(principal, stroops, day))
+  })
+
+  return { fits, fitsAsRead }
+})
+
+/** The end of a UTC day, Unix milliseconds. */
+const endOf = (day: string): number => Date.parse(day) + 86_400_000
 
 export class Budget extends Context.Service<
   Budget,
   {
     /** A cheap early check, up to one second stale: would this much still fit? Reserves nothing. */
     readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
+    /**
+     * The same by the last read, whatever its age, and this process's reservations since: a statement is run only
+     * before it says no. `status` reads.
+     */
+    readonly fitsAsRead: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
+    /** When a payment that does not fit now fits at the latest. */
+    readonly resets: Effect.Effect<BudgetReset>
     /**
      * The same as a part of the caller's statement, which reserves once `given` has a row and finds one in
      * `budget_reserved` when it fits.
@@ -134,7 +183,7 @@ export class Budget extends Context.Service<
     readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
     /** The UTC day that a payment of now is charged to, `YYYY-MM-DD`. */
     readonly today: Effect.Effect<string>
-    /** What is used of today's bounds, and what they are. */
+    /** What is used of today's bounds, and what they are; `fitsAsRead` decides by it until it is read again. */
     readonly status: Sql<BudgetStatus>
   }
 >()("tollkeeper/budget/Budget") {
@@ -151,17 +200,15 @@ export class Budget extends Context.Service<
       const inAll = limits.sponsoredPerDayStroopsMax
 
       const lately = new BudgetSpendCache()
-      const spentOn = yield* batchSpendReads
       const boundsOf = (principal: string): DayBounds => ({ own: boundOf(principal), inAll })
 
-      const fits = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
+      const { fits, fitsAsRead } = yield* makeFits(lately, today, boundsOf)
+      const status = Effect.gen(function* () {
         const at = { day: yield* today, now: yield* monotonicMillis }
-        const bounds = boundsOf(principal.id)
-        if (lately.fits(principal, stroops, bounds, at)) return true
-        const spent = yield* spentOn(at.day, principal.id)
-        lately.read(principal, spent, at)
-        return fitsWithin(spent, bounds, principal.keyed, stroops)
-      }, withSpanIfSampled("Budget.fits"))
+        const spent = yield* readUsed(sql, at.day)
+        lately.readAll(spent, at)
+        return statusOf(at.day, spent, inAll, boundOf)
+      })
 
       const reservingPart = Effect.fnUntraced(function* (
         principal: BudgetPrincipal,
@@ -186,7 +233,12 @@ export class Budget extends Context.Service<
         reserve,
         reserving: reservingPart,
         today,
-        status: Effect.flatMap(today, (day) => statusOn(sql, day, inAll, boundOf)),
+        status,
+        fitsAsRead,
+        resets: Effect.map(time, (now) => {
+          const at = endOf(new Date(now).toISOString().slice(0, 10))
+          return { at, inMillis: at - now }
+        }),
         charge: (principal, stroops, spread) =>
           Effect.flatMap(today, (day) => charge(sql, day, principal, stroops, spread)),
         commit: (reservation, chargedStroops) => commit(sql, reservation, chargedStroops)

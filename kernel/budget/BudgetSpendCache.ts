@@ -1,12 +1,17 @@
-// A cache of a day's spending, at most one second old, plus what this process has reserved since: enough to say that a
-// payment still fits without a query for each. Pure. It never says that one does not fit: what other replicas have
-// released since is not known here. What it admits is checked exactly when it is recorded.
+// A cache of a day's spending plus this process's reservations since the last read: enough to say that a payment still
+// fits without a query for each. Pure. It never says that one does not fit, since other replicas may have released
+// some. The record checks exactly what this admits.
 import type { BudgetPrincipal, DayBounds, DaySpent } from "./Reservation.ts"
 
 /** Time to live of a read, milliseconds: other replicas reserve too. */
 const believedMillis = 1_000
 /** Maximum number of cached principals; beyond it all are read anew. */
-const principalsMax = 1_000
+export const principalsMax = 1_000
+
+export interface AllSpent extends Omit<DaySpent, "own"> {
+  /** By principal. */
+  readonly of: ReadonlyMap<string, bigint>
+}
 
 /** Whether this much more fits what is spent. */
 export const fitsWithin = ({ anonymous, inAll, own }: DaySpent, bounds: DayBounds, keyed: boolean, stroops: bigint) =>
@@ -25,6 +30,24 @@ export class BudgetSpendCache {
     if (own === undefined || this.#day !== at.day) return false
     if (at.now - Math.min(own.at, this.#readAt) > believedMillis) return false
     return fitsWithin({ own: own.stroops, inAll: this.#inAll, anonymous: this.#anonymous }, bounds, keyed, stroops)
+  }
+
+  /** As of the last read, whatever its age; a principal or a day that was never read has spent nothing. */
+  fitted({ id, keyed }: BudgetPrincipal, stroops: bigint, bounds: DayBounds, day: string): boolean {
+    const isToday = this.#day === day
+    const own = isToday ? (this.#own.get(id)?.stroops ?? 0n) : 0n
+    const spent = { own, inAll: isToday ? this.#inAll : 0n, anonymous: isToday ? this.#anonymous : 0n }
+    return fitsWithin(spent, bounds, keyed, stroops)
+  }
+
+  /** The totals and the principals that have spent most; all others count as never read. */
+  readAll({ anonymous, inAll, of }: AllSpent, at: { day: string; now: number }): void {
+    this.#day = at.day
+    this.#readAt = at.now
+    this.#inAll = inAll
+    this.#anonymous = anonymous
+    this.#own.clear()
+    for (const [id, stroops] of of) this.#own.set(id, { at: at.now, stroops })
   }
 
   read({ id }: BudgetPrincipal, { anonymous, inAll, own }: DaySpent, at: { day: string; now: number }): void {

@@ -30,6 +30,8 @@ export interface Refusal {
   readonly transaction?: string
   /** Set when the same payment may succeed later: an estimate of when. */
   readonly retryAfterMillis?: number
+  /** Set when a day's budget is used up: when the next begins, Unix milliseconds. */
+  readonly resetAtMillis?: number
 }
 
 export const refusal = (reason: string, message: string, payer: Option.Option<string> = Option.none()): Refusal => ({

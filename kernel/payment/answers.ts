@@ -1,11 +1,14 @@
 // The answers of settle: refusals of the core, and the answer for a settlement that has ended. Pure. What is stored of
 // a payment, and which caller may receive it, is decided in `settle/existing.ts` (rules 2).
 import { Option } from "effect"
+import type { BudgetReset } from "../budget/Budget.ts"
 import type { Adopted } from "../settlement/follower/adopt.ts"
 import { spentText } from "../settlement/state/outcomes.ts"
 import type { SettlementRecord } from "../settlement/store/Settlements.ts"
 import type { SettleAnswer } from "./Answer.ts"
+import { cannotSettle } from "./paymentErrors.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
+import type { Objection } from "./settle/admit.ts"
 
 export const refuse = (refused: Refusal, transaction: Option.Option<string> = Option.none()): SettleAnswer => ({
   _tag: "Failed",
@@ -21,7 +24,7 @@ export const busy = (payer?: string, retryAfterMillis = retryMillis): SettleAnsw
   busyFor("no capacity at the moment", payer, retryAfterMillis)
 
 /** The same with a known cause in place of the general one. */
-export const busyFor = (why: string, payer?: string, retryAfterMillis = retryMillis): SettleAnswer =>
+export const busyFor = (why: string, payer?: string, retryAfterMillis: number = retryMillis): SettleAnswer =>
   refuse({
     ...refusal(
       "settle_ledger_temporarily_unavailable",
@@ -93,12 +96,28 @@ export const unclaimed = ({ payer }: Refusal): Refusal =>
 export const answerUnclaimed = (refused: Refusal, transaction: string): SettleAnswer =>
   refuse(unclaimed(refused), Option.some(transaction))
 
-export const overBudget = (payer: Option.Option<string>): Refusal =>
-  refusal(
+export const overBudget = ({ at, inMillis }: BudgetReset, payer: Option.Option<string>): Refusal => ({
+  ...refusal(
     "settle_ledger_sponsor_budget_exceeded",
-    "the sponsor's budget for today does not cover this transaction",
+    `the sponsor's budget for today does not cover this transaction; it starts again at ${new Date(at).toISOString()}`,
     payer
-  )
+  ),
+  retryAfterMillis: inMillis,
+  resetAtMillis: at
+})
+
+/** Settle's answer to a payment that is not admitted. */
+export const answerObjection = (objection: Objection, payer?: string): SettleAnswer =>
+  objection._tag === "OverBudget"
+    ? refuse(overBudget(objection.reset, Option.fromUndefinedOr(payer)))
+    : busyFor(objection.why, payer, objection.retryAfterMillis)
+
+/** Verify's answer to the same. */
+export const refuseObjection = (objection: Objection, payer?: string): Refusal => {
+  if (objection._tag === "OverBudget") return overBudget(objection.reset, Option.fromUndefinedOr(payer))
+  const { retryAfterMillis, why } = objection
+  return { ...cannotSettle(why), ...(retryAfterMillis === undefined ? {} : { retryAfterMillis }) }
+}
 
 /** The answer for a caller that does not own the settlement. */
 export const answerOthers = (record: SettlementRecord): SettleAnswer => {

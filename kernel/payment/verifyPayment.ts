@@ -1,18 +1,20 @@
 // The steps of one verify: a cached end of the authorization's settlement, an identifier that belongs to a payment
-// already, then the scheme's verification. It answers what settle would: a settled payment whose success was not
-// delivered is valid for its owner. It stores nothing, and runs one database read at most: of an identifier, of an
-// authorization that this process knows as settled, or of one that the scheme refuses as spent or expired. Where no
-// record of such a one is stored, the ledger is searched as settle would.
+// already, settle's admission, then the scheme's verification. It answers what settle would: a settled payment whose
+// success was not delivered is valid for its owner. It stores nothing, and reads the database only for an identifier,
+// an authorization that this process knows as settled or that the scheme refuses as spent or expired, and before it
+// says that the budget is used up. Where no record of a spent one is stored, the ledger is searched as settle would.
 import { Effect, Option } from "effect"
+import { Limits } from "../config/Limits.ts"
 import { Outcomes } from "../settlement/follower/Outcomes.ts"
 import { Sponsor } from "../settlement/sponsor/Sponsor.ts"
 import type { VerifyAnswer } from "./Answer.ts"
-import { unadopted, unclaimed } from "./answers.ts"
+import { refuseObjection, unadopted, unclaimed } from "./answers.ts"
 import { cannotSettle } from "./paymentErrors.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
+import { makeAdmission, type Objection } from "./settle/admit.ts"
 import { verifyWithScheme } from "./settle/verifyWithScheme.ts"
 import { findQuery, makeFindRecords, verifyKnown } from "./settle/existing.ts"
 
@@ -24,7 +26,9 @@ const validFor = ({ payer }: Refusal): VerifyAnswer => ({ _tag: "Valid", payer: 
 
 /** The verify operation, with its services resolved once. */
 export const makeVerifyPayment = Effect.gen(function* () {
+  const admission = yield* makeAdmission
   const adoption = yield* Adoption
+  const limits = yield* Limits
   const outcomes = yield* Outcomes
   const sponsor = yield* Sponsor
   const read = yield* makeFindRecords
@@ -40,6 +44,19 @@ export const makeVerifyPayment = Effect.gen(function* () {
     return records.length === 0 ? ended : records
   })
 
+  /** A used-up budget refuses new payments only: settle reads first what is stored of this one. */
+  const answerObjected = Effect.fnUntraced(function* (
+    payment: Payment,
+    scheme: Scheme,
+    objection: Objection,
+    payer = Option.getOrUndefined(scheme.authorization(payment))?.payer
+  ) {
+    const refused = refuseObjection(objection, payer)
+    if (objection._tag === "Busy") return refused
+    const found = verifyKnown(payment, yield* read(payment, scheme))
+    return found === "New" ? refused : found === "Open" ? validFor(refused) : found
+  })
+
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
     const already = verifyKnown(payment, yield* readKnown(payment, scheme))
     if (already !== "New" && already !== "Open") {
@@ -47,10 +64,14 @@ export const makeVerifyPayment = Effect.gen(function* () {
       const unrecordable = already._tag === "Valid" ? yield* sponsor.unrecordable : Option.none()
       return Option.isSome(unrecordable) ? cannotSettle(unrecordable.value) : already
     }
-    const unable = yield* sponsor.unable(scheme.scheme)
-    if (Option.isSome(unable)) return cannotSettle(unable.value)
+    const taken = yield* Effect.scoped(admission.admit(payment, scheme, "verify", limits.settleTimeout))
+    if (taken._tag !== "Admitted") return yield* answerObjected(payment, scheme, taken)
     const checked = yield* verifyWithScheme(payment, scheme, "verify")
-    if (!isRefusal(checked)) return { _tag: "Valid", payer: checked.payer, extra: checked.extra } as VerifyAnswer
+    if (!isRefusal(checked)) {
+      const objection = yield* admission.objectToCost(payment, scheme, checked.resourceFeeStroops)
+      if (objection !== undefined) return yield* answerObjected(payment, scheme, objection, checked.payer)
+      return { _tag: "Valid", payer: checked.payer, extra: checked.extra } as VerifyAnswer
+    }
     const isRepeatable = (scheme.formerKeys?.(payment) ?? []).length > 0
     if (!isOver(checked) && !isRepeatable) return checked
     const found = verifyKnown(payment, yield* read(payment, scheme))

@@ -9,10 +9,10 @@ import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { parseArgs } from "node:util"
-import { check, verifyBusy, rateKept } from "./payments/bars.ts"
+import { check, verifyBusy } from "./payments/bars.ts"
 import { countAll } from "./payments/counted.ts"
 import { signatureMillis } from "./payments/floor.ts"
-import type { Case, Counted, Figures, Settling } from "./payments/figures.ts"
+import { type Measured, printing, settleLines } from "./payments/lines.ts"
 import { alternate } from "./payments/measure.ts"
 import { page, type Report } from "./payments/page.ts"
 import { busyPlan, type Plan, planOf } from "./payments/plan.ts"
@@ -22,10 +22,16 @@ import { type Bar, barLine } from "./rig/bars.ts"
 import { root } from "./rig/program.ts"
 import { Progress } from "./rig/Progress.ts"
 
-const measureAll = async (world: World, plan: Plan, step: (what: string) => void): Promise<Figures> => {
+const measureAll = async (
+  world: World,
+  plan: Plan,
+  step: (what: string) => void,
+  measured: Measured
+): Promise<void> => {
   step("starting both facilitators")
   const ours = await world.startOurs({ name: "tollkeeper", channels: channelsBeside })
   const peer = await world.startPeer()
+  measured.signatureMillis = signatureMillis()
   step("warming")
   await warm(world, [{ subject: ours }, { subject: peer }], plan.warmVerifies)
   const [one, two] = await alternate(
@@ -37,87 +43,16 @@ const measureAll = async (world: World, plan: Plan, step: (what: string) => void
     plan.verify,
     step
   )
-  const open = await openLoop(world, ours, peer, plan, two!.rate, step)
-  const settle = await settleBeside(world, ours, peer, plan, step)
+  measured.verify = { ours: one!, class: two! }
+  measured.open = await openLoop(world, ours, peer, plan, two!.rate, step)
+  measured.settle = await settleBeside(world, ours, peer, plan, step)
   await peer.stop()
-  const refused = await refusals(world, ours, plan, step)
+  measured.refusals = await refusals(world, ours, plan, step)
   await ours.stop()
-  const varied = await variants(world, plan, step)
-  const counted = await countAll(world, plan, step)
-  const many = plan.busy === undefined ? undefined : await busy(world, plan.busy, step)
-  return {
-    verify: { ours: one!, class: two! },
-    open,
-    refusals: refused,
-    signatureMillis: signatureMillis(),
-    variants: varied,
-    settle,
-    counted,
-    ...(many === undefined ? {} : { busy: many })
-  }
+  measured.variants = await variants(world, plan, step)
+  measured.counted = await countAll(world, plan, step)
+  if (plan.busy !== undefined) measured.busy = await busy(world, plan.busy, step)
 }
-
-const short = (value: number | null): string => (value === null ? "unknown" : value.toFixed(2))
-
-const caseLine = (name: string, { answers, cpu, millis, outcomes, rate, subject }: Case): string =>
-  `  ${`${name}, ${subject}`.padEnd(36)} ${rate.toFixed(1).padStart(7)}/s   ` +
-  `ms p50 ${millis.p50.toFixed(0)}, p95 ${millis.p95.toFixed(0)}, p99 ${millis.p99.toFixed(0)}   ` +
-  `CPU ms: ${short(cpu.facilitator)} facilitator, ${short(cpu.database)} database, ${short(cpu.ledger)} ledger, ` +
-  `${short(cpu.clients)} clients   ${answers}: ${Object.entries(outcomes)
-    .map(([what, count]) => `${count} ${what}`)
-    .join(", ")}`
-
-const countedLine = (name: string, { rpc, rpcCalls, roundTrips, statements }: Counted): string =>
-  `  ${name.padEnd(36)} ${rpcCalls.toFixed(2)} RPC calls (${Object.entries(rpc)
-    .map(([method, calls]) => `${method} ${calls.toFixed(2)}`)
-    .join(", ")}), ${statements.toFixed(2)} statements in ${roundTrips.toFixed(2)} round trips`
-
-/** What the facilitator spent in all, on those that settled alone. */
-const perSettled = ({ cpu, settling }: Case & { readonly settling: Settling }): string =>
-  short(cpu.facilitator === null ? null : (cpu.facilitator * settling.sent) / settling.settled)
-
-const settleLines = (one: Case & { readonly settling: Settling }): ReadonlyArray<string> => [
-  caseLine("settle", one),
-  `    ${one.settling.settled} of ${one.settling.sent} settled in ${one.settling.ledgers} ledgers, ` +
-    `${one.settling.ofBound.toFixed(3)} of what ${one.settling.channels} accounts carry; ` +
-    `${perSettled(one)} CPU ms per settled one`
-]
-
-/** What clients measured: printed beside the figure with a bar, since it depends on the machine's load. */
-const besideLine = (name: string, without: Case, withIt: Case): string =>
-  `  ${`rate with ${name}, of that without`.padEnd(36)} ${(withIt.rate / without.rate).toFixed(3).padStart(7)}`
-
-/** What of a payment with metadata its size alone costs. */
-const sizeLine = ({ plain, unread }: Figures["variants"]): string =>
-  `  ${"kept with unread metadata, by CPU".padEnd(36)} ${rateKept(plain, unread).toFixed(3).padStart(7)}`
-
-/** What of a refusal no facilitator can save, as a share of a valid verify. */
-const floorLine = (refusals: Figures["refusals"], signatureMillis: number): string => {
-  const valid = refusals.valid.cpu.facilitator ?? Number.NaN
-  const alone = refusals.answeringAlone.cpu.facilitator ?? Number.NaN
-  const share = (millis: number) => (millis / valid).toFixed(3)
-  const parts = [
-    `${share(alone)} to read JSON and answer`,
-    `${share(signatureMillis)} to check a signature (${signatureMillis.toFixed(3)} ms)`,
-    `${share(alone + signatureMillis)} both`
-  ]
-  return `    of a valid verify's: ${parts.join(", ")}`
-}
-
-const lines = ({ busy, counted, open, refusals, settle, signatureMillis, variants, verify }: Figures) => [
-  ...[verify.ours, verify.class].map((one) => caseLine("verify", one)),
-  ...[open.ours, open.class].map((one) => caseLine(`verify at ${open.perSecond} a second`, one)),
-  ...Object.entries(refusals).map(([name, one]) => caseLine(`refusals: ${name}`, one)),
-  floorLine(refusals, signatureMillis),
-  ...Object.entries(variants).map(([name, one]) => caseLine(`variant: ${name}`, one)),
-  besideLine("keys", variants.bare, variants.keys),
-  besideLine("telemetry", variants.bare, variants.telemetry),
-  besideLine("metadata", variants.plain, variants.metadata),
-  sizeLine(variants),
-  caseLine("settle, cold", settle.cold),
-  ...[settle.ours, settle.class, ...(busy === undefined ? [] : [busy])].flatMap(settleLines),
-  ...Object.entries(counted).map(([name, one]) => countedLine(`counted: ${name}`, one))
-]
 
 const optionsOf = () =>
   parseArgs({
@@ -146,9 +81,11 @@ const summary = (bars: ReadonlyArray<Bar>): string => {
 
 /** All figures, written down and compared with their bars. */
 const benchAll = async (world: World, deno: boolean, quick: boolean, machine: string, progress: Progress) => {
-  const figures = await measureAll(world, planOf({ quick }), (what) => progress.step(what))
-  progress.end()
-  for (const line of lines(figures)) console.log(line)
+  const measure = (measured: Measured) => measureAll(world, planOf({ quick }), (what) => progress.step(what), measured)
+  const figures = await printing(measure, (line) => {
+    progress.end()
+    console.log(line)
+  })
   const bars = check(figures)
   const runtime = deno ? "deno" : "node"
   const at = new Date().toISOString()

@@ -155,6 +155,8 @@ export const simulatedStore = (world: World, replica: Replica) => {
       Budget,
       Budget.of({
         fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
+        fitsAsRead: (principal, stroops) => stored(() => store.fits(principal, stroops)),
+        resets: Effect.succeed({ at: 86_400_000, inMillis: 1_000 }),
         reserve: () => Effect.die("part of the store's record"),
         reserving: () => Effect.die("part of the store's record"),
         today: Effect.die("not used in the simulation"),

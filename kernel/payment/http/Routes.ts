@@ -102,6 +102,14 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
       : undefined
 })
 
+/** A busy facilitator's estimate is in its body; a refusal that time ends has its true wait. */
+const retryAfter = (status: number, millis: number | undefined): Headers =>
+  status === 503
+    ? { "retry-after": "1" }
+    : millis === undefined
+      ? {}
+      : { "retry-after": String(Math.ceil(millis / 1_000)) }
+
 type Headers = Readonly<Record<string, string>>
 
 /** A request as far as it was read before its answer. */
@@ -169,11 +177,11 @@ const makeAnswering = Effect.gen(function* () {
 
   const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, added: Added = nothingAdded): Response => {
     const refused = operation.refusalOf(given)
-    const busy = refused !== undefined && schemes.statusOf(refused.reason) === 503
+    const status = refused === undefined ? 200 : schemes.statusOf(refused.reason)
     const body = operation.encode(given, into)
     return json(added.extensions === undefined ? body : { ...body, extensions: added.extensions }, {
-      status: refused === undefined ? 200 : schemes.statusOf(refused.reason),
-      headers: { ...(busy ? { "retry-after": "1" } : {}), ...added.headers }
+      status,
+      headers: { ...retryAfter(status, refused?.retryAfterMillis), ...added.headers }
     })
   }
 
@@ -203,11 +211,11 @@ const makeObserving = Effect.gen(function* () {
   const scope = yield* Effect.scope
   const settledExtensions = yield* makeSettledExtensions
 
-  /** A payment that could not be checked, without a ledger or a database, is not counted as a verification. */
+  /** A payment that was not checked, without a ledger, a database or a budget, is not counted as a verification. */
   const countVerified = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
     const unfit = refusalOf(given)
-    if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
-      yield* extensions.verified(unfit === undefined)
+    const isChecked = unfit === undefined || (unfit.resetAtMillis === undefined && schemes.statusOf(unfit.reason) < 500)
+    if (name === "verify" && isChecked) yield* extensions.verified(unfit === undefined)
   })
 
   const authorization = (payment: Payment) => (): Option.Option<string> =>

@@ -96,9 +96,11 @@ export const watchBudget = Effect.gen(function* () {
     for (const [name, scope] of lastReported)
       if (!scopes.some((one) => one.name === name)) yield* report({ ...scope, usedStroops: 0n })
   })
-  yield* reconciler({
+  const watch = yield* reconciler({
     id: "budget-watch",
     every: Effect.map(clock.isAttended, (isAttended) => (isAttended ? every : everyUnattended)),
     turn
   })
+  // Verify decides by this reading, and other replicas spend too.
+  yield* clock.subscribe(watch.wake)
 })

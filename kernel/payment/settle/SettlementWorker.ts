@@ -2,6 +2,7 @@
 // nothing. The fiber reports as soon as it is decided whether a settlement exists, and continues in the background.
 // Work in flight ends with the process's Scope.
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
+import { Budget } from "../../budget/Budget.ts"
 import { CrashPoints } from "../../settlement/CrashPoints.ts"
 import { makeSubmitAttempt } from "../../settlement/follower/submitAttempt.ts"
 import type { SettleAnswer } from "../Answer.ts"
@@ -31,6 +32,7 @@ const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
 
 /** Lease to record. The channel is released unless the record holds it. */
 const makeLease = Effect.gen(function* () {
+  const budget = yield* Budget
   const acquireChannel = yield* makeAcquireChannel
   const recordSettlement = yield* makeRecordSettlement
   const unavailable = yield* makeUnavailable
@@ -49,7 +51,7 @@ const makeLease = Effect.gen(function* () {
       case "Known":
         return { _tag: "Known" } as const
       case "BudgetExceeded":
-        return answered(refuse(overBudget(Option.some(payer))))
+        return answered(refuse(overBudget(yield* budget.resets, Option.some(payer))))
       case "FenceLost":
       case "TooManyOpen":
         return answered(busy(payer))

@@ -1,43 +1,64 @@
-// Admission of a new payment before its costly work: whether its channel would come in time, and whether the sponsor's
-// budget covers it. Its place in the queue is a resource of the Scope: it is released when the Scope ends, unless it
-// was kept for the work.
+// Admission of a new payment before its costly work: whether a settlement can be recorded and paid for, whether its
+// channel would come in time, and whether the budget covers it. Verify asks the same function and gives its place back
+// immediately, so that it is not valid where settle would refuse. A place in the queue is a resource of the Scope: the
+// end of the Scope releases it, unless it was kept for the work.
 import { Duration, Effect, Option } from "effect"
-import { Budget } from "../../budget/Budget.ts"
-import { Limits } from "../../config/Limits.ts"
-import { Network } from "../../config/Network.ts"
+import { Budget, type BudgetReset } from "../../budget/Budget.ts"
+import { bidCeiling, Network } from "../../config/Network.ts"
 import { acquireReleaseDetached } from "../../effect/acquireReleaseDetached.ts"
 import { counted } from "../../http/Principal.ts"
 import { ChannelPool, type QueueTicket } from "../../settlement/channels/ChannelPool.ts"
-import { busy, overBudget, refuse } from "../answers.ts"
+import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
 import type { Payment } from "../Payment.ts"
-import type { Scheme } from "../Scheme.ts"
-import { type RequestStart, timeLeft } from "./waitForOutcome.ts"
+import type { Scheme, Stage } from "../Scheme.ts"
 
 export interface Admitted {
-  readonly _tag: "Taken"
+  readonly _tag: "Admitted"
   readonly ticket: QueueTicket
   /** Leaves the place to the work: the end of the Scope leaves it alone. */
   readonly keep: () => void
 }
 
-/** The place, or the answer instead of it. */
-export const makeAdmit = Effect.gen(function* () {
+/** Why no settlement of a payment can begin now. */
+export type Objection =
+  | { readonly _tag: "Busy"; readonly why: string; readonly retryAfterMillis?: number }
+  | { readonly _tag: "OverBudget"; readonly reset: BudgetReset }
+
+export const makeAdmission = Effect.gen(function* () {
   const budget = yield* Budget
   const channels = yield* ChannelPool
-  const limits = yield* Limits
   const network = yield* Network
+  const sponsor = yield* Sponsor
+  const overBudget = Effect.map(budget.resets, (reset): Objection => ({ _tag: "OverBudget", reset }))
 
-  return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, began: RequestStart) {
-    const within = Duration.millis(yield* timeLeft(began, limits))
+  const admit = Effect.fnUntraced(function* (
+    payment: Payment,
+    scheme: Scheme,
+    stage: Stage,
+    within: Duration.Duration
+  ) {
+    // Before any request or lease: a payment whose fees cannot be paid would hold a channel until it expires.
+    const unable = yield* sponsor.unable(scheme.scheme)
+    if (Option.isSome(unable)) return { _tag: "Busy", why: unable.value } as Objection
     let kept = false
     const place = yield* acquireReleaseDetached(channels.enter(payment.principal.source, within), (place) =>
       kept || place._tag === "Full" ? Effect.void : place.leave
     )
-    if (place._tag === "Full") return { _tag: "Refused", answer: busy(undefined, place.retryAfterMillis) } as const
+    if (place._tag === "Full")
+      return { _tag: "Busy", why: "no capacity at the moment", retryAfterMillis: place.retryAfterMillis } as Objection
     const { inclusionStroopsMax } = network.feeCeilings(scheme.scheme)
-    if (!(yield* budget.fits(counted(payment.principal), inclusionStroopsMax)))
-      return { _tag: "Refused", answer: refuse(overBudget(Option.none())) } as const
-    const taken: Admitted = { _tag: "Taken", ticket: place, keep: () => void (kept = true) }
-    return taken
+    // Verify takes no statement while the budget has room.
+    const fits = stage === "verify" ? budget.fitsAsRead : budget.fits
+    if (!(yield* fits(counted(payment.principal), inclusionStroopsMax))) return yield* overBudget
+    return { _tag: "Admitted", ticket: place, keep: () => void (kept = true) } as Admitted
   })
+
+  return {
+    admit,
+    /** Whether the budget covers all that the record will reserve, once the scheme has found the resource fee. */
+    objectToCost: Effect.fnUntraced(function* ({ principal }: Payment, { scheme }: Scheme, resourceStroops: bigint) {
+      const stroops = resourceStroops + bidCeiling(network.feeCeilings(scheme), resourceStroops)
+      return (yield* budget.fitsAsRead(counted(principal), stroops)) ? undefined : yield* overBudget
+    })
+  }
 })

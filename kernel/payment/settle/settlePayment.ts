@@ -1,16 +1,15 @@
 // The steps of one settle: what is known of the payment, a place in the queue for a channel, the scheme's verification,
 // adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step has a file of its own
 // beside this one.
-import { Clock, Deferred, Effect, Option } from "effect"
+import { Clock, Deferred, Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { noteRequest } from "../../http/RequestNotes.ts"
-import { Sponsor } from "../../settlement/sponsor/Sponsor.ts"
-import { answerUnclaimed, busy, busyFor, internalError, refuse, unadopted } from "../answers.ts"
+import { answerObjection, answerUnclaimed, busy, busyFor, internalError, refuse, unadopted } from "../answers.ts"
 import { isRefusal, type Refusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
 import { verifyWithinTimeout } from "./verifyWithScheme.ts"
 import { makeRespondFromExisting, type SettleRequest } from "./existing.ts"
-import { makeAdmit } from "./admit.ts"
+import { makeAdmission } from "./admit.ts"
 import { makeUnavailable } from "./unavailable.ts"
 import { makeWaitForOutcome, timeLeft } from "./waitForOutcome.ts"
 import { type WorkerReport, SettlementWorker } from "./SettlementWorker.ts"
@@ -19,9 +18,8 @@ import { type WorkerReport, SettlementWorker } from "./SettlementWorker.ts"
 export const makeSettlePayment = Effect.gen(function* () {
   const adoption = yield* Adoption
   const limits = yield* Limits
-  const sponsor = yield* Sponsor
   const worker = yield* SettlementWorker
-  const admit = yield* makeAdmit
+  const admission = yield* makeAdmission
   const respondFromExisting = yield* makeRespondFromExisting
   const waitForOutcome = yield* makeWaitForOutcome
   const unavailable = yield* makeUnavailable
@@ -64,17 +62,16 @@ export const makeSettlePayment = Effect.gen(function* () {
     const { flight, payment, scheme, startedAt } = request
     const already = yield* respondFromExisting(request, false)
     if (already !== undefined) return already
-    // Before any request or lease: a payment whose fees cannot be paid would hold a channel until it expires.
-    const unable = yield* sponsor.unable(scheme.scheme)
-    if (Option.isSome(unable)) return busyFor(unable.value)
-    const taken = yield* admit(payment, scheme, startedAt)
-    if (taken._tag === "Refused") return taken.answer
+    const taken = yield* admission.admit(payment, scheme, "settle", Duration.millis(yield* timeLeft(startedAt, limits)))
+    if (taken._tag !== "Admitted") return answerObjection(taken)
     const { keep, ticket } = taken
     const checked = yield* verifyWithinTimeout(payment, scheme, "settle", limits)
     if (isRefusal(checked)) {
       yield* ticket.leave
       return yield* answerRefused(request, checked)
     }
+    const objection = yield* admission.objectToCost(payment, scheme, checked.resourceFeeStroops)
+    if (objection !== undefined) return answerObjection(objection, checked.payer)
     const verifiedAt = yield* Clock.currentTimeMillis
     const settling = { payment, scheme, verified: checked, ticket, startedAt, verifiedAt }
     const report = yield* worker.start(settling, flight)

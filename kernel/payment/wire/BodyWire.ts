@@ -28,11 +28,21 @@ export const paymentRequest = (schemes: ReadonlyArray<string>) => {
   }).annotate({ identifier: "PaymentRequest" })
 }
 
+const retry = {
+  retryAfterMs: Schema.optionalKey(
+    Schema.Int.annotate({
+      description: "With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now."
+    })
+  ),
+  resetAt: Schema.optionalKey(time("With a used-up budget: when the next day's begins."))
+}
+
 export const VerifyBody = Schema.Struct({
   isValid: Schema.Boolean,
   payer: Schema.optionalKey(text("Address of the payer, whenever it is known.")),
   invalidReason: Schema.optionalKey(text("Word of the refusal; present when isValid is false.")),
   invalidMessage: Schema.optionalKey(text("The refusal in a sentence.")),
+  ...retry,
   transaction: Schema.optionalKey(text("Hash of the transaction that the payment was settled by; when it was before.")),
   extra: Schema.optionalKey(anything("Of the scheme."))
 }).annotate({ identifier: "VerifyAnswer" })
@@ -46,11 +56,7 @@ export const SettleBody = Schema.Struct({
   extra: Schema.optionalKey(anything("Of the scheme.")),
   errorReason: Schema.optionalKey(text("Word of the refusal; present when success is false.")),
   errorMessage: Schema.optionalKey(text("The refusal in a sentence.")),
-  retryAfterMs: Schema.optionalKey(
-    Schema.Int.annotate({
-      description: "With 503: an estimate of when the same payment may succeed, in milliseconds."
-    })
-  ),
+  ...retry,
   extensions: Schema.optionalKey(anything("With success: what plugins attest of the payment, by their keys."))
 }).annotate({ identifier: "SettleAnswer" })
 

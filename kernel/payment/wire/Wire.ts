@@ -265,6 +265,11 @@ export const answerIn = (payment: Payment, words: WireVocabularyValues): AnswerI
 const payerField = (payer: Option.Option<string>) =>
   Option.match(payer, { onNone: () => ({}), onSome: (payer) => (payer === "" ? {} : { payer }) })
 
+const retryFields = ({ resetAtMillis, retryAfterMillis }: Refusal) => ({
+  ...(retryAfterMillis === undefined ? {} : { retryAfterMs: retryAfterMillis }),
+  ...(resetAtMillis === undefined ? {} : { resetAt: new Date(resetAtMillis).toISOString() })
+})
+
 const extraField = (extra: AnswerExtra | undefined) => (extra === undefined ? {} : { extra })
 
 export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeof VerifyBody.Type =>
@@ -274,6 +279,7 @@ export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeo
         invalidReason: encodeReason(answer.reason, dialect),
         invalidMessage: answer.message,
         ...payerField(answer.payer),
+        ...retryFields(answer),
         ...(answer.transaction === undefined ? {} : { transaction: answer.transaction })
       }
     : { isValid: true, payer: answer.payer, ...extraField(answer.extra) }
@@ -310,7 +316,7 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
         errorReason: encodeReason(answer.refusal.reason, dialect),
         errorMessage: answer.refusal.message,
         ...payerField(answer.refusal.payer),
-        ...(answer.refusal.retryAfterMillis === undefined ? {} : { retryAfterMs: answer.refusal.retryAfterMillis }),
+        ...retryFields(answer.refusal),
         transaction: Option.getOrElse(answer.transaction, () => ""),
         network
       }

@@ -6,6 +6,7 @@
 import { Context, Duration, Effect, Layer, Option, Schedule, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../actor/Actor.ts"
+import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
 import { WriteProbe } from "../../health/WriteProbe.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
@@ -61,14 +62,20 @@ const makeReader = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* (known: Reading | undefined) {
-    const [stored] = yield* sql<{ owed: bigint; age: number | null; addresses: ReadonlyArray<string> }>`select
+    const [stored] = yield* sql<{
+      owed: bigint
+      age: number | null
+      open: number
+      addresses: ReadonlyArray<string>
+    }>`select
+      (select count(*)::int from kernel_settlements where state in ('prepared', 'submitted')) as open,
       coalesce(sum(budget_stroops), 0)::int8 as owed,
       extract(epoch from clock_timestamp() - min(recorded_at))::float8 as age,
       array(select address from kernel_channels where network = ${network.id} and address = any(${signer.channels})
         and state = 'ready' and sequence is not null) as addresses
       from kernel_settlements where network = ${network.id} and sponsor = ${signer.sponsor}
         and state in ('prepared', 'submitted')`
-    const { addresses, age, owed } = stored!
+    const { addresses, age, open, owed } = stored!
     // A channel that is new has not been read.
     const isKnown = known !== undefined && addresses.every((address) => known.accounts.has(address))
     const accounts = isKnown ? known.accounts : yield* readAccounts([signer.sponsor, ...addresses])
@@ -83,6 +90,7 @@ const makeReader = Effect.gen(function* () {
       channelStroopsLeast: usable
         .map(({ balanceStroops }) => balanceStroops)
         .reduce<bigint | undefined>((least, one) => (least === undefined || one < least ? one : least), undefined),
+      open,
       oldestOpenSeconds: age ?? undefined
     }
     return { status, readAt, accountsAt: isKnown ? known.accountsAt : readAt, accounts } satisfies Reading
@@ -209,6 +217,7 @@ export class Sponsor extends Context.Service<
     Sponsor,
     Effect.gen(function* () {
       const network = yield* Network
+      const { pendingSettlementsMax: openMax } = yield* Limits
       const signer = yield* Signer
       const clock = yield* LedgerClock
       const writes = yield* WriteProbe
@@ -219,8 +228,10 @@ export class Sponsor extends Context.Service<
         const unsigned = yield* signer.problem
         if (unsigned !== undefined) return unsigned
         const status = readings.status()
-        if (status === undefined) return undefined
-        return sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme), signer.sponsor)
+        return (
+          status &&
+          sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme), signer.sponsor, openMax)
+        )
       })
 
       const problem = Effect.fnUntraced(function* (scheme: string) {

@@ -14,6 +14,8 @@ export interface SponsorStatus {
   readonly channelsUsable: number
   /** The least that one of the usable channels has; absent when there is none. */
   readonly channelStroopsLeast: bigint | undefined
+  /** Settlements that are open, of all sponsors. */
+  readonly open: number
   /** Seconds since the oldest open settlement was recorded; absent when none is open. */
   readonly oldestOpenSeconds: number | undefined
 }
@@ -47,10 +49,12 @@ export const sponsorProblem = (
   status: SponsorStatus,
   askedStroops: bigint,
   ceilings: FeeCeilings,
-  sponsor: string
+  sponsor: string,
+  openMax: number
 ): string | undefined => {
   const unfunded = fundingProblem(status, ceilings, sponsor)
   if (unfunded !== undefined) return unfunded
   if (status.channelsUsable === 0) return "no channel can be used"
+  if (status.open >= openMax) return "too many settlements are open"
   return askedStroops > bidCeiling(ceilings, 0n) ? "the network asks more for inclusion than may be bid" : undefined
 }

@@ -1,11 +1,15 @@
 // Verify of a payment that has settled and whose success was not delivered: settle gives it once, and records that.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
+import { Budget } from "../../../kernel/budget/Budget.ts"
+import { Limits } from "../../../kernel/config/Limits.ts"
+import { Network } from "../../../kernel/config/Network.ts"
 import type { Payment } from "../../../kernel/payment/Payment.ts"
 import type { Scheme } from "../../../kernel/payment/Scheme.ts"
 import { Adoption } from "../../../kernel/payment/settle/Adoption.ts"
 import { makeVerifyPayment } from "../../../kernel/payment/verifyPayment.ts"
 import { Outcomes } from "../../../kernel/settlement/follower/Outcomes.ts"
+import { ChannelPool } from "../../../kernel/settlement/channels/ChannelPool.ts"
 import { Sponsor } from "../../../kernel/settlement/sponsor/Sponsor.ts"
 import { type SettlementRecord, Settlements } from "../../../kernel/settlement/store/Settlements.ts"
 import { layerTest } from "../../support/layerTest.ts"
@@ -34,6 +38,10 @@ const answerWhile = (unrecordable: Option.Option<string>, unable: Option.Option<
     Effect.provide(
       Layer.mergeAll(
         layerTest(Adoption, {}),
+        layerTest(Budget, { fitsAsRead: () => Effect.succeed(true) }),
+        layerTest(ChannelPool, {}),
+        layerTest(Limits, {}),
+        layerTest(Network, {}),
         layerTest(Outcomes, { ended: () => Option.some(record), complete: () => Effect.void }),
         layerTest(Settlements, { find: () => Effect.succeed([record]) }),
         layerTest(Sponsor, { unrecordable: Effect.succeed(unrecordable), unable: () => Effect.succeed(unable) })

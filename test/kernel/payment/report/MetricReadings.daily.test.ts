@@ -26,6 +26,7 @@ const sponsorStatus = {
   channelsReady: 3,
   channelsUsable: 2,
   channelStroopsLeast: 7_000_000n,
+  open: 0,
   oldestOpenSeconds: undefined
 }
 

@@ -43,7 +43,7 @@ const watching = <A, E>(
     layerTest(Network, {
       feeCeilings: () => ({ resourceStroopsMax: 190_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 200_000n })
     }),
-    Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true) }),
+    Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true), subscribe: () => Effect.void }),
     Layer.succeed(Schemes, { all: () => [{ scheme: "fixed" }] } as never),
     StartupBanner.layer,
     Layer.mock(Sponsor)({ unfunded: Effect.sync(() => Option.fromUndefinedOr(unfunded)) }),

@@ -5,6 +5,7 @@ import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Deferred, Effect, Layer, Option } from "effect"
+import { Budget } from "../../../../kernel/budget/Budget.ts"
 import { Limits } from "../../../../kernel/config/Limits.ts"
 import { Network } from "../../../../kernel/config/Network.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
@@ -46,6 +47,7 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
   const services = Layer.mergeAll(
     cryptoLayer,
     Sponsor.layerAble,
+    layerTest(Budget, {}),
     Layer.succeed(Limits, limitValues),
     layerTest(ChannelPool, { release: () => Effect.void }),
     layerTest(Network, {

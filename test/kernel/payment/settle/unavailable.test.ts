@@ -92,6 +92,7 @@ const reportOver = (lease: QueueTicket["lease"], unrecordable: Option.Option<str
           Layer.mergeAll(
             Layer.succeed(Limits, limitValues),
             layerTest(Sponsor, { knownUnrecordable: Effect.succeed(unrecordable) }),
+            layerTest(Budget, {}),
             layerTest(Settlements, {}),
             layerTest(ChannelPool, {}),
             layerTest(ChannelStore, {}),

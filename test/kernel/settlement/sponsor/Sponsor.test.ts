@@ -3,6 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { Limits } from "../../../../kernel/config/Limits.ts"
 import { Network } from "../../../../kernel/config/Network.ts"
 import { WriteProbe } from "../../../../kernel/health/WriteProbe.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
@@ -17,7 +18,7 @@ const makeWorld = () => {
   const sql = () =>
     Effect.sync(() => {
       seen.reads += 1
-      return [{ owed: 0n, age: null, addresses: ["channel"] }]
+      return [{ owed: 0n, age: null, open: 0, addresses: ["channel"] }]
     })
   const account = (address: string) =>
     [address, { address, sequence: 1n, balanceStroops: seen.balanceStroops, reserveStroops: 0n }] as const
@@ -27,6 +28,7 @@ const makeWorld = () => {
         Supervisor.layer,
         WriteProbe.layerWritable,
         Layer.succeed(SqlClient.SqlClient, sql as never),
+        layerTest(Limits, { pendingSettlementsMax: 10 }),
         layerTest(Network, {
           id: "ledger:testnet",
           developmentAutoFund: false,

@@ -14,11 +14,12 @@ const enough: SponsorStatus = {
   channelsReady: 2,
   channelsUsable: 1,
   channelStroopsLeast: 50_000_000n,
+  open: 9,
   oldestOpenSeconds: 3
 }
 const sponsor = "GSPONSOR"
 const errorOf = (change: Partial<SponsorStatus>, asked = 10_000n) =>
-  sponsorProblem({ ...enough, ...change }, asked, ceilings, sponsor)
+  sponsorProblem({ ...enough, ...change }, asked, ceilings, sponsor, 10)
 
 describe("a settlement", () => {
   it("a sponsor can pay with its reserve, open settlements and maximum cost covered", () => {
@@ -39,11 +40,15 @@ describe("a settlement", () => {
     expect(errorOf({ channelsUsable: 0 })).toBe("no channel can be used")
   })
 
+  it("no settlement begins while too many are open", () => {
+    expect(errorOf({ open: 10 })).toBe("too many settlements are open")
+  })
+
   it("a settlement is not affordable while the network's fee exceeds a ceiling", () => {
     const dear = "the network asks more for inclusion than may be bid"
     expect(errorOf({}, 10_001n)).toBe(dear)
-    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n }, sponsor)).toBe(dear)
-    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n }, sponsor)).toBeUndefined()
+    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n }, sponsor, 10)).toBe(dear)
+    expect(sponsorProblem(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n }, sponsor, 10)).toBeUndefined()
   })
 
   it("waits while channels open or a faucet funds the sponsor", () => {
