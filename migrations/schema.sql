@@ -926,6 +926,8 @@ CREATE TABLE public.kernel_settlements (
     verified_at timestamp with time zone,
     leased_at timestamp with time zone,
     attempts_void integer DEFAULT 0 NOT NULL,
+    confirmations smallint,
+    watch_after bigint,
     CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT kernel_settlements_amount_max_check CHECK ((amount_max >= (0)::numeric)),
     CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),
@@ -1420,6 +1422,9 @@ ALTER TABLE ONLY public.kernel_secrets
 ALTER TABLE ONLY public.kernel_settlements
     ADD CONSTRAINT kernel_settlements_authorization UNIQUE (network, scheme, authorization_key);
 
+ALTER TABLE public.kernel_settlements
+    ADD CONSTRAINT kernel_settlements_confirmations_check CHECK ((confirmations = ANY (ARRAY[1, 2]))) NOT VALID;
+
 ALTER TABLE ONLY public.kernel_settlements
     ADD CONSTRAINT kernel_settlements_inner_hash UNIQUE (network, inner_hash);
 
@@ -1637,6 +1642,8 @@ CREATE UNIQUE INDEX kernel_settlements_identifier ON public.kernel_settlements U
 CREATE INDEX kernel_settlements_open ON public.kernel_settlements USING btree (recorded_at) WHERE (state = ANY (ARRAY['prepared'::text, 'submitted'::text]));
 
 CREATE INDEX kernel_settlements_unresolved ON public.kernel_settlements USING btree (recorded_at) WHERE (state = 'unresolved'::text);
+
+CREATE INDEX kernel_settlements_watched ON public.kernel_settlements USING btree (network) WHERE (watch_after IS NOT NULL);
 
 CREATE INDEX kernel_sponsor_transactions_newest ON public.kernel_sponsor_transactions USING btree (network, sponsor, recorded_at);
 

@@ -5,6 +5,8 @@ import type { Option } from "effect"
 import type { TransferEvent } from "../stellar/TransferEvents.ts"
 
 export interface ExecutedTransaction {
+  /** The endpoint that showed it, by its position in the settings. */
+  readonly endpoint?: number
   readonly ledger: number
   /** Unix seconds of the ledger's close. */
   readonly closedAtSeconds: number

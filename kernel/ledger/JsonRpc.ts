@@ -18,6 +18,8 @@ import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
 /** How long a failed endpoint is ordered behind the others. */
 const penalty = Duration.seconds(10)
+/** How long an endpoint that contradicted the others is ordered behind them. */
+const distrustNanos = 3_600_000_000_000n
 /** Endpoints whose headers are kept ready. */
 const urlsMax = 64
 /** An answer longer than this is not read. */
@@ -60,6 +62,12 @@ export interface Endpoints {
   ) => Effect.Effect<A, LedgerUnavailable>
   /** Orders these endpoints, by position, after the others until the next call of this. */
   readonly setUnfit: (endpoints: ReadonlySet<number>) => void
+  /** The positions of all endpoints, in the order in which they are called. */
+  readonly order: Effect.Effect<ReadonlyArray<number>>
+  /** Orders an endpoint, by position, after those that are not distrusted, for an hour. */
+  readonly distrust: (endpoint: number) => Effect.Effect<void>
+  /** Those that are distrusted now. */
+  readonly distrusted: Effect.Effect<ReadonlyArray<number>>
 }
 
 export interface EndpointOptions {
@@ -197,6 +205,7 @@ const errorIn = (method: string, error: unknown) =>
 
 export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
   const badUntil = new Map<string, bigint>()
+  const distrustedUntil = new Map<number, bigint>()
   let unfit: ReadonlySet<number> = new Set()
   const asking = yield* makeAsking(options)
 
@@ -231,12 +240,17 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.mapError(attempt(url, method, params, answer), ({ unavailable }) => unavailable)
 
-  /** Configured order; endpoints that are off the selected head after the others, recently failed ones last. */
+  /**
+   * Configured order; endpoints that are off the selected head after the others, then those that contradicted others,
+   * recently failed ones last.
+   */
   const places = options.urls.map((url, place) => ({ url, place, rank: 0 }))
   const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
     // Of one alone there is no order.
     if (places.length === 1) return places
-    const rank = (url: string, place: number) => ((badUntil.get(url) ?? 0n) > now ? 2 : unfit.has(place) ? 1 : 0)
+    const isUntil = (until: bigint | undefined) => (until ?? 0n) > now
+    const rank = (url: string, place: number) =>
+      isUntil(badUntil.get(url)) ? 3 : isUntil(distrustedUntil.get(place)) ? 2 : unfit.has(place) ? 1 : 0
     return options.urls
       .map((url, place) => ({ url, place, rank: rank(url, place) }))
       .sort((a, b) => a.rank - b.rank || a.place - b.place)
@@ -259,7 +273,13 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     askWhich,
     setUnfit: (endpoints) => {
       unfit = endpoints
-    }
+    },
+    order: Effect.map(ordered, (endpoints) => endpoints.map(({ place }) => place)),
+    distrust: (endpoint) =>
+      Effect.map(Clock.monotonicTimeNanos, (now) => void distrustedUntil.set(endpoint, now + distrustNanos)),
+    distrusted: Effect.map(Clock.monotonicTimeNanos, (now) =>
+      [...distrustedUntil].flatMap(([endpoint, until]) => (until > now ? [endpoint] : [])).toSorted((a, b) => a - b)
+    )
   }
   return endpoints
 })

@@ -105,6 +105,32 @@ export interface SnapshotAnswer {
   readonly nonce: number | "unspent" | "unknown"
 }
 
+/** One endpoint's own answers: no other endpoint is called when it fails. */
+export interface EndpointReader {
+  /** By its position in the settings. */
+  readonly endpoint: number
+  readonly snapshots: LedgerReads["snapshots"]
+  readonly transaction: LedgerReads["transaction"]
+}
+
+interface LedgerReads {
+  /** Reads a transaction by inner or outer hash, hex. */
+  readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
+  /**
+   * Channels, and with each the nonce of the authorization it carries, all as of one ledger, in the requested order. At
+   * most 100.
+   */
+  readonly snapshots: (asked: ReadonlyArray<SnapshotQuery>) => Effect.Effect<
+    {
+      readonly latestLedger: number
+      readonly snapshots: ReadonlyArray<SnapshotAnswer>
+      /** The endpoint that answered. */
+      readonly endpoint?: number
+    },
+    LedgerUnavailable
+  >
+}
+
 export interface FeeStats {
   /** Percentiles of recent Soroban inclusion fees, stroops. */
   readonly p50: bigint
@@ -128,8 +154,7 @@ export class LedgerRpc extends Context.Service<
      * is sent. A lost answer is a result, not an error. `outerHash` is ours; an answer with another hash is Lost.
      */
     readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
-    /** Reads a transaction by inner or outer hash, hex. */
-    readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
+    readonly transaction: LedgerReads["transaction"]
     /** Scans ledgers for transactions, page after page, a bounded number of them. */
     readonly scan: (request: ScanRequest) => Effect.Effect<ScanAnswer, LedgerUnavailable>
     /** Accounts as of one ledger; missing ones are absent from the map. At most 200. */
@@ -139,16 +164,13 @@ export class LedgerRpc extends Context.Service<
       { readonly latestLedger: number; readonly accounts: ReadonlyMap<string, LedgerAccount> },
       LedgerUnavailable
     >
-    /**
-     * Channels, and with each the nonce of the authorization it carries, all as of one ledger, in the requested order.
-     * At most 100.
-     */
-    readonly snapshots: (
-      asked: ReadonlyArray<SnapshotQuery>
-    ) => Effect.Effect<
-      { readonly latestLedger: number; readonly snapshots: ReadonlyArray<SnapshotAnswer> },
-      LedgerUnavailable
-    >
+    readonly snapshots: LedgerReads["snapshots"]
+    /** Every endpoint except this one, in the order in which they are called: empty with one endpoint. */
+    readonly others: (endpoint: number | undefined) => Effect.Effect<ReadonlyArray<EndpointReader>>
+    /** Calls an endpoint that contradicted the others after them, for an hour. */
+    readonly distrust: (endpoint: number) => Effect.Effect<void>
+    /** The endpoints that are distrusted now. */
+    readonly distrusted: Effect.Effect<ReadonlyArray<number>>
     /**
      * Values of contracts' data entries as of one ledger, by their base64 keys; those that a node does not show are
      * absent. At most 200.

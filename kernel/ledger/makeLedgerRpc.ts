@@ -10,7 +10,14 @@ import type { HttpCalls } from "../platform/HttpCalls.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { archivedEntriesOf, hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
-import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, type SnapshotQuery } from "./LedgerRpc.ts"
+import {
+  type EndpointReader,
+  LedgerRpc,
+  type ScanAnswer,
+  type ScanRequest,
+  type SimulationAnswer,
+  type SnapshotQuery
+} from "./LedgerRpc.ts"
 import { decodeBytes, decodeWith, fromBase64, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
@@ -221,9 +228,9 @@ const readIncluded = (
 }
 
 /** Transactions by their hash, and ledgers scanned for them. */
-const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
+const makeTransactions = ({ askWhich }: Pick<Endpoints, "askWhich">, hashing: Hashing) => {
   const transaction = Effect.fnUntraced(function* (hash: string) {
-    const answer = yield* ask("getTransaction", { hash }, Wire.GetTransaction)
+    const { answer, endpoint } = yield* askWhich("getTransaction", { hash }, Wire.GetTransaction)
     const { latestLedger, oldestLedger } = answer
     if (answer.status === "NOT_FOUND") return { _tag: "NotFound", latestLedger, oldestLedger } as const
     const included = readIncluded(
@@ -232,7 +239,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
       ({ innerHash, outerHash }) => innerHash === hash || outerHash === hash
     )
     if (typeof included === "string") return yield* contradiction("getTransaction", included)
-    return { _tag: "Included", executed: included.executed, latestLedger } as const
+    return { _tag: "Included", executed: { ...included.executed, endpoint }, latestLedger } as const
   })
 
   const scan = Effect.fnUntraced(function* ({ fromLedger, toLedger = Number.MAX_SAFE_INTEGER, matches }: ScanRequest) {
@@ -241,7 +248,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
     let oldestLedger = 0
     let cursor: string | undefined
     for (let page = 0; page < scanPagesMax; page++) {
-      const answer = yield* ask(
+      const { answer, endpoint } = yield* askWhich(
         "getTransactions",
         cursor === undefined
           ? { startLedger: fromLedger, pagination: { limit: scanPageMax } }
@@ -255,7 +262,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
         const included = readIncluded(hashing, one, ({ outerHash }) => outerHash === one.txHash)
         if (included === "of another kind") continue
         if (typeof included === "string") return yield* contradiction("getTransactions", included)
-        found.push(included)
+        found.push({ ...included, executed: { ...included.executed, endpoint } })
       }
       const last = transactions.at(-1)
       // A full page may end within a ledger; one that is not full reaches to the newest ledger of its node, as far as
@@ -275,7 +282,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
 }
 
 /** Entries of the ledger: accounts, holdings, and nonces that were used. */
-const makeEntries = ({ ask }: Endpoints) => {
+const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => {
   const accounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
     const found = new Map<string, LedgerAccount>()
@@ -289,10 +296,14 @@ const makeEntries = ({ ask }: Endpoints) => {
   })
 
   const snapshots = Effect.fnUntraced(function* (asked: ReadonlyArray<SnapshotQuery>) {
-    const answer = yield* ask("getLedgerEntries", { keys: snapshotKeys(asked) }, Wire.GetLedgerEntries)
+    const { answer, endpoint } = yield* askWhich(
+      "getLedgerEntries",
+      { keys: snapshotKeys(asked) },
+      Wire.GetLedgerEntries
+    )
     const read = readSnapshots(asked, answer.entries ?? [])
     if (typeof read === "string") return yield* contradiction("getLedgerEntries", read)
-    return { latestLedger: answer.latestLedger, snapshots: read }
+    return { latestLedger: answer.latestLedger, snapshots: read, endpoint }
   })
 
   const nonceSpent = Effect.fnUntraced(function* (address: string, nonce: bigint) {
@@ -336,11 +347,28 @@ const makeEntries = ({ ask }: Endpoints) => {
   return { accounts, snapshots, codeHash, contractData, holdings, nonceSpent }
 }
 
+/** Each endpoint's own answers. */
+const makeReaders = ({ at }: Endpoints, { urls }: LedgerRpcOptions, hashing: Hashing): ReadonlyArray<EndpointReader> =>
+  urls.map((url, endpoint) => {
+    const ask: Endpoints["ask"] = (method, params, answer) => at(url, method, params, answer)
+    const askWhich: Endpoints["askWhich"] = (method, params, answer) =>
+      Effect.map(at(url, method, params, answer), (said) => ({ answer: said, endpoint }))
+    const { snapshots } = makeEntries({ ask, askWhich })
+    return { endpoint, snapshots, transaction: makeTransactions({ askWhich }, hashing).transaction }
+  })
+
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const crypto = yield* Crypto
   const endpoints = yield* makeEndpoints(options)
   const hashing = { crypto, networkId: networkIdOf(crypto, options.passphrase) }
+  const readers = makeReaders(endpoints, options, hashing)
   return LedgerRpc.of({
+    others: (but) =>
+      readers.length === 1
+        ? Effect.succeed([])
+        : Effect.map(endpoints.order, (places) => places.flatMap((place) => (place === but ? [] : readers[place]!))),
+    distrust: endpoints.distrust,
+    distrusted: endpoints.distrusted,
     ...makeLatest(endpoints, options),
     ...makeTransactions(endpoints, hashing),
     ...makeEntries(endpoints),

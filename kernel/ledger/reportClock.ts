@@ -1,8 +1,10 @@
 // Readiness of the ledger clock: the newest ledger, its age, this machine's clock skew, and the inclusion fee. Degraded
-// while no ledger comes or the clock is wrong; readiness itself never depends on it (rules 2).
+// while no ledger comes, the clock is wrong, or endpoints contradict each other; readiness itself never depends on it
+// (rules 2).
 import { Effect } from "effect"
 import { Health, type HealthReport } from "../health/Health.ts"
 import { LedgerClock } from "./LedgerClock.ts"
+import { LedgerRpc } from "./LedgerRpc.ts"
 
 const oneDecimal = (value: number): number => Math.round(value * 10) / 10
 
@@ -10,10 +12,13 @@ const oneDecimal = (value: number): number => Math.round(value * 10) / 10
 export const reportClock = Effect.gen(function* () {
   const health = yield* Health
   const clock = yield* LedgerClock
+  const rpc = yield* LedgerRpc
   const report = Effect.gen(function* () {
     const { ageSeconds, isFresh, isSkewed, skewSeconds, time } = yield* clock.status
     const { asked } = yield* clock.fees
+    const distrusted = yield* rpc.distrusted
     const errors = [
+      ...distrusted.map((endpoint) => `endpoint ${endpoint + 1} contradicts another endpoint about settlements`),
       ...(time === undefined ? ["no ledger is known yet"] : isFresh ? [] : ["the ledger does not advance"]),
       ...(isSkewed ? ["this machine's clock and the ledger's differ"] : [])
     ]

@@ -31,6 +31,7 @@ const later = {
   ledger: Option.none(),
   amountTransferred: Option.none(),
   feeChargedStroops: Option.none(),
+  confirmations: undefined,
   reason: Option.none(),
   reasonMessage: Option.none()
 } satisfies Partial<SettlementRecord>

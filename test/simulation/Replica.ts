@@ -19,6 +19,8 @@ export class Replica {
   skewMillis: number
   /** Nodes that it asks no more, by their number. */
   unfit: ReadonlySet<number> = new Set()
+  /** Nodes that contradicted others. */
+  readonly distrusted = new Set<number>()
   constructor(name: string, keys: Keys, skewMillis: number) {
     this.name = name
     this.keys = keys

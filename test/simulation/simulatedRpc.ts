@@ -135,16 +135,26 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     return sequence
   }
 
-  const transaction = (hash: string) =>
-    asked("getTransaction", (node) => {
-      const { latestLedger, oldestLedger } = node
-      const found = ledger.included.get(hash)
-      if (found !== undefined && node.knows(found))
-        return { _tag: "Included" as const, latestLedger, executed: executedOf(found) }
-      if (found !== undefined && found.ledger <= latestLedger && found.ledger >= oldestLedger)
-        world.coverage.count("false NOT_FOUND")
-      return { _tag: "NotFound" as const, latestLedger: claimed(node), oldestLedger }
-    })
+  const endpointOf = (node: SimulatedNode) => (world.isBalanced ? 0 : world.nodes.indexOf(node))
+
+  const transaction = (hash: string, which = someNode) =>
+    asked(
+      "getTransaction",
+      (node) => {
+        const { latestLedger, oldestLedger } = node
+        const found = ledger.included.get(hash)
+        if (found !== undefined && node.knows(found))
+          return {
+            _tag: "Included" as const,
+            latestLedger,
+            executed: { ...executedOf(found), endpoint: endpointOf(node) }
+          }
+        if (found !== undefined && found.ledger <= latestLedger && found.ledger >= oldestLedger)
+          world.coverage.count("false NOT_FOUND")
+        return { _tag: "NotFound" as const, latestLedger: claimed(node), oldestLedger }
+      },
+      which
+    )
 
   const scan = ({ fromLedger, toLedger, matches }: ScanRequest) =>
     asked("getTransactions", (node) => {
@@ -157,7 +167,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       const ours = ledger.log
         .filter((one) => isAsked(one.outerHash, one.ledger) && node.knows(one))
         .map((one) => ({
-          executed: executedOf(one),
+          executed: { ...executedOf(one), endpoint: endpointOf(node) },
           get envelope() {
             return Result.getOrThrow(readEnvelope(one.envelope))
           }
@@ -186,18 +196,26 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       )
     }))
 
-  const snapshots: LedgerRpc["Service"]["snapshots"] = (queries) =>
-    asked("getLedgerEntries", (node) => ({
-      latestLedger: claimed(node),
-      snapshots: queries.map(({ channel, nonce }) => ({
-        sequence: ledger.accountAt(channel, node.latestLedger)?.sequence,
-        nonce:
-          nonce === undefined
-            ? ("unknown" as const)
-            : (ledger.spentAt({ payer: nonce.address, nonce: nonce.nonce }, node.latestLedger)?.ledger ??
-              ("unspent" as const))
-      }))
-    }))
+  const snapshots = (
+    queries: Parameters<LedgerRpc["Service"]["snapshots"]>[0],
+    which = someNode
+  ): ReturnType<LedgerRpc["Service"]["snapshots"]> =>
+    asked(
+      "getLedgerEntries",
+      (node) => ({
+        latestLedger: claimed(node),
+        endpoint: endpointOf(node),
+        snapshots: queries.map(({ channel, nonce }) => ({
+          sequence: ledger.accountAt(channel, node.latestLedger)?.sequence,
+          nonce:
+            nonce === undefined
+              ? ("unknown" as const)
+              : (ledger.spentAt({ payer: nonce.address, nonce: nonce.nonce }, node.latestLedger)?.ledger ??
+                ("unspent" as const))
+        }))
+      }),
+      which
+    )
 
   const nonceSpent = (payer: string, nonce: bigint) =>
     asked("getLedgerEntries", ({ latestLedger }) => {
@@ -210,7 +228,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       "getLatestLedger",
       (node) => {
         const sequence = claimed(node)
-        const endpoint = world.isBalanced ? 0 : world.nodes.indexOf(node)
+        const endpoint = endpointOf(node)
         const closedAtSeconds = ledger.closeTimeOf(node.latestLedger)
         return { sequence, closedAtSeconds, protocolVersion: 26, endpoint }
       },
@@ -227,6 +245,20 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       const answers = Effect.forEach(each, (asked) => Effect.option(asked), { concurrency: "unbounded" })
       return Effect.map(answers, (all) => all.flatMap(Option.toArray))
     }),
+    others: (but) =>
+      Effect.sync(() =>
+        (world.isBalanced ? [] : world.nodes).flatMap((node, endpoint) =>
+          endpoint === but
+            ? []
+            : {
+                endpoint,
+                snapshots: (queries) => snapshots(queries, () => node),
+                transaction: (hash) => transaction(hash, () => node)
+              }
+        )
+      ),
+    distrust: (endpoint) => Effect.sync(() => void replica.distrusted.add(endpoint)),
+    distrusted: Effect.sync(() => [...replica.distrusted]),
     setUnfit: (unfit) => Effect.sync(() => void (replica.unfit = unfit)),
     feeStats: asked("getFeeStats", () => {
       const floor = ledger.surge?.floorStroops ?? 100n
@@ -251,10 +283,10 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
             }
       }),
     send: (_envelope, outerHash) => send(world, replica, outerHash),
-    transaction,
+    transaction: (hash) => transaction(hash),
     scan,
     accounts,
-    snapshots: snapshots,
+    snapshots: (queries) => snapshots(queries),
     codeHash: () => Effect.succeed(Option.none()),
     holdings: () => Effect.succeed(Option.none()),
     nonceSpent

@@ -40,6 +40,7 @@ export const encodeSettlementState = (
   recordedAt: record.recordedAt.toISOString(),
   ...Option.match(record.resolvedAt, { onNone: () => ({}), onSome: (at) => ({ resolvedAt: at.toISOString() }) }),
   ...Option.match(record.ledger, { onNone: () => ({}), onSome: (ledger) => ({ ledger }) }),
+  ...(record.confirmations === undefined ? {} : { confirmations: record.confirmations }),
   ...Option.match(record.feeChargedStroops, { onNone: () => ({}), onSome: (fee) => ({ feeStroops: fee.toString() }) }),
   ...Option.match(record.reason, {
     onNone: () => ({}),

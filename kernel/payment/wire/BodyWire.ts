@@ -90,6 +90,11 @@ export const SettlementBody = Schema.Struct({
   recordedAt: time("When it was recorded."),
   resolvedAt: Schema.optionalKey(time("When it ended.")),
   ledger: Schema.optionalKey(Schema.Int.annotate({ description: "The ledger that included the transaction." })),
+  confirmations: Schema.optionalKey(
+    Schema.Literals([1, 2]).annotate({
+      description: "How many RPC endpoints showed the outcome; 1 where one alone was configured or answered."
+    })
+  ),
   feeStroops: Schema.optionalKey(units("What the sponsor was charged.")),
   errorReason: Schema.optionalKey(text("Why it failed.")),
   errorMessage: Schema.optionalKey(text("The same in a sentence, with what the ledger shows of the authorization.")),

@@ -22,6 +22,7 @@ import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
+import { makeConfirmOutcomes } from "./confirmOutcomes.ts"
 import { makeFindSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
 import { ownerTag, tagIn } from "../ownership.ts"
 import type { SpentBy } from "../state/Settlement.ts"
@@ -229,6 +230,7 @@ const transferred = (
  * the journal, or by the operator.
  */
 export const makeAdopter = Effect.gen(function* () {
+  const confirmOutcome = yield* makeConfirmOutcomes
   const signer = yield* Signer
   const settlements = yield* Settlements
   const authorizations = yield* Authorizations
@@ -261,7 +263,17 @@ export const makeAdopter = Effect.gen(function* () {
     if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
     const { adopted, answer, by } = yield* verify(request, found)
     if (adopted === undefined) return answer
-    const stored: AdoptAnswer = yield* settlements.adopt(adopted)
+    const confirmations = yield* confirmOutcome({
+      promised: adopted,
+      channel: adopted.channel,
+      innerHash: adopted.innerHash,
+      authorizationExpiresLedger: adopted.authorizationExpiresLedger,
+      outcome: { ...adopted, state: "settled", transaction: adopted.innerHash, reason: undefined, channel: undefined },
+      shownBy: found.executed.endpoint
+    })
+    if (typeof confirmations === "string")
+      return yield* unknown("the endpoints do not agree that the authorization was used")
+    const stored: AdoptAnswer = yield* settlements.adopt({ ...adopted, confirmations })
     if (stored === "Adopted") {
       yield* Effect.logWarning("a payment without a record was found on the ledger and stored").pipe(
         Effect.annotateLogs({ settlement: adopted.id, transaction: adopted.innerHash })

@@ -9,9 +9,10 @@ import { ChannelPool } from "../channels/ChannelPool.ts"
 import { ChannelStore } from "../channels/ChannelStore.ts"
 import { CrashPoints } from "../CrashPoints.ts"
 import * as Ending from "../state/outcomes.ts"
+import { makeConfirmOutcomes, shownBy } from "./confirmOutcomes.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { rebid, signAnew } from "./rebid.ts"
-import type { DecideOptions, Decision, Outcome } from "../state/Settlement.ts"
+import type { DecideOptions, Decision, Evidence, Outcome } from "../state/Settlement.ts"
 import { continueTrace } from "../../TraceParent.ts"
 import { type NewAttempt, type OpenRecord, Settlements } from "../store/Settlements.ts"
 import { makeSubmitAttempt } from "./submitAttempt.ts"
@@ -33,11 +34,24 @@ export const makeOptionsFor = Effect.gen(function* () {
 
 const makeEnd = Effect.gen(function* () {
   const channels = yield* ChannelPool
+  const confirmOutcome = yield* makeConfirmOutcomes
   const outcomes = yield* Outcomes
   const reached = yield* CrashPoints
   const settlements = yield* Settlements
 
-  return Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome) {
+  /** The outcome with its confirmations; undefined while the endpoints do not agree. */
+  const confirmed = Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome, evidence: Evidence) {
+    // Nothing is claimed of the ledger.
+    if (outcome.state === "unresolved") return outcome
+    const { authorizationExpiresLedger, channel, innerHash } = record
+    const claim = { promised: record, channel, innerHash, authorizationExpiresLedger, outcome }
+    const confirmations = yield* confirmOutcome({ ...claim, shownBy: shownBy(outcome, evidence) })
+    return typeof confirmations === "string" ? undefined : { ...outcome, confirmations }
+  })
+
+  return Effect.fnUntraced(function* (record: OpenRecord, decided: Outcome, evidence: Evidence) {
+    const outcome = yield* confirmed(record, decided, evidence)
+    if (outcome === undefined) return
     yield* reached("beforeResolve")
     let answer = yield* settlements.resolve(record.id, outcome, record.attemptCount)
     if (answer._tag === "TransactionTaken") {
@@ -46,7 +60,11 @@ const makeEnd = Effect.gen(function* () {
       )
       const by = { transaction: outcome.transaction ?? "", isOurs: true }
       const taken = Ending.spentElsewhere(undefined, outcome.ledger ?? record.recordedLedger, by)
-      answer = yield* settlements.resolve(record.id, taken, record.attemptCount)
+      answer = yield* settlements.resolve(
+        record.id,
+        { ...taken, ...(outcome.confirmations === undefined ? {} : { confirmations: outcome.confirmations }) },
+        record.attemptCount
+      )
     }
     if (answer._tag !== "Resolved") return
     yield* reached("afterResolve")
@@ -136,10 +154,12 @@ export const makeApplyDecision = Effect.gen(function* () {
   const rebuild = yield* makeRebuild
   const send = yield* makeSend
 
-  return Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
+  return Effect.fnUntraced(function* (record: OpenRecord, decision: Decision, evidence: Evidence) {
     switch (decision._tag) {
       case "End":
-        return yield* end(record, decision.outcome).pipe(continueTrace("settlement.outcome", record.traceparent))
+        return yield* end(record, decision.outcome, evidence).pipe(
+          continueTrace("settlement.outcome", record.traceparent)
+        )
       case "Resend":
         yield* send.again(record.id, decision.attempt)
         return

@@ -79,7 +79,7 @@ export const makeReadSnapshots = Effect.gen(function* () {
         const one = answer.snapshots[index]
         if (one === undefined) continue
         const shown = nonce === "none" ? { ...one, nonce } : one
-        snapshots.set(record.id, { ...shown, ledger: answer.latestLedger })
+        snapshots.set(record.id, { ...shown, ledger: answer.latestLedger, endpoint: answer.endpoint })
       }
     }
     return snapshots as ReadonlyMap<string, SettlementSnapshot>

@@ -123,7 +123,7 @@ const makeFollow = Effect.gen(function* () {
       evidence = { ...evidence, search: yield* search(record, decision) }
       decision = decide(record, evidence, optionsFor(record))
     }
-    yield* applyDecision(record, decision)
+    yield* applyDecision(record, decision, evidence)
   }, withSpanIfSampled("settlement.follow"))
 })
 

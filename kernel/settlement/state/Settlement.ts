@@ -63,6 +63,8 @@ export interface SettlementSnapshot {
    * needs no authorization, so nothing but its own transaction moves the money.
    */
   readonly nonce: number | "unspent" | "unknown" | "none"
+  /** The endpoint that showed it, by its position in the settings. */
+  readonly endpoint?: number | undefined
 }
 
 /** The transaction that used an authorization without being the payment that was promised. */
@@ -112,6 +114,8 @@ export interface Outcome {
     | "settle_ledger_authorization_spent"
     | undefined
   readonly message: string | undefined
+  /** How many endpoints showed it; set before it is stored, except for an operator's outcome. */
+  readonly confirmations?: 1 | 2
   /**
    * Whether the channel's sequence number was used up, and by which ledger that is known; `undefined` has it read
    * again. Says nothing of a channel that was freed before.

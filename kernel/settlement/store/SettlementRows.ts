@@ -20,7 +20,7 @@ export const recordColumns = `id::text as id, network, scheme, authorization_key
     when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
   channel, state, recorded_at, deadline_at, resolved_at, ledger,
   moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered, traceparent,
-  closed_at, attempt_count, resource_url`
+  closed_at, attempt_count, resource_url, confirmations`
 
 export interface SettlementRow {
   readonly id: string
@@ -52,6 +52,7 @@ export interface SettlementRow {
   readonly closed_at: Date | null
   readonly attempt_count: number
   readonly resource_url: string | null
+  readonly confirmations: number | null
 }
 
 export const toRecord = (row: SettlementRow): SettlementRecord => ({
@@ -83,7 +84,8 @@ export const toRecord = (row: SettlementRow): SettlementRecord => ({
   traceparent: row.traceparent ?? undefined,
   closedAt: row.closed_at ?? undefined,
   attemptCount: row.attempt_count,
-  resourceUrl: row.resource_url ?? undefined
+  resourceUrl: row.resource_url ?? undefined,
+  confirmations: (row.confirmations ?? undefined) as SettlementRecord["confirmations"]
 })
 
 export interface OpenRow extends SettlementRow {
@@ -206,5 +208,6 @@ export const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) =
   ledger: settlement.ledger,
   closed_at: new Date(settlement.closedAtSeconds * 1_000),
   moved: settlement.amountTransferred.toString(),
+  confirmations: settlement.confirmations ?? null,
   fee_charged_stroops: settlement.feeChargedStroops
 })

@@ -60,6 +60,8 @@ export interface SettlementRecord {
   /** Attempts recorded so far, void ones included. */
   readonly attemptCount?: number | undefined
   readonly resourceUrl?: string | undefined
+  /** How many endpoints showed its outcome; absent while it is open, and for one that ended in an earlier version. */
+  readonly confirmations?: 1 | 2 | undefined
 }
 
 /** What a settlement is recorded with, whether it is new or adopted. */
@@ -165,6 +167,8 @@ export interface AdoptedSettlement extends SettlementTerms {
   readonly closedAtSeconds: number
   readonly feeChargedStroops: bigint
   readonly amountTransferred: bigint
+  /** How many endpoints showed it. */
+  readonly confirmations?: 1 | 2
 }
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>

@@ -57,6 +57,8 @@ export const Ended = Schema.Struct({
   feeChargedStroops: Units,
   ledger: Schema.NullOr(Schema.Int),
   reason: Schema.NullOr(Schema.String),
+  /** How many endpoints showed it; absent in facts of earlier versions, and in an operator's. */
+  confirmations: Schema.optionalKey(Schema.Literals([1, 2])),
   /** The operator that ended it, when the ledger did not. */
   by: Schema.optionalKey(Schema.Literal("operator"))
 })
@@ -104,7 +106,10 @@ export const recordedFact = (
 /** The payload of an outcome. */
 export const endedFact = (
   settlement: { readonly id: string; readonly principal: string; readonly innerHash: string },
-  outcome: Pick<Outcome, "state" | "amountTransferred" | "amountSold" | "feeChargedStroops" | "ledger" | "reason">,
+  outcome: Pick<
+    Outcome,
+    "state" | "amountTransferred" | "amountSold" | "confirmations" | "feeChargedStroops" | "ledger" | "reason"
+  >,
   by?: "operator"
 ): NewFact => ({
   type: endedType(outcome.state),
@@ -118,6 +123,7 @@ export const endedFact = (
     feeChargedStroops: outcome.feeChargedStroops.toString(),
     ledger: outcome.ledger ?? null,
     reason: outcome.reason ?? null,
+    ...(outcome.confirmations === undefined ? {} : { confirmations: outcome.confirmations }),
     ...(by === undefined ? {} : { by })
   } satisfies typeof Ended.Encoded
 })

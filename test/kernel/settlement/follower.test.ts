@@ -121,6 +121,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
             oldestLedger: 1,
             found: world.scanned.map((one) => ({ executed: one, envelope: world.spending }))
           }),
+    others: () => Effect.succeed([]),
     send: (envelope: string) => Effect.sync(() => void sent.push(envelope)).pipe(Effect.as({ _tag: "Pending" }))
   }
   const settlements = {

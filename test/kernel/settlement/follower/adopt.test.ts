@@ -83,6 +83,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
   const ports = Layer.mergeAll(
     layerTest(LedgerRpc, {
       transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger: latest, oldestLedger: oldest }),
+      others: () => Effect.succeed([]),
       nonceSpent: () =>
         Effect.succeed({
           latestLedger: latest,
