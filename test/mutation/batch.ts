@@ -56,10 +56,10 @@ export const mutations: ReadonlyArray<Mutation> = [
   calls("a sweep that left nothing is another's", "context.noteSwept(payment, [", "void ([payment,"),
   repeated(
     "a repeated claim is given twice",
-    'record.state !== "expired" && !record.delivered',
+    'record.state !== "expired" && (record.delivery !== "confirmed" || hasKeyOf(payment, record))',
     'record.state !== "expired"'
   ),
-  repeated("a claim's success is any caller's", "record.principal === principal.owner &&", ""),
+  repeated("a claim's success is any caller's", "payment.principal.owner === record.principal &&", ""),
   claimer(
     "a claim without an outcome keeps its channels",
     "if (!(yield* isUnresolved(claim.principal, identifier)))",

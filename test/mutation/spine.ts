@@ -33,7 +33,8 @@ const driving = "kernel/settlement/state/planSubmission.ts"
 const spending = "kernel/settlement/follower/findSpending.ts"
 const settlements = "kernel/settlement/store/SqlSettlements.ts"
 const ending = "kernel/settlement/store/batchOutcomes.ts"
-const noting = "kernel/settlement/store/batchSentNotes.ts"
+const delivering = "kernel/settlement/store/batchDeliveries.ts"
+const deliveries = "kernel/settlement/delivery/Deliveries.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
 const connections = "kernel/database/Connections.ts"
@@ -119,7 +120,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a delivery claimed twice",
-    changes: change(noting, "and s.state = 'settled' and s.delivered_at is null", "and s.state = 'settled'"),
+    changes: change(delivering, "or (s.delivered_by = c.process", "or (true"),
     ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
@@ -159,33 +160,20 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a verification that asks the database",
     changes: change(
       "kernel/payment/verifyPayment.ts",
-      "if (Option.isNone(payment.identifier) && !isOwnSuccess) return ended",
-      ""
+      "Option.isSome(payment.identifier) || outcomes.hasEnded",
+      "true || outcomes.hasEnded"
     ),
     ...by("payment/cost.daily.test.ts")
   },
   {
     name: "an end that verify forgets",
-    changes: change(
-      "kernel/payment/verifyPayment.ts",
-      "outcomes.ended(findQuery(payment, scheme))",
-      "Option.none<never>()"
-    ),
+    changes: change("kernel/payment/verifyPayment.ts", "outcomes.hasEnded(findQuery(payment, scheme))", "false"),
     ...by("payment/ended.daily.test.ts")
   },
   {
     name: "an end that verify does not read",
     changes: change(knowing, "    yield* outcomes.complete(records)\n", ""),
     ...by("payment/ended.daily.test.ts")
-  },
-  {
-    name: "a verification that repeats a cached settlement",
-    changes: change(
-      "kernel/payment/verifyPayment.ts",
-      'state === "settled" && principal === payment.principal.owner',
-      "false && state === principal"
-    ),
-    ...by("payment/resend.daily.test.ts")
   },
   {
     name: "a verification of what is spent without its record",
@@ -225,13 +213,41 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("payment/resend.daily.test.ts")
   },
   {
-    name: "a delivered success verified again by its identifier",
+    name: "a delivered success repeated to any caller of its owner",
     changes: change(
       knowing,
-      "return verifyAnswerOf(answerFinal(record, false), record)",
-      'return { _tag: "Valid", payer: record.payer }'
+      "idempotencyKey !== undefined && idempotencyKey === deliveredKey",
+      "idempotencyKey === undefined || deliveredKey !== undefined"
     ),
-    ...by("payment/resend.daily.test.ts")
+    ...by("payment/delivery.daily.test.ts")
+  },
+  {
+    name: "a success that a dead process was sending stays given",
+    changes: change(
+      delivering,
+      "and not exists (select 1 from kernel_processes as giving",
+      "and exists (select 1 from kernel_processes as giving"
+    ),
+    ...by("settlement/delivery/Deliveries.test.ts")
+  },
+  {
+    name: "a claim without the row of its process",
+    changes: change(delivering, "and exists (select 1 from kernel_processes as own where own.id = c.process)", ""),
+    ...by("settlement/delivery/Deliveries.test.ts")
+  },
+  {
+    name: "an answer that was cut off, confirmed",
+    changes: change(deliveries, "(one) => ends.end(one, hasLeft)", "(one) => ends.end(one, true)"),
+    ...by("settlement/delivery/Deliveries.test.ts")
+  },
+  {
+    name: "a claim without an answer that is never given back",
+    changes: change(
+      deliveries,
+      "if (Exit.isFailure(exit)) return Effect.andThen(end(given, false), endAgain(given))",
+      "if (Exit.isFailure(exit)) return Effect.void"
+    ),
+    ...by("settlement/delivery/Deliveries.test.ts")
   },
   {
     name: "an unresolved payment verified",
@@ -247,19 +263,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a memory of ends without a bound",
     changes: change(
       "kernel/settlement/follower/EndedAuthorizationsCache.ts",
-      "this.#records.size > endedMax",
-      "this.#records.size < 0"
+      "this.#names.size > endedMax",
+      "this.#names.size < 0"
     ),
     ...by("settlement/follower/EndedAuthorizationsCache.test.ts", {})
-  },
-  {
-    name: "any identifier reads the success",
-    changes: change(
-      knowing,
-      "Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value",
-      "Option.isSome(payment.identifier)"
-    ),
-    ...principals
   },
   {
     name: "a success for any principal",
@@ -290,7 +297,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "pending names a transaction that did not pay",
-    changes: change(knowing, "transaction: hashOf(record)", "transaction: record.innerHash"),
+    changes: change(
+      "kernel/payment/answers.ts",
+      "transaction: hashOf(record),\n  why",
+      "transaction: record.innerHash,\n  why"
+    ),
     ...by("payment/settle/existing.test.ts", {})
   },
   {
@@ -367,7 +378,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a delivery claimed by any principal",
-    changes: change(noting, "and s.principal = c.principal and s.state = 'settled'", "and s.state = 'settled'"),
+    changes: change(delivering, "and s.principal = c.principal and s.state = 'settled'", "and s.state = 'settled'"),
     ...by("settlement/store/SqlSettlements.test.ts")
   },
   {
