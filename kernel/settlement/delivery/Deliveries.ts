@@ -106,7 +106,7 @@ export class Deliveries extends Context.Service<
           if (given.length === 0) return
           if (!isAnswered) return yield* Effect.forEach(given, (one) => ends.end(one, false), { discard: true })
           yield* reached("beforeAnswer")
-          yield* Effect.forkIn(watch(given, yield* ResponseEnd, request), scope)
+          yield* Effect.forkIn(watch(given, yield* ResponseEnd, request), scope, { startImmediately: true })
         })
       })
     })
