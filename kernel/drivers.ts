@@ -51,6 +51,8 @@ import { ChannelRows } from "./settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { KeyRotation } from "./settlement/channels/KeyRotation.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
+import { Deliveries } from "./settlement/delivery/Deliveries.ts"
+import { ThisProcess } from "./settlement/delivery/ThisProcess.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { OperatorAuditLog } from "./settlement/operators/OperatorAuditLog.ts"
 import { Outcomes } from "./settlement/follower/Outcomes.ts"
@@ -77,6 +79,7 @@ export const settlementContract = contract(
   ChannelCount,
   ChannelPool,
   ChannelStore,
+  Deliveries,
   Outcomes,
   Leases,
   Sponsor,
@@ -279,6 +282,7 @@ const settlement = define({
         SettlementEvents.layer
       )
     ),
+    Layer.provideMerge(Deliveries.layer.pipe(Layer.provide(ThisProcess.layer))),
     Layer.provideMerge(Layer.mergeAll(SqlSettlements.layer, ChannelStore.layer, ChannelCount.layer))
   )
 })

@@ -854,12 +854,26 @@ CREATE TABLE public.kernel_leases (
     until timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.kernel_lost_deliveries (
+    network text NOT NULL,
+    scheme text NOT NULL,
+    authorization_key text NOT NULL,
+    principal text NOT NULL,
+    delivered_key text,
+    noted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.kernel_lost_settlements (
     network text NOT NULL,
     transaction text NOT NULL,
     principal text NOT NULL,
     note text NOT NULL,
     given_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.kernel_processes (
+    id text NOT NULL,
+    beat_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 CREATE TABLE public.kernel_rebuilds (
@@ -928,6 +942,10 @@ CREATE TABLE public.kernel_settlements (
     attempts_void integer DEFAULT 0 NOT NULL,
     confirmations smallint,
     watch_after bigint,
+    delivered_by text,
+    delivered_claim bigint,
+    delivered_key text,
+    confirmed_at timestamp with time zone,
     CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT kernel_settlements_amount_max_check CHECK ((amount_max >= (0)::numeric)),
     CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),
@@ -1407,8 +1425,14 @@ ALTER TABLE ONLY public.kernel_key_rotations
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY public.kernel_lost_deliveries
+    ADD CONSTRAINT kernel_lost_deliveries_pkey PRIMARY KEY (network, scheme, authorization_key, principal);
+
 ALTER TABLE ONLY public.kernel_lost_settlements
     ADD CONSTRAINT kernel_lost_settlements_pkey PRIMARY KEY (network, transaction);
+
+ALTER TABLE ONLY public.kernel_processes
+    ADD CONSTRAINT kernel_processes_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.kernel_rebuilds
     ADD CONSTRAINT kernel_rebuilds_pkey PRIMARY KEY (settlement, inner_hash);

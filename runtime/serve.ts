@@ -28,6 +28,7 @@ import type { Crypto } from "../kernel/platform/Crypto.ts"
 import { DiskSpace } from "../kernel/platform/DiskSpace.ts"
 import { Host } from "../kernel/platform/Host.ts"
 import { RequestBytes } from "../kernel/platform/RequestBytes.ts"
+import { ResponseEnd } from "../kernel/platform/ResponseEnd.ts"
 import { ListenFailed, type Listeners } from "../kernel/platform/Listeners.ts"
 import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/plugin/PluginStates.ts"
@@ -45,6 +46,7 @@ import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
 import * as NodeProcessUsage from "./platform/nodeProcessUsage.ts"
 import { readNode } from "./platform/nodeRequestBytes.ts"
+import { awaitNodeResponse } from "./platform/nodeResponseEnd.ts"
 import * as NodePackages from "./platform/nodePackages.ts"
 import * as NodeStdio from "./platform/nodeStdio.ts"
 import { readForExport } from "./platform/telemetry.ts"
@@ -187,6 +189,7 @@ const listen = Effect.fnUntraced(function* (
     // The middleware has its own span: the server's would carry queries, addresses and user agents.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideService(RequestBytes, readNode),
+    Effect.provideService(ResponseEnd, awaitNodeResponse),
     Effect.provideContext(listener)
   )
   // What was acquired last is released first: streams end before the listener waits for them.

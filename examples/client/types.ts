@@ -2615,6 +2615,9 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<BatchDecision>
   /** Verify a payment again and put it on the ledger; waits for the ledger's word. */
   readonly settle: (given: {
+    readonly headers?: {
+      readonly "Idempotency-Key"?: undefined | string
+    }
     readonly body: PaymentRequest
   }, signal?: AbortSignal) => Promise<SettleAnswer>
   /** Settlements by cursor; a CSV has up to 10,000. */
@@ -2758,6 +2761,9 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<string>
   /** Check a signed payment against its terms, with an enforcing simulation. */
   readonly verify: (given: {
+    readonly headers?: {
+      readonly "Idempotency-Key"?: undefined | string
+    }
     readonly body: PaymentRequest
   }, signal?: AbortSignal) => Promise<VerifyAnswer>
   /** Deliveries to webhook receivers, the newest first; a CSV has up to 10,000. */

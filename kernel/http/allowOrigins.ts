@@ -10,7 +10,7 @@ import type { DeclaredRules } from "./RouteRules.ts"
 /** How long a browser keeps the answer to a preflight, seconds. */
 const preflightSeconds = 600
 
-const headers = "authorization, content-type, last-event-id, traceparent, if-none-match, accept"
+const headers = "authorization, content-type, idempotency-key, last-event-id, traceparent, if-none-match, accept"
 const mcp = "mcp-session-id, mcp-protocol-version, mcp-method, mcp-name"
 const allowed = {
   "access-control-allow-methods": "GET, HEAD, POST, DELETE, OPTIONS",

@@ -28,6 +28,8 @@ export type SettleAnswer =
       readonly _tag: "Pending"
       readonly payer: string
       readonly transaction: string
+      /** A sentence, where it is not the ledger that is waited for. */
+      readonly why?: string | undefined
     }
   | {
       /** A refusal; with a hash when a transaction exists (failed, expired, spent, already settled). */

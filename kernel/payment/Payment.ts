@@ -42,6 +42,8 @@ export interface Payment {
   >
   /** `payment-identifier`, when sent: 16–128 of `[A-Za-z0-9_-]`. */
   readonly identifier: Option.Option<string>
+  /** sha256 hex of the call's `Idempotency-Key`, if any: the seller's, and no part of the payment. */
+  readonly idempotencyKey?: string | undefined
   /** sha256 hex of canonical {envelope bytes, accepted, requirements, resource.url}, networks neutral (rules 2). */
   readonly fingerprint: string
   /** The fingerprint of the same payment at another required amount: what is verified is the most that settles. */

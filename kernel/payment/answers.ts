@@ -146,16 +146,21 @@ const ended = (record: SettlementRecord): Refusal =>
     Option.some(record.payer)
   )
 
+/** Of a settled payment whose success another request is given: nothing was refused, and the next answer may be it. */
+export const beingDelivered = (record: SettlementRecord): Extract<SettleAnswer, { readonly _tag: "Pending" }> => ({
+  _tag: "Pending",
+  payer: record.payer,
+  transaction: hashOf(record),
+  why: "the payment is settled, and another request is given its success; ask again with the same payment"
+})
+
 /** Verify: a settlement whose outcome nothing on the ledger shows any more; settle answers the same, with the hash. */
 export const outcomeUnknown = ({
   payer,
-  transaction
+  transaction,
+  why = "the payment was submitted and its outcome is not known; an operator has to find it out"
 }: Extract<SettleAnswer, { readonly _tag: "Pending" }>): Refusal => ({
-  ...refusal(
-    "settle_ledger_transaction_status_unknown",
-    "the payment was submitted and its outcome is not known; an operator has to find it out",
-    Option.some(payer)
-  ),
+  ...refusal("settle_ledger_transaction_status_unknown", why, Option.some(payer)),
   transaction
 })
 

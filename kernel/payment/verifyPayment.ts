@@ -1,8 +1,8 @@
-// The steps of one verify: a cached end of the authorization's settlement, an identifier that belongs to a payment
-// already, settle's admission, then the scheme's verification. It answers what settle would: a settled payment whose
-// success was not delivered is valid for its owner. It stores nothing, and reads the database only for an identifier,
-// an authorization that this process knows as settled or that the scheme refuses as spent or expired, and before it
-// says that the budget is used up. Where no record of a spent one is stored, the ledger is searched as settle would.
+// The steps of one verify: what is stored of a payment that has an identifier, or whose authorization this process has
+// seen end, settle's admission, then the scheme's verification. It answers what settle would: a settled payment whose
+// success was not delivered is valid for its owner. It stores nothing. A new payment without an identifier costs no
+// database read; one that the scheme refuses as spent or expired costs one, and so does the answer that the budget is
+// used up. Where no record of a spent one is stored, the ledger is searched as settle would.
 import { Effect, Option } from "effect"
 import { Limits } from "../config/Limits.ts"
 import { Outcomes } from "../settlement/follower/Outcomes.ts"
@@ -33,16 +33,11 @@ export const makeVerifyPayment = Effect.gen(function* () {
   const sponsor = yield* Sponsor
   const read = yield* makeFindRecords
 
-  /** What is known before anything is checked; an own success may have been delivered since this process saw it. */
-  const readKnown = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
-    const ended = Option.toArray(outcomes.ended(findQuery(payment, scheme)))
-    const isOwnSuccess = ended.some(
-      ({ principal, state }) => state === "settled" && principal === payment.principal.owner
-    )
-    if (Option.isNone(payment.identifier) && !isOwnSuccess) return ended
-    const records = yield* read(payment, scheme)
-    return records.length === 0 ? ended : records
-  })
+  /** What is stored of it before anything is checked. What this process remembers is a reason to read, no answer. */
+  const readKnown = (payment: Payment, scheme: Scheme) =>
+    Option.isSome(payment.identifier) || outcomes.hasEnded(findQuery(payment, scheme))
+      ? read(payment, scheme)
+      : Effect.succeed([])
 
   /** A used-up budget refuses new payments only: settle reads first what is stored of this one. */
   const answerObjected = Effect.fnUntraced(function* (

@@ -8,7 +8,11 @@ export const steps = [
   "afterRecord",
   "afterSubmit",
   "beforeResolve",
-  "afterResolve"
+  "afterResolve",
+  "afterClaim",
+  "beforeAnswer",
+  "afterAnswer",
+  "afterConfirm"
 ] as const
 export type Step = (typeof steps)[number]
 

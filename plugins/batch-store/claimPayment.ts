@@ -44,12 +44,9 @@ export const claimPayment = (crypto: Crypto["Service"], submission: Submission):
     maxTimeoutSeconds: timeoutSeconds,
     extra
   }
+  const hashOf = (text: string) => Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
   const fingerprintFor = (required: bigint) =>
-    Hex.encode(
-      crypto.sha256(
-        new TextEncoder().encode(canonicalJson({ network, payload, receiver, required: String(required), token }))
-      )
-    )
+    hashOf(canonicalJson({ network, payload, receiver, required: String(required), token }))
   return {
     dialect: "ledger",
     principal: claimPrincipal(principal),
@@ -60,6 +57,7 @@ export const claimPayment = (crypto: Crypto["Service"], submission: Submission):
     resource: {},
     extensions: new Map(),
     identifier: Option.fromUndefinedOr(identifier),
+    ...(identifier === undefined ? {} : { idempotencyKey: hashOf(hashOf(`tollkeeper-claim-v1\n${identifier}`)) }),
     fingerprint: fingerprintFor(amount),
     fingerprintFor
   }

@@ -97,12 +97,14 @@ const outcomeSays = ({ closedAt, record }: SettlementHistory, { assets }: Surrou
 const answerSays = ({ deliveredAt, record }: SettlementHistory, { now }: Surroundings): string => {
   switch (record.state) {
     case "settled":
+      if (record.delivery === "given") return "a process is sending the success to the caller, and has not confirmed it"
       return deliveredAt === null
         ? "the success has not been fetched yet: the same settle by the same caller receives it once"
         : `the success was delivered at ${deliveredAt.toISOString()}` +
-            (Option.isSome(record.identifier)
-              ? "; by its identifier it is read again"
-              : "; the same settle now receives settle_ledger_already_settled with the hash")
+            (record.deliveredKey === undefined
+              ? "; the same settle now receives settle_ledger_already_settled with the hash"
+              : "; the same settle receives it again with the same Idempotency-Key, and without that key " +
+                "settle_ledger_already_settled with the hash")
     case "failed":
     case "expired":
       return `the caller receives ${Option.getOrElse(record.reason, () => "that it failed")}, on every request`

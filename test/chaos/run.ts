@@ -2,14 +2,16 @@
 // proxy. Load on both; replicas die without warning, the database restarts and fails over to a standby that lacks its
 // last commits, the RPC falls silent and lies. Afterwards every payment has an end, the recipients have exactly what
 // was settled, `tollkeeper audit` finds nothing, and each event stream that was held open has every fact. Half of the
-// payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's bear no identifier:
-// with one every success can be read again, without one a retry of the owner is answered success once and then
-// `already_settled` with the hash; success once more where a failover lost that it was answered.
+// payments are of the scheme `upto` and settled for a part of their maximum. Half of each scheme's are settled with an
+// Idempotency-Key and bear an identifier: their success is repeated to each retry. The others are given their success
+// once, and then `already_settled` with the hash; once more only where the process that gave it was killed, or a
+// failover lost that it was given. How often each success was given is counted, with its cause.
 // Both sign receipts: each payment's verifies offline, each outcome has one leaf, and the audit compares the log too
 // (`receipts.ts`); `--no-receipts` runs without. `--payments N --kills N --failovers N --seed S`, the first three at
 // least.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
+import { createHash } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -138,12 +140,21 @@ let [asked, ended, isOver] = [0, 0, false]
 
 interface Asked {
   readonly scheme: "exact" | "upto"
-  readonly kind: "with an identifier" | "without"
+  readonly kind: "with a key" | "without"
+}
+
+/** A success as it was received: from which replica, by `performance.now`. */
+interface Given {
+  readonly slot: string
+  readonly at: number
 }
 
 /** A payment whose outcome its caller knows: what was sent, and the transaction that was reported. */
 interface Paid extends Asked {
   readonly body: unknown
+  readonly given: Array<Given>
+  /** Requests that had no answer. */
+  readonly unanswered: number
   readonly transaction: string
   /** As it was answered; undefined where a retry was answered with the hash alone. */
   readonly receipt: string | undefined
@@ -152,7 +163,18 @@ interface Paid extends Asked {
 }
 const paidOnes: Array<Paid> = []
 
-const settleAt = (slot: Slot, body: unknown) => postSettle(slot.url, body, { key: shopKey, timeoutMillis: 15_000 })
+const settleAt = async (slot: Slot, body: any, kind: Asked["kind"], given: Array<Given>) => {
+  const idempotencyKey = kind === "without" ? undefined : digestOf(JSON.stringify(body.paymentPayload))
+  const answer = await postSettle(slot.url, body, { key: shopKey, timeoutMillis: 15_000, idempotencyKey })
+  if (answer.success === true) given.push({ slot: slot.name, at: performance.now() })
+  return answer
+}
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+/** When replicas were killed. */
+const deaths: Array<Given> = []
+/** Between an answer and its confirmation; the machine is busy. */
+const confirmedWithinMillis = 10_000
 
 /** Reported once more without an identifier, or for the first time when the previous answer was lost. */
 const isAlreadySettled = ({ errorReason, transaction }: any): boolean =>
@@ -181,15 +203,18 @@ const signed = async (number: number, { kind, scheme }: Asked, seller: string) =
 /** One payment: asked of any replica, again and again, until its answer is final. */
 const pay = async (number: number): Promise<void> => {
   const seller = random.pick(sellers).publicKey()
-  const kind = number % 2 === 0 ? "with an identifier" : "without"
+  const kind = number % 2 === 0 ? "with a key" : "without"
   const scheme = number % 4 < 2 ? "exact" : "upto"
   const { amount, body } = await signed(number, { kind, scheme }, seller)
   const end = performance.now() + 240_000
+  const given: Array<Given> = []
+  let unanswered = 0
   while (performance.now() < end) {
-    const ask = () => settleAt(random.pick(slots), body)
+    const ask = () => settleAt(random.pick(slots), body, kind, given)
     // Occasionally twice concurrently.
     const answers = await Promise.allSettled(random.chance(0.1) ? [ask(), ask()] : [ask()])
     const reported = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))
+    unanswered += answers.length - reported.length
     if (reported.length < answers.length) count("no answer")
     const success = reported.find(
       (answer) => answer.success === true || (kind === "without" && isAlreadySettled(answer))
@@ -199,7 +224,7 @@ const pay = async (number: number): Promise<void> => {
       const receipt = success.extensions?.["tollkeeper-receipt"]?.info.receipt
       const { transaction } = success
       if (withReceipts && success.success === true && receipt === undefined) count("answered without a receipt")
-      paidOnes.push({ scheme, kind, body, transaction, receipt, answeredAt: performance.now() })
+      paidOnes.push({ scheme, kind, body, transaction, receipt, given, unanswered, answeredAt: performance.now() })
       count("settled")
       return count(
         `settled ${scheme} ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`
@@ -271,6 +296,7 @@ const accidents = async (): Promise<void> => {
       const others = slots.filter((one) => one !== slot)
       if (!(await Promise.all(others.map((one) => isReady(one.url)))).includes(true)) continue
       kills += 1
+      deaths.push({ slot: slot.name, at: performance.now() })
       await slot.program.kill()
       await pause(random.int(100, 3_000))
       slot.program = startProgram(process.execPath, [...slot.args], { cwd: root, env: environment })
@@ -348,21 +374,41 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
 /** Each payment is settled once more without database faults; the answer must match the first. */
 let unreadable = 0
 const unread = new Set<string>()
-const settleInTheEnd = async (body: unknown) => {
-  // The RPC still fails occasionally.
+const settleInTheEnd = async ({ body, given, kind }: Paid) => {
+  // The RPC still fails occasionally, and what a killed process was sending is pending until it counts as dead.
   for (let tries = 0; ; tries++) {
-    const answer = await settleAt(random.pick(slots), body)
-    if (tries === 20 || !isTransient(answer)) return answer
+    const answer = await settleAt(random.pick(slots), body, kind, given)
+    if (tries === 60 || !isTransient(answer)) return answer
     await pause(500)
   }
 }
-const askAgain = async (paid: Paid): Promise<void> => {
-  const { body, kind, scheme, transaction } = paid
-  let answer = await settleInTheEnd(body)
-  if (kind === "without" && answer.success === true && answer.transaction === transaction && mayBeLost(paid)) {
-    count("answered success once more: a failover had lost that it was answered")
-    answer = await settleInTheEnd(body)
+/** How often a success was given without a key, and why. */
+const unjustified: Array<string> = []
+const countGiven = (paid: Paid): void => {
+  const { given, transaction, unanswered } = paid
+  const blame = (what: string) => {
+    unjustified.push(`${transaction}: ${what}`)
+    return what
   }
+  if (given.length === 0) {
+    const why = unanswered > 0 ? "an answer was lost on its way" : blame("every request had an answer")
+    return count(`given never: ${why}`)
+  }
+  if (given.length === 1) return count("given once")
+  for (const { at, slot } of given.toSorted((a, b) => a.at - b.at).slice(0, -1)) {
+    const isKilled = deaths.some(
+      (one) => one.slot === slot && one.at > at - 1_000 && one.at < at + confirmedWithinMillis
+    )
+    const why = isKilled ? "its process was killed" : mayBeLost(paid) ? "a failover lost it" : blame("without a cause")
+    count(`given once more: ${why}`)
+  }
+}
+const askAgain = async (paid: Paid): Promise<void> => {
+  const { kind, scheme, transaction } = paid
+  let answer = await settleInTheEnd(paid)
+  if (kind === "without" && answer.success === true && answer.transaction === transaction)
+    answer = await settleInTheEnd(paid)
+  if (kind === "without") countGiven(paid)
   const isRight = kind === "without" ? isAlreadySettled(answer) : answer.success === true
   if (isRight && answer.transaction === transaction) return count(`read again ${scheme} ${kind}`)
   unreadable += 1
@@ -421,12 +467,14 @@ for (const { name, proxy } of slots)
   for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
 for (const mismatch of mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
 for (const violation of missed.slice(0, 20)) console.log(`  MISSED ${violation}`)
+for (const one of unjustified.slice(0, 20)) console.log(`  GIVEN ${one}`)
 for (const fault of receiptFaults.slice(0, 20)) console.log(`  RECEIPT ${fault}`)
 if (paid.join() !== expected.join())
   failure = `recipients were paid ${paid.join()}, callers were answered ${expected.join()}`
 if (unreadable > 0) failure = `${unreadable} payments could not be read again: ${[...unread].slice(0, 5).join("; ")}`
 if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
 if (report.open > 0) failure = `${report.open} settlements are still open`
+if (unjustified.length > 0) failure = `${unjustified.length} successes given never or twice, without a cause`
 if (mismatches.length > 0) failure = `${mismatches.length} mismatches`
 if (missed.length > 0) failure = `${missed.length} facts that an event stream missed`
 if (receiptFaults.length > 0) failure = `${receiptFaults.length} faults of receipts or log`

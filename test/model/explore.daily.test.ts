@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest"
+import { exploreDelivery } from "./delivery.ts"
 import { explore } from "./explore.ts"
+import { wordTable } from "./words.ts"
 import { defects, sound, worlds } from "./worlds.ts"
 
 describe("the settlement code, in every state that a small world can bring it to", () => {
@@ -18,5 +20,17 @@ describe("the settlement code, in every state that a small world can bring it to
     expect(
       worlds.map(({ small }) => explore(small, product).broken).filter((broken) => broken !== undefined)
     ).not.toEqual([])
+  })
+})
+
+describe("the delivery of a success", () => {
+  it("is given once, or again after its process died before the confirmation", () => {
+    const { broken, states } = exploreDelivery()
+    expect(broken).toBeUndefined()
+    expect(states).toBeGreaterThan(100)
+  })
+
+  it("every route, event and webhook has a true word for every state and caller", () => {
+    expect(wordTable().filter(({ issue }) => issue !== undefined)).toEqual([])
   })
 })

@@ -1,15 +1,22 @@
 // `npm run model`: every state that the settlement code can reach in small worlds, each once; their number, that of
 // the transitions, and a shortest history for any invariant that does not hold. `--defect NAME` puts a defect into the
 // deciding code, which must be found; `--defect all` tries each. Exit code 1 when the sound code breaks an invariant,
-// or a defect is not found.
+// or a defect is not found. Without a defect it also explores the delivery of a success, and prints the words that each
+// route, event and webhook has for each state and caller (`--words` prints them alone).
 import process from "node:process"
 import { parseArgs } from "node:util"
+import { exploreDelivery } from "./delivery.ts"
 import { explore } from "./explore.ts"
 import type { Product } from "./model.ts"
+import { printWords, wordTable } from "./words.ts"
 import { defects, sound, worlds } from "./worlds.ts"
 
 const { values } = parseArgs({
-  options: { defect: { type: "string" }, small: { type: "boolean", default: false } }
+  options: {
+    defect: { type: "string" },
+    small: { type: "boolean", default: false },
+    words: { type: "boolean", default: false }
+  }
 })
 
 /** The number of broken worlds, printing what was seen. */
@@ -26,11 +33,24 @@ const exploreAll = (product: Product, isSmall: boolean): number => {
   return broken
 }
 
+/** The delivery of a success, and the words of each state; whether all holds. */
+const deliveryHolds = (): boolean => {
+  const { broken, states } = exploreDelivery()
+  console.log(`  the delivery of a success: ${states} states`)
+  if (broken !== undefined) for (const line of ["broken:", ...broken]) console.log(`    ${line}`)
+  const rows = wordTable()
+  console.log(printWords(rows))
+  const untrue = rows.filter(({ issue }) => issue !== undefined)
+  for (const { caller, issue, state } of untrue) console.log(`  untrue: ${state}, ${caller}: ${issue}`)
+  return broken === undefined && untrue.length === 0
+}
+
 const startedAt = performance.now()
 const { defect } = values
 if (defect === undefined) {
   console.log("the settlement code, explored whole:")
-  process.exitCode = exploreAll(sound, values.small) === 0 ? 0 : 1
+  const isSound = values.words || exploreAll(sound, values.small) === 0
+  process.exitCode = deliveryHolds() && isSound ? 0 : 1
 } else {
   const names = defect === "all" ? Object.keys(defects) : [defect]
   for (const name of names) {

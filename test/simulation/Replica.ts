@@ -11,8 +11,12 @@ export const Reading = Context.Reference<FirstRead>("test/simulation/FirstRead",
   defaultValue: () => ({ at: undefined })
 })
 
+let replicas = 0
+
 export class Replica {
   readonly name: string
+  /** Its id among those that deliver. */
+  readonly process: string
   readonly keys: Keys
   isAlive = true
   /** How far this machine's clock is off, milliseconds. */
@@ -23,6 +27,8 @@ export class Replica {
   readonly distrusted = new Set<number>()
   constructor(name: string, keys: Keys, skewMillis: number) {
     this.name = name
+    replicas += 1
+    this.process = `${name} ${replicas}`
     this.keys = keys
     this.skewMillis = skewMillis
   }

@@ -10,6 +10,8 @@ import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channe
 import type {
   AdoptAnswer,
   AdoptedSettlement,
+  DeliveryClaim,
+  DeliveryEnd,
   FindQuery,
   NewAttempt,
   NewSettlement,
@@ -19,6 +21,14 @@ import type {
   SentNote,
   SettlementRecord
 } from "../../kernel/settlement/store/Settlements.ts"
+
+/** Which claim the success was given under. */
+interface Given {
+  readonly process: string | undefined
+  readonly claim: bigint | undefined
+  readonly key: string | undefined
+  readonly isConfirmed: boolean
+}
 
 export interface Row {
   /** With another channel and hash once it was built again. */
@@ -33,7 +43,7 @@ export interface Row {
   state: SettlementState
   outcome: Outcome | undefined
   resolvedAt: number | undefined
-  deliveredAt: number | undefined
+  delivery: Given | undefined
 }
 
 export interface Channel {
@@ -89,6 +99,8 @@ export class TwinStore {
   readonly budgets = new Map<string, { reserved: bigint; committed: bigint; keyed: boolean }>()
   /** Changed by a test whose budgets are to last. */
   limits: TwinLimits
+  /** Those that live. */
+  readonly processes = new Set<string>()
   readonly #leases = new Map<string, { holder: string; renewedAt: number; until: number }>()
   readonly #now: () => number
   #order = 0
@@ -155,7 +167,7 @@ export class TwinStore {
             born.payer === Option.getOrUndefined(query.payer) &&
             Option.getOrUndefined(born.identifier) === byIdentifier)
       )
-      .map(recordOf)
+      .map((row) => this.#recordOf(row))
   }
 
   /** Undefined when the statement itself fails: the id or the transaction is another's. */
@@ -182,7 +194,7 @@ export class TwinStore {
       state: "prepared",
       outcome: undefined,
       resolvedAt: undefined,
-      deliveredAt: undefined
+      delivery: undefined
     })
     channel.settlement = born.id
     channel.leasedUntil = undefined
@@ -242,7 +254,9 @@ export class TwinStore {
       .filter(({ state }) => isOpen(state))
       .sort((a, b) => a.recordedAt - b.recordedAt)
       .slice(0, limit)
-      .map((row) => openOf(row, this.channels.get(row.born.channel.address)?.settlement === row.born.id))
+      .map((row) =>
+        openOf(row, this.#deliveryOf(row), this.channels.get(row.born.channel.address)?.settlement === row.born.id)
+      )
   }
 
   resolve(id: string, outcome: Outcome, attemptsKnown?: number): ResolveAnswer {
@@ -323,7 +337,7 @@ export class TwinStore {
         channel: undefined
       },
       resolvedAt: settlement.closedAtSeconds * 1_000,
-      deliveredAt: undefined
+      delivery: undefined
     })
     const channel = this.channels.get(address)
     if (channel?.settlement === undefined && channel?.sequence !== undefined && channel.sequence < channelSequence) {
@@ -335,17 +349,32 @@ export class TwinStore {
     return "Adopted"
   }
 
-  claimDelivery(id: string, principal: string): boolean {
+  claimDelivery({ claim, id, process }: DeliveryClaim, principal: string, key: string | undefined): boolean {
     const row = this.rows.get(id)
-    if (
-      row === undefined ||
-      row.born.principal.owner !== principal ||
-      row.state !== "settled" ||
-      row.deliveredAt !== undefined
-    )
-      return false
-    row.deliveredAt = this.#now()
+    if (row === undefined || row.born.principal.owner !== principal || row.state !== "settled") return false
+    const isOwn = row.delivery?.process === process && row.delivery.claim === claim
+    if (!this.processes.has(process) || (this.#deliveryOf(row) !== "undelivered" && !isOwn)) return false
+    row.delivery = { process, claim, key, isConfirmed: false }
     return true
+  }
+
+  endDeliveries(ends: ReadonlyArray<DeliveryEnd>): void {
+    for (const { claim, hasLeft, id, process } of ends) {
+      const row = this.rows.get(id)
+      const { delivery } = row ?? {}
+      if (delivery?.process !== process || delivery.claim !== claim || delivery.isConfirmed) continue
+      row!.delivery = hasLeft ? { ...delivery, isConfirmed: true } : undefined
+    }
+  }
+
+  #deliveryOf({ delivery }: Row): SettlementRecord["delivery"] {
+    if (delivery === undefined) return "undelivered"
+    if (delivery.isConfirmed) return "confirmed"
+    return this.processes.has(delivery.process!) ? "given" : "undelivered"
+  }
+
+  #recordOf(row: Row): SettlementRecord {
+    return { ...recordOf(row), delivery: this.#deliveryOf(row) }
   }
 
   openCount(): number {
@@ -355,7 +384,7 @@ export class TwinStore {
   }
 
   byIds(ids: ReadonlyArray<string>): ReadonlyArray<SettlementRecord> {
-    return ids.flatMap((id) => (this.rows.has(id) ? [recordOf(this.rows.get(id)!)] : []))
+    return ids.flatMap((id) => (this.rows.has(id) ? [this.#recordOf(this.rows.get(id)!)] : []))
   }
 
   endsOf(ids: ReadonlyArray<string>): ReadonlyArray<SettlementRecord> {
@@ -547,7 +576,7 @@ const transactionOf = ({ born, outcome, state }: Row): Option.Option<string> => 
   return state === "failed" && Option.isNone(by) ? Option.none() : Option.some(born.innerHash)
 }
 
-const recordOf = (row: Row): SettlementRecord => ({
+const recordOf = (row: Row): Omit<SettlementRecord, "delivery"> => ({
   ...storedOf(row),
   attemptCount: row.attempts.length,
   transaction: transactionOf(row),
@@ -556,12 +585,12 @@ const recordOf = (row: Row): SettlementRecord => ({
 
 const storedOf = ({
   born,
-  deliveredAt,
+  delivery,
   outcome,
   recordedAt,
   resolvedAt,
   state
-}: Row): Omit<SettlementRecord, "transaction" | "feeChargedStroops"> => ({
+}: Row): Omit<SettlementRecord, "transaction" | "feeChargedStroops" | "delivery"> => ({
   id: born.id,
   network: born.network,
   scheme: born.scheme,
@@ -586,11 +615,12 @@ const storedOf = ({
   reasonMessage: Option.fromUndefinedOr(outcome?.message),
   closedAt: outcome?.closedAtSeconds === undefined ? undefined : new Date(outcome.closedAtSeconds * 1_000),
   resourceUrl: Option.getOrUndefined(born.resourceUrl),
-  delivered: deliveredAt !== undefined
+  deliveredKey: delivery?.key
 })
 
-const openOf = (row: Row, channelHeld: boolean): OpenRecord => ({
+const openOf = (row: Row, delivery: SettlementRecord["delivery"], channelHeld: boolean): OpenRecord => ({
   ...recordOf(row),
+  delivery,
   channelHeld,
   attemptCount: row.attempts.length,
   channelSequence: row.born.channel.sequence,

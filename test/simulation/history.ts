@@ -3,7 +3,12 @@
 // on its twin, it must give the same answers and leave the same tables.
 import { Option } from "effect"
 import type { Outcome } from "../../kernel/settlement/state/Settlement.ts"
-import type { AdoptedSettlement, NewSettlement } from "../../kernel/settlement/store/Settlements.ts"
+import type {
+  AdoptedSettlement,
+  DeliveryClaim,
+  DeliveryEnd,
+  NewSettlement
+} from "../../kernel/settlement/store/Settlements.ts"
 import { makeRandom, type Random } from "./random.ts"
 import { principalOf } from "./simulatedScheme.ts"
 
@@ -38,7 +43,9 @@ export type Step =
       readonly attemptsKnown: number
     }
   | { readonly op: "free"; readonly id: string; readonly ledger: number; readonly attemptsKnown: number }
-  | { readonly op: "claim"; readonly id: string; readonly principal: string }
+  | (DeliveryClaim & { readonly op: "claim"; readonly principal: string; readonly key: string | undefined })
+  | (DeliveryEnd & { readonly op: "endDelivery" })
+  | { readonly op: "processBegins" | "processEnds"; readonly process: string }
   | {
       readonly op: "find"
       readonly key: string
@@ -150,6 +157,15 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       amountTransferred: born.amount
     }
   }
+  /** Two processes claim successes, send them or not, and die. */
+  const delivering = (): Step => {
+    const claim = { id: id(), process: pick(["one", "two"]), claim: BigInt(int(1, 3)) }
+    const roll = random.next()
+    if (roll < 0.5)
+      return { op: "claim", ...claim, principal: pick(["key:a", "key:b", "anonymous"]), key: pick([undefined, "key"]) }
+    if (roll < 0.7) return { op: "endDelivery", ...claim, hasLeft: chance(0.6) }
+    return { op: roll < 0.88 ? "processBegins" : "processEnds", process: claim.process }
+  }
   const step = (): Step => {
     const roll = random.next()
     if (roll < 0.14) return { op: "take", slot: int(0, slots - 1), count: int(1, 2) }
@@ -177,7 +193,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
     if (roll < 0.62)
       return { op: "resolve", id: id(), outcome: outcomeOf(random), attemptsKnown: pick([undefined, 1, 2]) }
     if (roll < 0.64) return { op: "free", id: id(), ledger: int(1_001, 1_100), attemptsKnown: pick([1, 1, 2]) }
-    if (roll < 0.7) return { op: "claim", id: id(), principal: pick(["key:a", "key:b", "anonymous"]) }
+    if (roll < 0.7) return delivering()
     if (roll < 0.76)
       return {
         op: "find",

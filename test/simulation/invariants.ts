@@ -10,6 +10,7 @@ import { batchViolations } from "./batchInvariants.ts"
 import { isMetaReadable } from "./simulatedRpc.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
 import { chargedOf, type Row } from "./TwinStore.ts"
+import type { Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
 export interface Reported {
@@ -18,6 +19,8 @@ export interface Reported {
   readonly readAt: number | undefined
   readonly receivedAt: number
   readonly answer: SettleAnswer
+  /** The process that gave it. */
+  readonly replica: Replica
 }
 
 type Rows = ReadonlyArray<Row>
@@ -232,13 +235,9 @@ const answers = (
     if (one.answer._tag === "Settled") successes.set(id, [...(successes.get(id) ?? []), one])
   }
   for (const [id, all] of world.hasLostCommits ? [] : successes) {
-    // Calls of a contract that are the same call may come with an identifier and without one.
-    const released = all.filter(({ payment }) => payment.identifier._tag === "None").length
-    if (released > 1) found.push(`${id} released ${released} resources`)
-    // Requests that read before the settlement was recorded are twins of the recording one; one gets the success.
-    const bornAt = byId.get(id)?.recordedAt ?? 0
-    const twins = all.filter(({ readAt }) => readAt !== undefined && readAt <= bornAt)
-    if (twins.length > 1) found.push(`${id} was given to ${twins.length} callers concurrently`)
+    // Once, and again only by another process after the one that gave it has died.
+    const again = all.slice(1).filter(({ replica }, at) => all[at]!.replica.isAlive || all[at]!.replica === replica)
+    if (again.length > 0) found.push(`${id} released ${all.length} resources`)
   }
   return found
 }

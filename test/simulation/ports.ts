@@ -8,6 +8,7 @@ import type { Transaction } from "../../kernel/stellar/Envelope.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
+import { ThisProcess } from "../../kernel/settlement/delivery/ThisProcess.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { resourceFeeStroops } from "./keys.ts"
 import type { Replica } from "./Replica.ts"
@@ -77,6 +78,22 @@ const registering = (world: World, { keys: { signer } }: Replica): Signer["Servi
   })
 }
 
+/** A process that is known to be dead as soon as it is. */
+const presence = (world: World, { process }: Replica) =>
+  Layer.effect(
+    ThisProcess,
+    Effect.sync(() => {
+      world.store.processes.add(process)
+      return ThisProcess.of({
+        id: () => process,
+        renewIfStale: Effect.void,
+        renew: Effect.void,
+        isPresent: Effect.succeed(true),
+        onServedAnew: () => Effect.void
+      })
+    })
+  )
+
 /** The ports of one replica. */
 export const ports = (world: World, replica: Replica) => {
   const { crypto, network } = replica.keys
@@ -86,6 +103,7 @@ export const ports = (world: World, replica: Replica) => {
     Layer.succeed(Signer, registering(world, replica)),
     Layer.succeed(Network, network),
     Sponsor.layerAble,
+    presence(world, replica),
     Layer.succeed(Limits, limitValues),
     Layer.succeed(Crypto, Crypto.of({ ...crypto, randomBytes: (length) => world.random.bytes(length) }))
   )

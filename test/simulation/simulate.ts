@@ -2,15 +2,18 @@
 // of the real settlement code in a storm; then everything heals, open settlements end, and some more payments are made
 // under calm conditions. At the end the invariants are checked, and what settled of what could.
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import { EventStreams } from "../../kernel/payment/http/EventStreams.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
+import { makeDeliverSuccess } from "../../kernel/payment/http/deliverSuccess.ts"
 import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
+import { Deliveries } from "../../kernel/settlement/delivery/Deliveries.ts"
 import { Outcomes } from "../../kernel/settlement/follower/Outcomes.ts"
 import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
@@ -70,7 +73,7 @@ const replicaLayer = (world: World, replica: Replica) =>
         })
       )
     ),
-    Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Schemes.layer)),
+    Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Schemes.layer, Deliveries.layer)),
     Layer.provideMerge(LedgerClock.layer),
     Layer.provideMerge(streamsLayer(world, replica)),
     Layer.provideMerge(Extensions.layer),
@@ -78,9 +81,12 @@ const replicaLayer = (world: World, replica: Replica) =>
     Layer.provideMerge(ports(world, replica))
   )
 
+/** An answer has left once its handler has given it. */
+const noRequest = {} as HttpServerRequest.HttpServerRequest
+
 interface Running {
   readonly replica: Replica
-  facilitator: Facilitator["Service"] | undefined
+  settle: ((payment: Payment) => Effect.Effect<SettleAnswer>) | undefined
   streams: EventStreams["Service"] | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
 }
@@ -105,11 +111,13 @@ class Replicas {
     const count = world.channelCounts[slot]!
     if (count < world.store.channels.size) world.coverage.count("replica without some keys")
     const replica = new Replica(`replica-${slot}`, keysOf(count), skewOf(world))
-    const entry: Running = { replica, facilitator: undefined, streams: undefined, fiber: undefined }
+    const entry: Running = { replica, settle: undefined, streams: undefined, fiber: undefined }
     const life = Effect.gen(function* () {
       const scope = yield* Scope.make()
       const services = yield* Layer.buildWithScope(replicaLayer(world, replica), scope)
-      entry.facilitator = Context.get(services, Facilitator)
+      const { settle } = Context.get(services, Facilitator)
+      const { answerNow, within } = yield* Effect.provideContext(makeDeliverSuccess, services)
+      entry.settle = (payment) => within(noRequest, Effect.flatMap(settle(payment), answerNow))
       entry.streams = Context.get(services, EventStreams)
       return yield* Effect.onExit(Effect.never, (exit) => Scope.close(scope, exit as Exit.Exit<unknown>))
     })
@@ -122,6 +130,7 @@ class Replicas {
     const slot = this.running.findIndex((entry) => entry?.replica === replica)
     const entry = this.running[slot]
     this.running[slot] = undefined
+    this.#world.store.processes.delete(replica.process)
     // Clients of a dead process are cut off; its fibers are left suspended.
     time.after(0, () => {
       for (const [fiber, of] of this.asking) if (of === replica) fiber.interruptUnsafe()
@@ -180,13 +189,13 @@ class Clients {
       if (triesLeft > 0) time.after(millis, () => this.#client(payment, triesLeft - 1))
       else this.unfinished -= 1
     }
-    if (entry?.facilitator === undefined) return again(random.int(500, 3_000))
-    this.#settle(payment, entry.facilitator, entry.replica, again)
+    if (entry?.settle === undefined) return again(random.int(500, 3_000))
+    this.#settle(payment, entry.settle, entry.replica, again)
   }
 
   #settle(
     payment: Payment,
-    facilitator: Facilitator["Service"],
+    settle: (payment: Payment) => Effect.Effect<SettleAnswer>,
     replica: Replica,
     again: (millis: number) => void
   ): void {
@@ -195,7 +204,7 @@ class Clients {
     const read: FirstRead = { at: undefined }
     const askedAt = world.time.now
     const asked = this.#roaming(payment)
-    const fiber = fork(world, replica, Effect.provideService(facilitator.settle(asked), Reading, read))
+    const fiber = fork(world, replica, Effect.provideService(settle(asked), Reading, read))
     const { asking } = this.#replicas
     asking.set(fiber, replica)
     if (!this.isCalm && chance(0.08)) {
@@ -210,7 +219,7 @@ class Clients {
       if (exit._tag === "Failure" || !replica.isAlive) return again(int(500, 6_000))
       const waited = world.time.now - askedAt
       if (waited > settleTimeoutMillis + answerSlack) world.broken.push(`a caller waited ${waited} ms`)
-      this.#receive({ payment, readAt: read.at, receivedAt: world.time.now, answer: exit.value }, again)
+      this.#receive({ payment, readAt: read.at, receivedAt: world.time.now, answer: exit.value, replica }, again)
     })
   }
 

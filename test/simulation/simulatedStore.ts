@@ -87,7 +87,9 @@ const settlementsOf = (world: World, stored: Stored) => {
         if (answer === "Adopted") coverage.count("adopted")
         return answer
       }),
-    claimDelivery: (id, principal) => stored(() => store.claimDelivery(id, principal)),
+    claimDelivery: (claim, principal, key) => stored(() => store.claimDelivery(claim, principal, key)),
+    endDeliveries: (ends) => stored(() => store.endDeliveries(ends)),
+    restoreDeliveries: () => Effect.void,
     openCount: stored(() => store.openCount()),
     byIds: (ids) => (ids.length === 0 ? Effect.succeed([]) : stored(() => store.byIds(ids))),
     endsOf: (ids) => (ids.length === 0 ? Effect.succeed([]) : stored(() => store.endsOf(ids))),

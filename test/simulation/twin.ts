@@ -140,7 +140,7 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
     () => now
   )
   yield* sql`truncate kernel_channels, kernel_settlements, kernel_attempts, kernel_leases,
-      kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
+      kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts, kernel_processes cascade`
   yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
   for (const [number, address] of channels.entries()) {
     now += 1
@@ -230,7 +230,22 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
           twin.freeChannel(step.id, step.ledger, step.attemptsKnown)
         ]
       case "claim":
-        return [yield* settlements.claimDelivery(step.id, step.principal), twin.claimDelivery(step.id, step.principal)]
+        return [
+          yield* settlements.claimDelivery(step, step.principal, step.key),
+          twin.claimDelivery(step, step.principal, step.key)
+        ]
+      case "endDelivery":
+        yield* settlements.endDeliveries([step])
+        twin.endDeliveries([step])
+        return ["", ""]
+      case "processEnds":
+        yield* sql`delete from kernel_processes where id = ${step.process}`
+        twin.processes.delete(step.process)
+        return ["", ""]
+      case "processBegins":
+        yield* sql`insert into kernel_processes (id) values (${step.process}) on conflict do nothing`
+        twin.processes.add(step.process)
+        return ["", ""]
       case "find": {
         const query = {
           network: "ledger:testnet",

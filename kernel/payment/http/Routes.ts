@@ -2,12 +2,14 @@
 // in the spelling of the request. The routes only read, check, call the facilitator and write; the work runs in its own
 // fiber, so a client that hangs up interrupts nothing but its own waiting.
 import { Effect, Option } from "effect"
+import { Hex } from "effect/encoding"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
 import { Server } from "../../config/Server.ts"
 import { WireVocabulary } from "../../config/WireVocabulary.ts"
 import { parseJsonWithMembers } from "../../http/BoundedJson.ts"
+import { readIdempotencyKey } from "../../http/idempotencyKey.ts"
 import { Authentication } from "../../http/Authentication.ts"
 import { json } from "../../http/httpMiddleware.ts"
 import { noteUnsafe, type RequestFacts } from "../../http/RequestNotes.ts"
@@ -31,6 +33,7 @@ import { makeSettledExtensions } from "../settledExtensions.ts"
 import type { Payment } from "../Payment.ts"
 import { isRefusal, type Refusal, refusal } from "../Refusal.ts"
 import { Schemes } from "../Scheme.ts"
+import { makeDeliverSuccess } from "./deliverSuccess.ts"
 import { lookupSettlements } from "./lookupSettlements.ts"
 import { encodeSupported } from "./supported.ts"
 import { describePayments, paymentRoutes, settlementsRoute, supportedRoute } from "../wire/description.ts"
@@ -244,6 +247,8 @@ const makeObserving = Effect.gen(function* () {
   return { countVerified, answered }
 })
 
+const wrongKey = refusal("invalid_request", "Idempotency-Key is not 16 to 128 visible ASCII characters")
+
 /** Reads a caller's payment, has it verified or settled, and answers. */
 const makeRun = Effect.gen(function* () {
   const schemes = yield* Schemes
@@ -251,6 +256,7 @@ const makeRun = Effect.gen(function* () {
   const server = yield* Server
   const words = yield* WireVocabulary
   const crypto = yield* Crypto
+  const digest = (key: string) => Hex.encode(crypto.sha256(new TextEncoder().encode(key)))
   const { answer, refuseEarly, reported } = yield* makeAnswering
   const { answered, countVerified } = yield* makeObserving
   const context: CheckContext = {
@@ -261,6 +267,8 @@ const makeRun = Effect.gen(function* () {
   }
 
   return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
+    const key = readIdempotencyKey(request.headers["idempotency-key"])
+    if (key === undefined) return yield* refuseEarly(operation, principal, wrongKey)
     const body = yield* Effect.result(
       Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) => parseJsonWithMembers(bytes, extensionsPath))
     )
@@ -270,7 +278,8 @@ const makeRun = Effect.gen(function* () {
       return yield* refuseEarly(operation, principal, refused)
     }
     const { dropped, value } = body.success
-    const payment = decodePayment(value, { principal, words, crypto, dropped })
+    const idempotencyKey = Option.getOrUndefined(Option.map(key, digest))
+    const payment = decodePayment(value, { principal, words, crypto, dropped, idempotencyKey })
     if ("_tag" in payment) {
       const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
       const given = operation.refuse(payment.refusal)
@@ -300,6 +309,7 @@ export const layer = HttpRouter.use((router) =>
     const channelCount = yield* ChannelCount
     const { refuseEarly, unauthorized } = yield* makeAnswering
     const run = yield* makeRun
+    const { answerNow, within } = yield* makeDeliverSuccess
 
     const handle = <A>(operation: Operation<A>, perSecond: number) => {
       const takeToken = makeRateLimit(perSecond)
@@ -311,7 +321,8 @@ export const layer = HttpRouter.use((router) =>
           return yield* refuseEarly(operation, caller.value, refusal("rate_limited", "too many requests"), {
             "retry-after": String(wait)
           })
-        return yield* run(operation, request, caller.value)
+        const answering = run(operation, request, caller.value)
+        return yield* operation.name === "settle" ? within(request, answering) : answering
       })
     }
 
@@ -322,7 +333,8 @@ export const layer = HttpRouter.use((router) =>
       })
 
     yield* router.add("POST", "/verify", handle(verifying(facilitator.verify), limits.verifyPerSecond))
-    yield* router.add("POST", "/settle", handle(settling(facilitator.settle), limits.settlePerSecond))
+    const settle = (payment: Payment) => Effect.flatMap(facilitator.settle(payment), answerNow)
+    yield* router.add("POST", "/settle", handle(settling(settle), limits.settlePerSecond))
     const supported = () => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(

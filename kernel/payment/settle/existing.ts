@@ -1,6 +1,7 @@
 // Idempotency: what is known of a payment already, and the answer that its caller may receive. One payment releases one
 // resource, to the principal that settled it (rules 2). One read; nothing is written but the claim of an undelivered
-// success.
+// success. A delivered success is repeated only for the seller's own credential: the `Idempotency-Key` of the call that
+// was given it. The buyer chooses the payment identifier, so it links, finds and conflicts, and repeats nothing.
 //
 // A settlement belongs to the principal that settled it first, whatever unsigned field it was settled with. Its owner
 // receives its state; under other terms a conflict, with state and hash. Any other caller that sends the same
@@ -10,14 +11,15 @@
 //
 // Verify answers from the same records as settle would (`verifyKnown`): a settled payment whose success was not
 // delivered is valid for its owner, since settle then delivers it, once; a delivered one is refused with its hash, so
-// that a seller that verifies first does not release twice.
+// that a seller that verifies first does not release twice, unless the call has the key under which it was delivered.
 import { Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
+import { Deliveries } from "../../settlement/delivery/Deliveries.ts"
 import { Outcomes } from "../../settlement/follower/Outcomes.ts"
 import { isOpen } from "../../settlement/state/Settlement.ts"
 import { type FindQuery, type SettlementRecord, Settlements } from "../../settlement/store/Settlements.ts"
 import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
-import { answerConflict, answerFinal, answerOthers, hashOf, outcomeUnknown } from "../answers.ts"
+import { answerConflict, answerFinal, answerOthers, beingDelivered, outcomeUnknown } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
 import type { Flight } from "./SingleFlight.ts"
@@ -39,6 +41,8 @@ export type Existing =
   | { readonly _tag: "Open"; readonly record: SettlementRecord }
   /** Settled and not delivered yet: one caller may claim it; the others receive `otherwise`. */
   | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
+  /** A process is sending the success to another request. */
+  | { readonly _tag: "Given"; readonly record: SettlementRecord; readonly answer: SettleAnswer }
 
 /**
  * Whether a record is of this very payment. Where the seller names the used amount when it settles, verify was called
@@ -70,18 +74,18 @@ export const existingFrom = (
   if (record === undefined) return { _tag: "New" }
   if (record.principal !== payment.principal.owner) return { _tag: "Answer", answer: answerOthers(record) }
   if (isOpen(record.state)) return { _tag: "Open", record }
-  if (record.state === "settled" && !record.delivered) {
-    return {
-      _tag: "Undelivered",
-      record,
-      otherwise: { _tag: "Pending", payer: record.payer, transaction: hashOf(record) }
-    }
-  }
-  // The identifier it was recorded with, and no other.
-  const mayReadAgain =
-    Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
-  return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
+  if (record.state !== "settled") return { _tag: "Answer", answer: answerFinal(record, false) }
+  const another = beingDelivered(record)
+  if (record.delivery === "undelivered") return { _tag: "Undelivered", record, otherwise: another }
+  if (hasKeyOf(payment, record)) return { _tag: "Answer", answer: answerFinal(record, true) }
+  return record.delivery === "given"
+    ? { _tag: "Given", record, answer: another }
+    : { _tag: "Answer", answer: answerFinal(record, false) }
 }
+
+/** The call has the key of the call that was given the success: it is the same sale of the same seller. */
+const hasKeyOf = ({ idempotencyKey }: Payment, { deliveredKey }: SettlementRecord): boolean =>
+  idempotencyKey !== undefined && idempotencyKey === deliveredKey
 
 /**
  * What verify answers from the stored records: as settle would. `Open`: settle waits for the outcome, so the payment is
@@ -98,16 +102,16 @@ export const verifyKnown = (
       return found._tag
     case "Undelivered":
       return { _tag: "Valid", payer: found.record.payer }
+    case "Given":
     case "Answer":
-      return verifyAnswerOf(found.answer, records[0]!)
+      return verifyAnswerOf(found.answer)
   }
 }
 
-/** A success that settle would read again, by its identifier, was delivered: a seller has released for it. */
-const verifyAnswerOf = (answer: SettleAnswer, record: SettlementRecord): VerifyAnswer => {
+const verifyAnswerOf = (answer: SettleAnswer): VerifyAnswer => {
   switch (answer._tag) {
     case "Settled":
-      return verifyAnswerOf(answerFinal(record, false), record)
+      return { _tag: "Valid", payer: answer.payer }
     case "Pending":
       return outcomeUnknown(answer)
     case "Failed":
@@ -131,24 +135,29 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
   }
 }
 
-/** Whether a record under a former key of the payment's is still its caller's: its success was not delivered. */
-const isRepeated = ({ fingerprint, principal }: Payment, record: SettlementRecord): boolean =>
-  record.principal === principal.owner &&
-  record.fingerprint === fingerprint &&
+/**
+ * Whether a record under a former key of the payment's is still its caller's: its success was not delivered, or under
+ * this call's `Idempotency-Key`.
+ */
+const isRepeated = (payment: Payment, record: SettlementRecord): boolean =>
+  payment.principal.owner === record.principal &&
+  payment.fingerprint === record.fingerprint &&
   record.state !== "failed" &&
   record.state !== "expired" &&
-  !record.delivered
+  (record.delivery !== "confirmed" || hasKeyOf(payment, record))
 
 /** Reads what is stored of a payment: by one read, and for a request that may be a repetition by its former keys. */
 export const makeFindRecords = Effect.gen(function* () {
+  const { asOfNow } = yield* Deliveries
   const outcomes = yield* Outcomes
   const settlements = yield* Settlements
 
   return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
     const query = findQuery(payment, scheme)
-    let records = yield* settlements.find(query).pipe(withSpanIfSampled("payment.find"))
+    const find = (query: FindQuery) => Effect.map(settlements.find(query), (found) => found.map(asOfNow))
+    let records = yield* find(query).pipe(withSpanIfSampled("payment.find"))
     for (const key of records.length > 0 ? [] : (scheme.formerKeys?.(payment) ?? [])) {
-      const found = yield* settlements.find({ ...query, authorizationKey: Option.some(key) })
+      const found = yield* find({ ...query, authorizationKey: Option.some(key) })
       records = found.filter((record) => isRepeated(payment, record))
       if (records.length > 0) break
     }
@@ -158,12 +167,11 @@ export const makeFindRecords = Effect.gen(function* () {
 })
 
 /**
- * The answer to a payment that is known; undefined for a new one. `late`: the payment was new when this request came,
- * so its recorder since is a concurrent twin, and this request receives the success. The waiters of this request's
- * flight receive pending before it waits.
+ * The answer to a payment that is known; undefined for a new one. The waiters of this request's flight receive pending
+ * before it waits.
  */
 export const makeRespondFromExisting = Effect.gen(function* () {
-  const settlements = yield* Settlements
+  const deliveries = yield* Deliveries
   const outcomes = yield* Outcomes
   const waitForOutcome = yield* makeWaitForOutcome
   const findRecords = yield* makeFindRecords
@@ -175,27 +183,24 @@ export const makeRespondFromExisting = Effect.gen(function* () {
     return existingFrom(payment, records)
   })
 
-  return Effect.fnUntraced(function* ({ flight, payment, scheme, startedAt: began }: SettleRequest, late: boolean) {
+  return Effect.fnUntraced(function* ({ flight, payment, scheme, startedAt: began }: SettleRequest) {
     const found = yield* find(payment, scheme)
     switch (found._tag) {
       case "New":
         return undefined
-      case "Answer": {
-        const { answer } = found
-        return late && answer._tag === "Settled"
-          ? ({ _tag: "Pending", payer: answer.payer, transaction: answer.transaction } as SettleAnswer)
-          : answer
-      }
+      case "Given":
+      case "Answer":
+        return found.answer
       case "Undelivered": {
         const { otherwise, record } = found
-        const claimed = yield* settlements.claimDelivery(record.id, payment.principal.owner)
+        const claimed = yield* deliveries.claim(record, payment.idempotencyKey)
         return claimed ? answerFinal(record, true) : otherwise
       }
       case "Open": {
         const { id, innerHash, payer } = found.record
         const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
         flight.publish(pending)
-        return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, began)
+        return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment, began)
       }
     }
   })

@@ -27,12 +27,12 @@ export const makeSettlePayment = Effect.gen(function* () {
   /** A payment that the scheme refuses: spent and expired authorizations may have been settled by us. */
   const answerRefused = Effect.fnUntraced(function* (request: SettleRequest, refused: Refusal) {
     // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
-    const twin = yield* respondFromExisting(request, true)
+    const twin = yield* respondFromExisting(request)
     const isOver = refused.authorizationSpent === true || refused.authorizationExpiresLedger !== undefined
     if (twin !== undefined || !isOver) return twin ?? refuse(refused)
     const adopted = yield* adoption.adopt(request.payment, request.scheme, refused)
     // A concurrent request may have adopted or recorded it meanwhile.
-    const found = yield* respondFromExisting(request, false)
+    const found = yield* respondFromExisting(request)
     if (found !== undefined) return found
     // A transaction of ours whose record was lost may still land.
     if (adopted?._tag === "Alive")
@@ -46,21 +46,21 @@ export const makeSettlePayment = Effect.gen(function* () {
     switch (started._tag) {
       case "Recorded":
         yield* noteRequest({ settlement: started.id })
-        return yield* waitForOutcome({ ...started, payer }, request.payment.principal, request.startedAt)
+        return yield* waitForOutcome({ ...started, payer }, request.payment, request.startedAt)
       case "Answer":
         return started.answer._tag === "Failed" && started.answer.refusal.authorizationExpiresLedger !== undefined
           ? yield* answerRefused(request, started.answer.refusal)
           : started.answer
       case "Known":
-        return (yield* respondFromExisting(request, true)) ?? busy(payer)
+        return (yield* respondFromExisting(request)) ?? busy(payer)
       case "Died":
-        return (yield* respondFromExisting(request, true)) ?? refuse(internalError)
+        return (yield* respondFromExisting(request)) ?? refuse(internalError)
     }
   })
 
   return Effect.fnUntraced(function* (request: SettleRequest) {
     const { flight, payment, scheme, startedAt } = request
-    const already = yield* respondFromExisting(request, false)
+    const already = yield* respondFromExisting(request)
     if (already !== undefined) return already
     const taken = yield* admission.admit(payment, scheme, "settle", Duration.millis(yield* timeLeft(startedAt, limits)))
     if (taken._tag !== "Admitted") return answerObjection(taken)

@@ -5,11 +5,12 @@ import { Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { monotonicMillis } from "../../time/monotonicMillis.ts"
 import { ListenAt } from "../../http/ListenAt.ts"
-import type { Principal } from "../../http/Principal.ts"
+import { Deliveries } from "../../settlement/delivery/Deliveries.ts"
 import { Outcomes } from "../../settlement/follower/Outcomes.ts"
-import { type SettlementRecord, Settlements } from "../../settlement/store/Settlements.ts"
+import type { SettlementRecord } from "../../settlement/store/Settlements.ts"
 import type { SettleAnswer } from "../Answer.ts"
-import { answerFinal, hashOf } from "../answers.ts"
+import { answerFinal, beingDelivered } from "../answers.ts"
+import type { Payment } from "../Payment.ts"
 
 /** When a settle request began. */
 export interface RequestStart {
@@ -44,13 +45,13 @@ const stoppingWait = Duration.seconds(2)
 
 export const makeWaitForOutcome = Effect.gen(function* () {
   const outcomes = yield* Outcomes
-  const settlements = yield* Settlements
+  const deliveries = yield* Deliveries
   const limits = yield* Limits
   const { closing } = yield* ListenAt
 
   return Effect.fnUntraced(function* (
     settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
-    principal: Principal,
+    payment: Payment,
     began: RequestStart
   ) {
     const { id, innerHash, payer } = settlement
@@ -63,8 +64,8 @@ export const makeWaitForOutcome = Effect.gen(function* () {
     const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
     if (Option.isNone(record)) return pending
     if (record.value.state !== "settled") return answerFinal(record.value, true)
-    return (yield* settlements.claimDelivery(id, principal.owner))
+    return (yield* deliveries.claim({ ...record.value, principal: payment.principal.owner }, payment.idempotencyKey))
       ? answerFinal(record.value, true)
-      : { ...pending, transaction: hashOf(record.value) }
+      : beingDelivered(record.value)
   })
 })

@@ -154,6 +154,8 @@ export interface DecodeOptions {
   readonly principal: Principal
   readonly words: WireVocabularyValues
   readonly crypto: Crypto["Service"]
+  /** sha256 hex of the call's `Idempotency-Key`. */
+  readonly idempotencyKey?: string | undefined
   /** Keys of extensions that the parser dropped. */
   readonly dropped?: ReadonlySet<string>
 }
@@ -173,6 +175,7 @@ class PaymentRead implements Payment {
   readonly resourceUrl: Payment["resourceUrl"]
   readonly extensions: Payment["extensions"]
   readonly identifier: Payment["identifier"]
+  readonly idempotencyKey: string | undefined
   readonly #makeFingerprint: (requiredAmount?: bigint) => string
   #fingerprint: string | undefined
 
@@ -189,6 +192,7 @@ class PaymentRead implements Payment {
     this.resourceUrl = read.resourceUrl
     this.extensions = read.extensions
     this.identifier = read.identifier
+    this.idempotencyKey = read.idempotencyKey
     this.#makeFingerprint = makeFingerprint
   }
 
@@ -236,7 +240,8 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
       resource,
       resourceUrl: addressOf(resource["url"]),
       extensions,
-      identifier: readIdentifier(extensions.get("payment-identifier")?.value)
+      identifier: readIdentifier(extensions.get("payment-identifier")?.value),
+      idempotencyKey: options.idempotencyKey
     })
   } catch (error) {
     if (!(error instanceof Wrong)) throw error
@@ -300,7 +305,8 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
     case "Pending": {
       const spelled = encodeReason(unknownReason, dialect)
       const pending = dialect === "stellar" ? words.stellarPendingReason : spelled
-      const message = pending === spelled ? "the outcome is not known yet; ask again with the same payment" : spelled
+      const why = answer.why ?? "the outcome is not known yet; ask again with the same payment"
+      const message = pending === spelled ? why : spelled
       return {
         success: false,
         errorReason: pending,

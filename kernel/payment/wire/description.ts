@@ -11,6 +11,11 @@ export const paymentRoutes: RouteGroup = { tag: "payment", about: "x402 payments
 
 const keyRequired = "A bearer key is required."
 
+const idempotencyKey = text(
+  "The seller's name for this sale: 16 to 128 visible ASCII characters, also as a quoted string. The success that " +
+    "a call received is repeated to calls with its key; without the key a delivered payment is already settled."
+)
+
 const operation = (
   id: "verify" | "settle",
   summary: string,
@@ -23,6 +28,7 @@ const operation = (
   summary,
   tag: paymentRoutes.tag,
   callers: "keyed",
+  headers: Schema.Struct({ "Idempotency-Key": Schema.optionalKey(idempotencyKey) }),
   body,
   answers: {
     200: {
@@ -34,7 +40,7 @@ const operation = (
     },
     ...errors(
       {
-        400: "The body is not a payment request.",
+        400: "The body is not a payment request, or the Idempotency-Key not one.",
         401: keyRequired,
         409: "The payment identifier or authorization belongs to a payment with other terms.",
         413: "The body is too large.",

@@ -1,6 +1,7 @@
-// A cache of authorizations whose settlement has ended, as far as this process ended, awaited or read them. It saves
-// verify a statement and a simulation, and makes nothing valid that settle would not settle; a miss does not mean that
-// the settlement is open. Bounded; the oldest are evicted.
+// Authorizations whose settlement has ended, as far as this process ended, awaited or read them. Verify reads the
+// stored record of such a one before it asks the ledger, which saves a simulation. The record decides, and not this
+// cache: after a failover it may have changed, or be lost. A miss does not mean that the settlement is open. Bounded;
+// the oldest are evicted.
 import { Option } from "effect"
 import type { FindQuery, SettlementRecord } from "../store/Settlements.ts"
 
@@ -10,25 +11,19 @@ const endedMax = 10_000
 const ends: ReadonlySet<SettlementRecord["state"]> = new Set(["settled", "failed", "expired"])
 
 export class EndedAuthorizationsCache {
-  readonly #records = new Map<string, SettlementRecord>()
+  readonly #names = new Set<string>()
 
   note(records: ReadonlyArray<SettlementRecord>): void {
-    for (const record of records) {
-      if (!ends.has(record.state)) continue
-      this.#records.set(nameOf(record.network, record.scheme, record.authorizationKey), record)
-      const [oldest] = this.#records.keys()
-      if (this.#records.size > endedMax && oldest !== undefined) this.#records.delete(oldest)
+    for (const { authorizationKey, network, scheme, state } of records) {
+      if (!ends.has(state)) continue
+      this.#names.add(nameOf(network, scheme, authorizationKey))
+      const [oldest] = this.#names
+      if (this.#names.size > endedMax && oldest !== undefined) this.#names.delete(oldest)
     }
   }
 
-  find({
-    authorizationKey,
-    network,
-    scheme
-  }: Pick<FindQuery, "authorizationKey" | "network" | "scheme">): Option.Option<SettlementRecord> {
-    return Option.flatMap(authorizationKey, (key) =>
-      Option.fromUndefinedOr(this.#records.get(nameOf(network, scheme, key)))
-    )
+  has({ authorizationKey, network, scheme }: Pick<FindQuery, "authorizationKey" | "network" | "scheme">): boolean {
+    return Option.exists(authorizationKey, (key) => this.#names.has(nameOf(network, scheme, key)))
   }
 }
 

@@ -21,10 +21,10 @@ export class Outcomes extends Context.Service<
     readonly await: (id: string, timeout: Duration.Duration) => Effect.Effect<Option.Option<SettlementRecord>>
     /** Whether this process has a waiter for the settlement. */
     readonly isAwaited: (id: string) => boolean
-    /** Gives final records to waiters, and caches them. */
+    /** Gives final records to waiters, and notes that they have ended. */
     readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
-    /** The cached outcome of an authorization's settlement, if any. */
-    readonly ended: EndedAuthorizationsCache["find"]
+    /** Whether this process has seen the authorization's settlement end. */
+    readonly hasEnded: EndedAuthorizationsCache["has"]
   }
 >()("tollkeeper/settlement/Outcomes") {
   static readonly layer = Layer.effect(
@@ -55,7 +55,7 @@ export class Outcomes extends Context.Service<
 
       return Outcomes.of({
         complete,
-        ended: (authorization) => ended.find(authorization),
+        hasEnded: (authorization) => ended.has(authorization),
         isAwaited: (id) => waiters.has(id),
         await: (id, timeout) =>
           Effect.acquireUseRelease(

@@ -70,6 +70,7 @@ export interface SettlementHistory {
   readonly resourceUrl: string | null
   readonly recordedLedger: bigint
   readonly closedAt: Date | null
+  /** When its success was given to the caller that has it. */
   readonly deliveredAt: Date | null
   readonly reservedStroops: bigint
   /** UTC day, `YYYY-MM-DD`, and whose bound it counts against. */
@@ -194,7 +195,8 @@ const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
     return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
   })
 
-const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, recorded_ledger, delivered_at,
+const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, recorded_ledger,
+  case when delivered_by is null or confirmed_at is not null then delivered_at end as delivered_at,
   budget_stroops, budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal,
   channel_sequence`
 

@@ -6,6 +6,7 @@ import type { NetworkId } from "../../config/Network.ts"
 import type { Attempt, SettlementState } from "../state/Settlement.ts"
 import type {
   AdoptedSettlement,
+  Delivery,
   NewAttempt,
   NewSettlement,
   OpenRecord,
@@ -19,8 +20,11 @@ export const recordColumns = `id::text as id, network, scheme, authorization_key
   case when state = 'settled' then coalesce(ended_by, inner_hash)
     when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
   channel, state, recorded_at, deadline_at, resolved_at, ledger,
-  moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered, traceparent,
-  closed_at, attempt_count, resource_url, confirmations`
+  moved::text as moved, fee_charged_stroops, reason, reason_message, traceparent,
+  closed_at, attempt_count, resource_url, confirmations, delivered_key, case when delivered_at is null then 'undelivered'
+    when delivered_by is null or confirmed_at is not null then 'confirmed'
+    when exists (select 1 from kernel_processes as giving where giving.id = delivered_by) then 'given'
+    else 'undelivered' end as delivery`
 
 export interface SettlementRow {
   readonly id: string
@@ -47,7 +51,8 @@ export interface SettlementRow {
   readonly fee_charged_stroops: bigint | null
   readonly reason: string | null
   readonly reason_message: string | null
-  readonly delivered: boolean
+  readonly delivery: Delivery
+  readonly delivered_key: string | null
   readonly traceparent: string | null
   readonly closed_at: Date | null
   readonly attempt_count: number
@@ -80,7 +85,8 @@ export const toRecord = (row: SettlementRow): SettlementRecord => ({
   feeChargedStroops: Option.fromNullOr(row.fee_charged_stroops),
   reason: Option.fromNullOr(row.reason),
   reasonMessage: Option.fromNullOr(row.reason_message),
-  delivered: row.delivered,
+  delivery: row.delivery,
+  deliveredKey: row.delivered_key ?? undefined,
   traceparent: row.traceparent ?? undefined,
   closedAt: row.closed_at ?? undefined,
   attemptCount: row.attempt_count,

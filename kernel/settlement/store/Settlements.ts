@@ -52,7 +52,9 @@ export interface SettlementRecord {
   readonly feeChargedStroops: Option.Option<bigint>
   readonly reason: Option.Option<string>
   readonly reasonMessage: Option.Option<string>
-  readonly delivered: boolean
+  readonly delivery: Delivery
+  /** SHA-256 in hex of the `Idempotency-Key` of the call that was given the success. */
+  readonly deliveredKey?: string | undefined
   /** Where in which trace it was recorded, as W3C's `traceparent`. */
   readonly traceparent?: string | undefined
   /** Close time of `ledger`, once ended by a transaction. */
@@ -62,6 +64,33 @@ export interface SettlementRecord {
   readonly resourceUrl?: string | undefined
   /** How many endpoints showed its outcome; absent while it is open, and for one that ended in an earlier version. */
   readonly confirmations?: 1 | 2 | undefined
+}
+
+/**
+ * Whether a caller has its success: no caller; one to which a process that lives is sending it; one whose answer has
+ * left. A success that a dead process was sending is undelivered again.
+ */
+export type Delivery = "undelivered" | "given" | "confirmed"
+
+/** The claim of a success for one caller: by a process, under a number of its own. */
+export interface DeliveryClaim {
+  readonly id: string
+  readonly process: string
+  readonly claim: bigint
+}
+
+/** How sending a claimed success ended: it left, or its connection was closed before. */
+export interface DeliveryEnd extends DeliveryClaim {
+  readonly hasLeft: boolean
+}
+
+/** What a process knows of a success that it delivered. */
+export interface KnownDelivery {
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: string
+  readonly principal: string
+  readonly key: string | undefined
 }
 
 /** What a settlement is recorded with, whether it is new or adopted. */
@@ -217,8 +246,15 @@ export class Settlements extends Context.Service<
     readonly wasOwner: (transaction: string, principal: string) => Sql<boolean>
     /** Stores a settlement that the ledger knows and we do not. */
     readonly adopt: (settlement: AdoptedSettlement) => Sql<AdoptAnswer>
-    /** True for the one request of its owner that may be given the success of a settled payment for the first time. */
-    readonly claimDelivery: (id: string, principal: string) => Sql<boolean>
+    /**
+     * True for the one claim of its owner that may give the undelivered success of a settled payment. The same claim
+     * again has the same answer. `key`: the digest of the caller's `Idempotency-Key`.
+     */
+    readonly claimDelivery: (claim: DeliveryClaim, principal: string, key?: string) => Sql<boolean>
+    /** Confirms the claims whose answers have left, and gives the others back. An end twice is the same as once. */
+    readonly endDeliveries: (ends: ReadonlyArray<DeliveryEnd>) => Sql<void>
+    /** Notes deliveries that the database may have lost: as confirmed where they are not, also before they end. */
+    readonly restoreDeliveries: (deliveries: ReadonlyArray<KnownDelivery>) => Sql<void>
     /** How many have no end yet. */
     readonly openCount: Sql<number>
     readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>

@@ -14,6 +14,7 @@ import type { ChannelLease } from "../channels/ChannelStore.ts"
 import { endedFact, recordedFact, recordedType } from "./facts.ts"
 import { isResolvedBy, batchOutcomes } from "./batchOutcomes.ts"
 import { batchFinds } from "./batchFinds.ts"
+import { batchDeliveries, recallDelivery } from "./batchDeliveries.ts"
 import { batchSentNotes } from "./batchSentNotes.ts"
 import { batchRecords } from "./batchRecords.ts"
 import {
@@ -240,6 +241,7 @@ const makeAdopt = Effect.fnUntraced(function* (facilitator: string) {
           spreadOf(settlement.id)
         )
         yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
+        yield* recallDelivery(sql, settlement.id)
         yield* insertAttempt(sql)(settlement.id, 1, {
           ...settlement,
           kind: "payment",
@@ -325,7 +327,8 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const facilitator = yield* facilitatorName
-    const { claimDelivery, noteSent } = yield* batchSentNotes
+    const { noteSent } = yield* batchSentNotes
+    const deliveries = yield* batchDeliveries
     const { resolve } = yield* batchOutcomes
     const finding = yield* batchFinds(find(sql))
     const recording = yield* batchRecords(facilitator, yield* makeRecord(facilitator))
@@ -337,7 +340,7 @@ export const layer = Layer.effect(
       open: yield* makeOpen,
       resolve,
       freeChannel: freeChannel(sql),
-      claimDelivery,
+      ...deliveries,
       openCount: openCount(sql),
       rebuild: rebuild(sql),
       wasOwner: yield* makeWasOwner,

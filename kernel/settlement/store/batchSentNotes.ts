@@ -1,7 +1,5 @@
-// Batches two writes that many payments make at the same moment, because ledgers close for all: that an attempt was
-// sent, and the claim of a success for one caller. Writes that arrive together are one statement; each payment's answer
-// is its own. A statement holds one note of an attempt, and one claim of a settlement: two of one settlement in one
-// statement would both be granted.
+// Batches a write that many payments make at the same moment, because ledgers close for all: that an attempt was sent.
+// Writes that arrive together are one statement, with one note of an attempt.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inStatement } from "../../database/Database.ts"
@@ -42,40 +40,16 @@ const noteSent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, notes: R
   return notes.map(() => undefined)
 })
 
-interface Claim {
-  readonly id: string
-  readonly principal: string
-}
-
-/** Which of some claims are granted; no two of one settlement. */
-const claimDelivery = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, claims: ReadonlyArray<Claim>) {
-  const rows = yield* inStatement(sql<{ id: string }>`update kernel_settlements as s
-    set delivered_at = clock_timestamp()
-    from unnest(${claims.map(({ id }) => id)}::uuid[], ${claims.map(({ principal }) => principal)}::text[])
-      as c (id, principal)
-    where s.id = c.id and s.principal = c.principal and s.state = 'settled' and s.delivered_at is null
-    returning s.id::text as id`)
-  const granted = new Set(rows.map(({ id }) => id))
-  return claims.map(({ id }) => granted.has(id))
-})
-
-/** The two calls; what they began ends with the Scope. */
+/** The call; what it began ends with the Scope. */
 export const batchSentNotes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const asPayment = Effect.provideService(Lane, "payments")
   const noting = yield* batched({
     maxBatchSize: callsMax,
     keyOf: ({ id, number }: Noting) => `${id} ${number}`,
     minIntervalMillis: sentRestMillis,
-    runBatch: (notes) => asPayment(noteSent(sql, notes))
-  })
-  const claiming = yield* batched({
-    maxBatchSize: callsMax,
-    keyOf: ({ id }: Claim) => id,
-    runBatch: (claims) => asPayment(claimDelivery(sql, claims))
+    runBatch: (notes) => Effect.provideService(noteSent(sql, notes), Lane, "payments")
   })
   return {
-    noteSent: (id, number, sent) => noting({ id, number, sent }).pipe(withSpanIfSampled("Settlements.noteSent")),
-    claimDelivery: (id, principal) => claiming({ id, principal }).pipe(withSpanIfSampled("Settlements.claimDelivery"))
-  } satisfies Pick<Settlements["Service"], "noteSent" | "claimDelivery">
+    noteSent: (id, number, sent) => noting({ id, number, sent }).pipe(withSpanIfSampled("Settlements.noteSent"))
+  } satisfies Pick<Settlements["Service"], "noteSent">
 })

@@ -75,17 +75,18 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
         const { body } = yield* pay(identified("a-success-of-the-shop"))
-        const first = yield* settle(facilitator, body, shop)
+        const key = { "idempotency-key": "a-sale-of-the-shop" }
+        const first = yield* settle(facilitator, body, { ...shop, ...key })
         expect(first.json.success, first.text).toBe(true)
         const { transaction } = first.json
         for (const stolen of [body, elsewhere(body)]) {
-          const answer = yield* facilitator.settle(stolen, stranger)
+          const answer = yield* facilitator.settle(stolen, { ...stranger, ...key })
           expect([answer.status, answer.json.errorReason]).toEqual([200, used])
           expect(answer.json).toMatchObject({ success: false, transaction })
         }
-        expect((yield* facilitator.settle(body, shop)).json).toEqual(first.json)
+        expect((yield* facilitator.settle(body, { ...shop, ...key })).json).toEqual(first.json)
         // The label is the principal, not the secret.
-        expect((yield* facilitator.settle(body, shopRotated)).json).toEqual(first.json)
+        expect((yield* facilitator.settle(body, { ...shopRotated, ...key })).json).toEqual(first.json)
         expect((yield* facilitator.ask(`/settlements?hash=${transaction}`, { headers: stranger })).status).toBe(404)
         expect(yield* facilitator.balance(payTo)).toBe(price)
       })
@@ -235,9 +236,10 @@ describe.each(databaseKinds)("without keys on %s", (database) => {
       Effect.gen(function* () {
         const { facilitator, pay, payTo } = yield* someone
         const { body } = yield* pay(identified("read-from-two-addresses"))
-        const first = yield* settle(facilitator, body, at("192.0.2.1"))
+        const key = { "idempotency-key": "a-sale-of-no-key" }
+        const first = yield* settle(facilitator, body, { ...at("192.0.2.1"), ...key })
         expect(first.json.success, first.text).toBe(true)
-        expect((yield* facilitator.settle(body, at("198.51.100.7"))).json).toEqual(first.json)
+        expect((yield* facilitator.settle(body, { ...at("198.51.100.7"), ...key })).json).toEqual(first.json)
         const found = yield* facilitator.ask("/settlements?identifier=read-from-two-addresses", {
           headers: at("203.0.113.9")
         })

@@ -8,6 +8,7 @@ import type { Payment } from "../../../kernel/payment/Payment.ts"
 import type { Scheme } from "../../../kernel/payment/Scheme.ts"
 import { Adoption } from "../../../kernel/payment/settle/Adoption.ts"
 import { makeVerifyPayment } from "../../../kernel/payment/verifyPayment.ts"
+import { Deliveries } from "../../../kernel/settlement/delivery/Deliveries.ts"
 import { Outcomes } from "../../../kernel/settlement/follower/Outcomes.ts"
 import { ChannelPool } from "../../../kernel/settlement/channels/ChannelPool.ts"
 import { Sponsor } from "../../../kernel/settlement/sponsor/Sponsor.ts"
@@ -19,7 +20,7 @@ const record = {
   principal: "key:a",
   fingerprint: "f",
   state: "settled",
-  delivered: false,
+  delivery: "undelivered",
   payer: "payer",
   innerHash: "h",
   transaction: Option.some("h")
@@ -42,7 +43,8 @@ const answerWhile = (unrecordable: Option.Option<string>, unable: Option.Option<
         layerTest(ChannelPool, {}),
         layerTest(Limits, {}),
         layerTest(Network, {}),
-        layerTest(Outcomes, { ended: () => Option.some(record), complete: () => Effect.void }),
+        layerTest(Deliveries, { asOfNow: (found) => found }),
+        layerTest(Outcomes, { hasEnded: () => true, complete: () => Effect.void }),
         layerTest(Settlements, { find: () => Effect.succeed([record]) }),
         layerTest(Sponsor, { unrecordable: Effect.succeed(unrecordable), unable: () => Effect.succeed(unable) })
       )

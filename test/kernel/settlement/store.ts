@@ -11,7 +11,7 @@ import { Host } from "../../../kernel/platform/Host.ts"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
 import type { Outcome } from "../../../kernel/settlement/state/Settlement.ts"
-import type { NewSettlement } from "../../../kernel/settlement/store/Settlements.ts"
+import type { DeliveryClaim, NewSettlement } from "../../../kernel/settlement/store/Settlements.ts"
 import * as SqlSettlements from "../../../kernel/settlement/store/SqlSettlements.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
@@ -71,7 +71,8 @@ export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}
 export const emptyStore = Effect.fnUntraced(function* (channels: number) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`truncate kernel_channels, kernel_settlements, kernel_attempts, kernel_leases, kernel_sponsor_transactions,
-    kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
+    kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts, kernel_processes cascade`
+  yield* sql`insert into kernel_processes (id) values (${aProcess})`
   yield* sql`insert into kernel_channels (address, network, sponsor, number, state, sequence, used_at)
     select 'channel-' || n, 'ledger:testnet', 'sponsor', n, 'ready', 100, clock_timestamp()
         - make_interval(secs => 1000 - n)
@@ -88,6 +89,15 @@ export const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 
 export const idOf = (number: number): string => `00000000-0000-4000-a000-${String(number).padStart(12, "0")}`
 export const hashOf = (text: string): string => text.padEnd(64, "0")
+
+/** A process that lives, from `emptyStore`, and its claims. */
+export const aProcess = "this-process"
+let claims = 0n
+export const claimOf = (number: number, process = aProcess): DeliveryClaim => ({
+  id: idOf(number),
+  process,
+  claim: (claims += 1n)
+})
 
 /** A caller with a key. */
 export const keyedPrincipal = (owner: string): Principal => ({ owner, source: owner, keyed: true })

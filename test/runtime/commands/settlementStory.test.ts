@@ -31,7 +31,7 @@ const record: SettlementRecord = {
   feeChargedStroops: Option.none(),
   reason: Option.none(),
   reasonMessage: Option.none(),
-  delivered: false,
+  delivery: "undelivered",
   traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-01`
 }
 
@@ -109,7 +109,7 @@ it("lists an open payment's steps and bids, and forbids paying again", () => {
   )
 })
 
-it("shows the answer of a settled payment, with and without an identifier", () => {
+it("shows the answer of a settled payment, by its delivery", () => {
   const settled = {
     state: "settled",
     ledger: Option.some(1_003),
@@ -123,7 +123,9 @@ it("shows the answer of a settled payment, with and without an identifier", () =
     "settled in ledger 1003; 12345 of USDC-CONTRACT (0.0012345 USDC) moved; 12000 stroops charged"
   )
   expect(given).toMatch(/delivered at 2026-01-01T00:00:09\.000Z; the same settle now receives settle_ledger_already/)
-  expect(reported({ ...settled, identifier: Option.some("order-1") }, { deliveredAt })).toContain("it is read again")
+  const keyed = { ...settled, delivery: "confirmed", deliveredKey: "digest" } as const
+  expect(reported(keyed, { deliveredAt })).toContain("it again with the same Idempotency-Key")
+  expect(reported({ ...settled, delivery: "given" })).toContain("a process is sending the success")
   expect(given).toMatch(/open {6}nothing$/m)
 })
 

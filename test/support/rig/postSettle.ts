@@ -4,19 +4,22 @@ export interface PostSettleOptions {
   readonly timeoutMillis: number
   /** The caller's key; without one it is anonymous. */
   readonly key?: string
+  /** The seller's name for the sale. */
+  readonly idempotencyKey?: string | undefined
 }
 
 /** The answer's members, with its status; rejects when there is no answer. */
 export const postSettle = async (
   url: string,
   body: unknown,
-  { key, timeoutMillis }: PostSettleOptions
+  { idempotencyKey, key, timeoutMillis }: PostSettleOptions
 ): Promise<any> => {
   const response = await fetch(`${url}/settle`, {
     method: "POST",
     headers: {
       "content-type": "application/json",
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` })
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey })
     },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(timeoutMillis)

@@ -10,7 +10,7 @@ const record = {
   principal: "key:a",
   fingerprint: "f",
   state: "settled",
-  delivered: false,
+  delivery: "undelivered",
   payer: "payer",
   innerHash: "built first",
   transaction: Option.some("paid")

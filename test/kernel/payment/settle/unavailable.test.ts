@@ -21,6 +21,7 @@ import { Flight, SingleFlight } from "../../../../kernel/payment/settle/SingleFl
 import { Crypto } from "../../../../kernel/platform/Crypto.ts"
 import { ChannelPool, type QueueTicket } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
+import { Deliveries } from "../../../../kernel/settlement/delivery/Deliveries.ts"
 import { Outcomes } from "../../../../kernel/settlement/follower/Outcomes.ts"
 import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { Settlements } from "../../../../kernel/settlement/store/Settlements.ts"
@@ -43,6 +44,7 @@ const stepsOver = (find: Settlements["Service"]["find"], unrecordable: Option.Op
     Layer.succeed(Limits, limitValues),
     layerTest(Sponsor, { knownUnrecordable: Effect.succeed(unrecordable) }),
     layerTest(Settlements, { find }),
+    layerTest(Deliveries, { asOfNow: (record) => record }),
     layerTest(Outcomes, {}),
     layerTest(Adoption, {}),
     layerTest(Budget, {}),

@@ -11,6 +11,7 @@ import { databaseKinds } from "../../../support/databases.ts"
 import {
   books,
   byMachineClock,
+  claimOf,
   emptyStore,
   hashOf,
   idOf,
@@ -78,7 +79,7 @@ for (const kind of databaseKinds) {
             own: { reserved: 0n, committed: 12_345n },
             all: { reserved: 0n, committed: 12_345n }
           })
-          expect(yield* settlements.claimDelivery(idOf(1), "key:a")).toBe(true)
+          expect(yield* settlements.claimDelivery(claimOf(1), "key:a")).toBe(true)
           yield* born(2)
           yield* settlements.resolve(idOf(2), outcomeOf("unresolved", { feeChargedStroops: 400n }))
           yield* moves.resolve(idOf(2), {

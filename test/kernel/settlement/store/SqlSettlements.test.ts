@@ -8,6 +8,7 @@ import { databaseKinds } from "../../../support/databases.ts"
 import {
   books,
   byMachineClock,
+  claimOf,
   channelName,
   emptyStore,
   endLeases,
@@ -472,12 +473,12 @@ for (const kind of databaseKinds) {
           Effect.gen(function* () {
             const settlements = yield* Settlements
             yield* settlements.record(newSettlement(1, yield* lease))
-            expect(yield* settlements.claimDelivery(idOf(1), "key:a")).toBe(false)
+            expect(yield* settlements.claimDelivery(claimOf(1), "key:a")).toBe(false)
             yield* settlements.resolve(idOf(1), outcomeOf("settled"))
-            expect(yield* settlements.claimDelivery(idOf(1), "key:b")).toBe(false)
+            expect(yield* settlements.claimDelivery(claimOf(1), "key:b")).toBe(false)
             const claims = yield* Effect.forEach(
               Array.from({ length: 10 }),
-              () => settlements.claimDelivery(idOf(1), "key:a"),
+              () => settlements.claimDelivery(claimOf(1), "key:a"),
               {
                 concurrency: "unbounded"
               }
@@ -485,7 +486,7 @@ for (const kind of databaseKinds) {
             expect(claims.filter(Boolean)).toHaveLength(1)
             yield* settlements.record(newSettlement(2, yield* lease))
             yield* settlements.resolve(idOf(2), outcomeOf("failed"))
-            expect(yield* settlements.claimDelivery(idOf(2), "key:a")).toBe(false)
+            expect(yield* settlements.claimDelivery(claimOf(2), "key:a")).toBe(false)
           })
         )
       )
@@ -610,7 +611,7 @@ for (const kind of databaseKinds) {
             expect(
               yield* Effect.forEach(
                 claims,
-                ({ number, principal }) => settlements.claimDelivery(idOf(number), principal),
+                ({ number, principal }) => settlements.claimDelivery(claimOf(number), principal),
                 concurrently
               )
             ).toEqual([true, false, true, false, false])
@@ -828,7 +829,7 @@ for (const kind of databaseKinds) {
             const [record] = yield* settlements.byIds([idOf(1)])
             expect(record).toMatchObject({
               state: "settled",
-              delivered: false,
+              delivery: "undelivered",
               innerHash: hashOf("a1"),
               ledger: Option.some(1_005),
               amountTransferred: Option.some(10n),

@@ -1,0 +1,15 @@
+// The `Idempotency-Key` of a request (IETF httpapi draft): 16 to 128 visible ASCII characters, bare or as a quoted
+// string, whose quotes are not part of it. A header that is sent twice arrives joined by a comma and a space, which no
+// key has.
+import { Option } from "effect"
+
+const isKey = /^[\x21-\x7e]{16,128}$/
+
+/** None without the header; undefined when it is not a key. */
+export const readIdempotencyKey = (header: string | undefined): Option.Option<string> | undefined => {
+  if (header === undefined) return Option.none()
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header)?.[1]
+  const key = quoted === undefined ? header : quoted.replace(/\\(["\\])/g, "$1")
+  if (!isKey.test(key) || (quoted === undefined && header.startsWith('"'))) return undefined
+  return Option.some(key)
+}

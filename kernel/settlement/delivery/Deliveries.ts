@@ -1,0 +1,229 @@
+// The delivery of successes to callers (rules 2). A success is claimed for one request, in the database, and is
+// delivered when that request's answer has left through its socket; the confirmations are written in batches, which no
+// caller waits for. A request that ends without giving its success (the client has gone, its time is over, the claim's
+// answer was lost) gives it back, and so does one whose socket closes before the answer has left. A claim is repeated
+// under its own number, so a lost answer of the database costs its caller nothing. What this process sends when it dies
+// is undelivered again (`ThisProcess.ts`): a success may be given twice after a crash, and only then.
+import { Context, Duration, Effect, Exit, Layer, Schedule } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import type { SqlError } from "effect/sql"
+import { reconciler } from "../../actor/Actor.ts"
+import { type AwaitResponseEnd, ResponseEnd } from "../../platform/ResponseEnd.ts"
+import { monotonicMillis } from "../../time/monotonicMillis.ts"
+import { reached } from "../CrashPoints.ts"
+import {
+  type DeliveryClaim,
+  type DeliveryEnd,
+  type KnownDelivery,
+  type SettlementRecord,
+  Settlements
+} from "../store/Settlements.ts"
+import { ThisProcess } from "./ThisProcess.ts"
+
+/** A claim whose answer was lost is repeated within the time that a request keeps for it (`waitForOutcome.ts`). */
+const claimRetry = { times: 3, schedule: Schedule.spaced("250 millis") }
+/** Ends that arrive together are one statement. */
+const gatherEnds = Duration.millis(100)
+const endsMax = 500
+/** While there are ends to write, and without any. */
+const retryInterval = Duration.seconds(1)
+const idleInterval = Duration.minutes(1)
+/** A claim whose answer was lost may still be executed after it was given back: it is given back again. */
+const lateClaimMillis = 30_000
+/** Deliveries that are kept for a database that loses its last commits. Some 3 MB at most. */
+const knownMax = 10_000
+/** How long the last ends may delay the end of the process. */
+const leaveTimeout = Duration.seconds(2)
+
+/** What is known of a settlement that is claimed. */
+export type Claimed = Pick<SettlementRecord, "id" | "network" | "scheme" | "authorizationKey" | "principal">
+
+type Request = HttpServerRequest.HttpServerRequest
+
+interface Given extends DeliveryClaim {
+  readonly known: KnownDelivery
+}
+
+/** The successes that one request has claimed, until it ends. */
+export class RequestDelivery {
+  readonly given: Array<Given> = []
+  /** Whether its answer is the success. */
+  isAnswered = false
+  isOver = false
+}
+
+/** That of the request in whose fiber this runs; without one, a claimed success counts as delivered. */
+export const CurrentDelivery = Context.Reference<RequestDelivery | undefined>("tollkeeper/settlement/CurrentDelivery", {
+  defaultValue: () => undefined
+})
+
+interface Ending {
+  readonly end: DeliveryEnd
+  readonly dueAt: number
+}
+
+export class Deliveries extends Context.Service<
+  Deliveries,
+  {
+    /**
+     * Claims the undelivered success of a settlement for this request, for its owner. `key`: the digest of the
+     * request's `Idempotency-Key`. False when another caller has it.
+     */
+    readonly claim: (settlement: Claimed, key: string | undefined) => Effect.Effect<boolean, SqlError.SqlError>
+    /** The record with what this process knows before its row says so: an answer that has left is delivered. */
+    readonly asOfNow: (record: SettlementRecord) => SettlementRecord
+    /**
+     * Whether this request may send its success now: no other process can have counted this one as dead. Without a
+     * claim of this request it always may.
+     */
+    readonly mayAnswer: (delivery: RequestDelivery) => Effect.Effect<boolean>
+    /** The request's handler has ended: the answer, if it is the success, is watched until it has left. */
+    readonly finish: (delivery: RequestDelivery, request: Request) => Effect.Effect<void>
+  }
+>()("tollkeeper/settlement/Deliveries") {
+  static readonly layer = Layer.effect(
+    Deliveries,
+    Effect.gen(function* () {
+      const self = yield* ThisProcess
+      const scope = yield* Effect.scope
+      const ends = yield* makeEnds
+      const claim = yield* makeClaim(ends)
+      const watch = (given: ReadonlyArray<Given>, awaitEnd: AwaitResponseEnd, request: Request) =>
+        awaitEnd(request, (hasLeft) => {
+          for (const one of hasLeft ? given : []) ends.leave(one)
+        }).pipe(
+          Effect.tap((hasLeft) => (hasLeft ? reached("afterAnswer") : Effect.void)),
+          Effect.flatMap((hasLeft) => Effect.forEach(given, (one) => ends.end(one, hasLeft), { discard: true }))
+        )
+      return Deliveries.of({
+        claim,
+        asOfNow: (record) =>
+          record.delivery === "given" && ends.hasLeft(record.id) ? { ...record, delivery: "confirmed" } : record,
+        mayAnswer: (delivery) => (delivery.given.length === 0 ? Effect.succeed(true) : self.isPresent),
+        finish: Effect.fnUntraced(function* (delivery, request) {
+          delivery.isOver = true
+          const { given, isAnswered } = delivery
+          if (given.length === 0) return
+          if (!isAnswered) return yield* Effect.forEach(given, (one) => ends.end(one, false), { discard: true })
+          yield* reached("beforeAnswer")
+          yield* Effect.forkIn(watch(given, yield* ResponseEnd, request), scope, { startImmediately: true })
+        })
+      })
+    })
+  )
+}
+
+interface Ends {
+  /** How a delivery ended. */
+  readonly end: (given: Given, hasLeft: boolean) => Effect.Effect<void>
+  /** Gives a claim back once more, after it may have been executed late. */
+  readonly endAgain: (given: Given) => Effect.Effect<void>
+  /** The answer has left; its end is still to be written. */
+  readonly leave: (given: Given) => void
+  readonly hasLeft: (id: string) => boolean
+}
+
+/** Claims successes, each time under a number that this process uses once. */
+const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
+  const settlements = yield* Settlements
+  const self = yield* ThisProcess
+  let claims = 0n
+
+  const next = ({ authorizationKey, id, network, principal, scheme }: Claimed, key: string | undefined): Given => ({
+    id,
+    process: self.id(),
+    claim: (claims += 1n),
+    known: { network, scheme, authorizationKey, principal, key }
+  })
+  /** What becomes of a claim, at the moment that its answer is there. */
+  const keep = (delivery: RequestDelivery | undefined, given: Given, exit: Exit.Exit<boolean, unknown>) => {
+    if (Exit.isFailure(exit)) return Effect.andThen(end(given, false), endAgain(given))
+    if (!exit.value) return Effect.void
+    if (delivery === undefined) return end(given, true)
+    if (delivery.isOver) return end(given, false)
+    delivery.given.push(given)
+    return Effect.void
+  }
+
+  return Effect.fnUntraced(function* (of: Claimed, key: string | undefined) {
+    const delivery = yield* CurrentDelivery
+    yield* self.renewIfStale
+    const ask = (given: Given) =>
+      Effect.onExit(Effect.retry(settlements.claimDelivery(given, of.principal, key), claimRetry), (exit) =>
+        keep(delivery, given, exit)
+      )
+    const first = next(of, key)
+    let isGranted = yield* ask(first)
+    // Without its row a process has no claim, and the row may be lost with the database's last commits.
+    if (!isGranted) yield* self.renew
+    if (!isGranted && first.process !== self.id()) isGranted = yield* ask(next(of, key))
+    if (isGranted) yield* reached("afterClaim")
+    return isGranted
+  })
+})
+
+/** Writes how deliveries ended, and keeps them for a database that loses its last commits. */
+const makeEnds = Effect.gen(function* () {
+  const settlements = yield* Settlements
+  const self = yield* ThisProcess
+  const endings = new Set<Ending>()
+  /** Settlements whose answers have left and whose rows do not say so yet. */
+  const left = new Set<string>()
+  const delivered = new Map<string, KnownDelivery>()
+  let mayBeLost = false
+
+  const leave = ({ id, known }: Given): void => {
+    left.add(id)
+    const { authorizationKey, network, principal, scheme } = known
+    delivered.set([network, scheme, authorizationKey, principal].join(" "), known)
+    const [oldest] = delivered.keys()
+    if (delivered.size > knownMax && oldest !== undefined) delivered.delete(oldest)
+  }
+
+  const writeDue = Effect.gen(function* () {
+    const now = yield* monotonicMillis
+    const due = [...endings].filter(({ dueAt }) => dueAt <= now).slice(0, endsMax)
+    if (due.length === 0) return
+    yield* settlements.endDeliveries(due.map(({ end }) => end))
+    for (const ending of due) {
+      endings.delete(ending)
+      if (ending.end.hasLeft) left.delete(ending.end.id)
+    }
+    yield* reached("afterConfirm")
+  })
+  const restoreLost = Effect.gen(function* () {
+    if (!mayBeLost) return
+    const all = [...delivered.values()]
+    for (let at = 0; at < all.length; at += endsMax) yield* settlements.restoreDeliveries(all.slice(at, at + endsMax))
+    mayBeLost = false
+  })
+  const turn = Effect.andThen(writeDue, restoreLost)
+
+  yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(writeDue, leaveTimeout)))
+  const { wake } = yield* reconciler({
+    id: "deliveries",
+    every: Effect.sync(() => (endings.size === 0 && !mayBeLost ? idleInterval : retryInterval)),
+    gather: gatherEnds,
+    turn
+  })
+  yield* self.onServedAnew(
+    Effect.suspend(() => {
+      mayBeLost = true
+      return wake
+    })
+  )
+  const after = (millis: number) => (given: Given, hasLeft: boolean) =>
+    Effect.flatMap(monotonicMillis, (now) => {
+      if (hasLeft) leave(given)
+      endings.add({ end: { ...given, hasLeft }, dueAt: now + millis })
+      return wake
+    })
+  const later = after(lateClaimMillis)
+  const ends: Ends = {
+    end: after(0),
+    endAgain: (given) => later(given, false),
+    leave,
+    hasLeft: (id) => left.has(id)
+  }
+  return ends
+})

@@ -1,0 +1,205 @@
+// A model of the delivery of one success, explored completely: two processes over one database, callers with and
+// without the seller's key, answers that leave or are cut off, claims whose answers are lost, and processes that die.
+// Which answer a caller receives is the product's own code; claims and their ends follow the statements of
+// `store/batchDeliveries.ts`. A state's truth is what has left through a socket; its words are compared with that.
+import { Option } from "effect"
+import type { Payment } from "../../kernel/payment/Payment.ts"
+import { existingFrom, verifyKnown } from "../../kernel/payment/settle/existing.ts"
+import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
+
+type Process = "A" | "B"
+export type Key = "key" | "other key" | undefined
+const processes: ReadonlyArray<Process> = ["A", "B"]
+export const keys: ReadonlyArray<Key> = [undefined, "key", "other key"]
+
+interface Claim {
+  readonly by: Process
+  readonly key: Key
+}
+
+interface State {
+  /** The row: to whose claim the success was given, and whether that is confirmed. */
+  readonly given: (Claim & { readonly isConfirmed: boolean }) | undefined
+  /** What the living processes do with their claims; at most one each. */
+  readonly sending: Readonly<
+    Partial<Record<Process, { readonly key: Key; readonly phase: "sending" | "left" | "lost" }>>
+  >
+  readonly alive: ReadonlyArray<Process>
+  readonly rows: ReadonlyArray<Process>
+  /** Keys under which an answer has left, in order. */
+  readonly left: ReadonlyArray<Key>
+  /** Answers that left, and whose process died before it could confirm them. */
+  readonly unconfirmed: number
+}
+
+const start: State = { given: undefined, sending: {}, alive: processes, rows: processes, left: [], unconfirmed: 0 }
+
+const deliveryOf = ({ given, rows }: State): SettlementRecord["delivery"] => {
+  if (given === undefined) return "undelivered"
+  if (given.isConfirmed) return "confirmed"
+  return rows.includes(given.by) ? "given" : "undelivered"
+}
+
+export const recordOf = (changes: Partial<SettlementRecord> = {}): SettlementRecord =>
+  ({
+    id: "settlement",
+    principal: "seller",
+    fingerprint: "payment",
+    payer: "payer",
+    identifier: Option.some("chosen-by-the-buyer"),
+    innerHash: "hash",
+    transaction: Option.some("hash"),
+    amount: 10n,
+    amountTransferred: Option.some(10n),
+    reason: Option.none(),
+    reasonMessage: Option.none(),
+    deadlineAt: new Date(1),
+    state: "settled",
+    delivery: "undelivered",
+    ...changes
+  }) as SettlementRecord
+
+/** The payment as a caller sends it, with the buyer's identifier. */
+export const paymentOf = (key: Key, owner = "seller"): Payment =>
+  ({
+    principal: { owner },
+    fingerprint: "payment",
+    fingerprintFor: () => "payment",
+    accepted: {},
+    requirements: {},
+    identifier: Option.some("chosen-by-the-buyer"),
+    idempotencyKey: key
+  }) as unknown as Payment
+
+/** The row as a process reads it: what has left through its own socket is delivered before the row says so. */
+const readBy = (state: State, process: Process): SettlementRecord => {
+  const stored = deliveryOf(state)
+  const isLeft = stored === "given" && state.sending[process]?.phase === "left"
+  return recordOf({ delivery: isLeft ? "confirmed" : stored, deliveredKey: state.given?.key })
+}
+
+interface Step {
+  readonly did: string
+  readonly to: State
+  readonly broken?: string | undefined
+}
+
+const without = (state: State, process: Process): State["sending"] => {
+  const { [process]: _, ...others } = state.sending
+  return others
+}
+
+/** A caller settles at a process. */
+const settle = (state: State, process: Process, key: Key): ReadonlyArray<Step> => {
+  const record = readBy(state, process)
+  const found = existingFrom(paymentOf(key), [record])
+  const verified = verifyKnown(paymentOf(key), [record])
+  const isValid = typeof verified === "object" && verified._tag === "Valid"
+  const did = `settle at ${process} with ${key ?? "no key"}: ${found._tag}`
+  if (found._tag === "Undelivered") {
+    if (!isValid) return [{ did, to: state, broken: "verify refuses what settle gives" }]
+    if (state.sending[process] !== undefined) return []
+    const claim = { ...state, given: { by: process, key, isConfirmed: false } }
+    const phases = ["sending", "lost"] as const
+    return phases.map((phase) => ({
+      did: `${did}, ${phase}`,
+      to: { ...claim, sending: { ...state.sending, [process]: { key, phase } } }
+    }))
+  }
+  if (found._tag !== "Answer" && found._tag !== "Given") return [{ did, to: state, broken: `answered ${found._tag}` }]
+  const { answer } = found
+  const broken = () => {
+    if (answer._tag === "Settled") {
+      if (key === undefined || !state.left.includes(key)) {
+        // Under its key, while it is being sent: the same sale asks again.
+        if (key === undefined || state.given?.key !== key) return "a success was repeated without its key"
+      }
+      return isValid ? undefined : "verify refuses what settle repeats"
+    }
+    if (isValid) return "verify is valid, and settle gives nothing"
+    if (answer._tag === "Failed" && state.left.length === 0) return "called delivered, and no answer has left"
+    if (answer._tag === "Pending" && deliveryOf(state) !== "given") return "called pending, and nobody is given it"
+    return undefined
+  }
+  return [{ did, to: state, broken: broken() }]
+}
+
+const steps = (state: State): ReadonlyArray<Step> => {
+  const found: Array<Step> = []
+  for (const process of state.alive) {
+    for (const key of keys) found.push(...settle(state, process, key))
+    const sent = state.sending[process]
+    if (sent?.phase === "sending") {
+      found.push({
+        did: `the answer of ${process} leaves`,
+        to: {
+          ...state,
+          sending: { ...state.sending, [process]: { ...sent, phase: "left" } },
+          left: [...state.left, sent.key]
+        }
+      })
+    }
+    if (sent !== undefined) {
+      const isOwn = state.given?.by === process && !state.given.isConfirmed
+      const isLeft = sent.phase === "left"
+      const given = isOwn ? (isLeft ? { ...state.given!, isConfirmed: true } : undefined) : state.given
+      found.push({
+        did: `${process} ${isLeft ? "confirms" : "gives back"}`,
+        to: { ...state, given, sending: without(state, process) }
+      })
+    }
+    if (state.alive.length > 1)
+      found.push({
+        did: `${process} dies`,
+        to: {
+          ...state,
+          alive: state.alive.filter((one) => one !== process),
+          sending: without(state, process),
+          unconfirmed: state.unconfirmed + (sent?.phase === "left" ? 1 : 0)
+        }
+      })
+  }
+  for (const process of state.rows)
+    if (!state.alive.includes(process))
+      found.push({
+        did: `${process} counts as dead`,
+        to: { ...state, rows: state.rows.filter((one) => one !== process) }
+      })
+  return found
+}
+
+/** What must hold of every state. */
+const stateIssue = (state: State): string | undefined => {
+  if (state.left.length > 1 + state.unconfirmed)
+    return "given twice, and no process died between answer and confirmation"
+  const isQuiet = Object.keys(state.sending).length === 0 && state.rows.length === state.alive.length
+  if (!isQuiet) return undefined
+  const delivery = deliveryOf(state)
+  if (delivery === "given") return "given for ever"
+  if (delivery === "confirmed" && state.left.length === 0) return "confirmed, and no answer has left"
+  return undefined
+}
+
+export const exploreDelivery = (): { readonly states: number; readonly broken: ReadonlyArray<string> | undefined } => {
+  const from = new Map<string, { readonly before: string | undefined; readonly did: string }>()
+  const historyOf = (key: string | undefined): ReadonlyArray<string> =>
+    key === undefined ? [] : [...historyOf(from.get(key)!.before), from.get(key)!.did]
+  let frontier: ReadonlyArray<State> = [start]
+  from.set(JSON.stringify(start), { before: undefined, did: "settled" })
+  while (frontier.length > 0) {
+    const next: Array<State> = []
+    for (const state of frontier) {
+      const before = JSON.stringify(state)
+      for (const { broken, did, to } of steps(state)) {
+        const what = broken ?? stateIssue(to)
+        if (what !== undefined) return { states: from.size, broken: [...historyOf(before), did, what] }
+        const key = JSON.stringify(to)
+        if (from.has(key)) continue
+        from.set(key, { before, did })
+        next.push(to)
+      }
+    }
+    frontier = next
+  }
+  return { states: from.size, broken: undefined }
+}
