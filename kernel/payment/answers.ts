@@ -120,12 +120,14 @@ export const answerOthers = (record: SettlementRecord): SettleAnswer => {
 }
 
 /** Why a settlement failed or expired, and what the ledger shows of its authorization. */
-const ended = (record: SettlementRecord): Refusal =>
-  refusal(
+const ended = (record: SettlementRecord): Refusal => ({
+  ...refusal(
     Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),
     Option.getOrElse(record.reasonMessage, () => "the transaction failed"),
     Option.some(record.payer)
-  )
+  ),
+  ...(record.isWatched === true ? { authorizationLivesUntilLedger: record.authorizationExpiresLedger } : {})
+})
 
 /** Verify: a settlement whose outcome nothing on the ledger shows any more; settle answers the same, with the hash. */
 export const outcomeUnknown = ({

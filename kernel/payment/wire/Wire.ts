@@ -267,6 +267,9 @@ const payerField = (payer: Option.Option<string>) =>
 
 const extraField = (extra: AnswerExtra | undefined) => (extra === undefined ? {} : { extra })
 
+const livesUntil = ({ authorizationLivesUntilLedger }: Refusal) =>
+  authorizationLivesUntilLedger === undefined ? {} : { authorizationLivesUntilLedger }
+
 export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeof VerifyBody.Type =>
   isRefusal(answer)
     ? {
@@ -274,6 +277,7 @@ export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeo
         invalidReason: encodeReason(answer.reason, dialect),
         invalidMessage: answer.message,
         ...payerField(answer.payer),
+        ...livesUntil(answer),
         ...(answer.transaction === undefined ? {} : { transaction: answer.transaction })
       }
     : { isValid: true, payer: answer.payer, ...extraField(answer.extra) }
@@ -310,6 +314,7 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
         errorReason: encodeReason(answer.refusal.reason, dialect),
         errorMessage: answer.refusal.message,
         ...payerField(answer.refusal.payer),
+        ...livesUntil(answer.refusal),
         ...(answer.refusal.retryAfterMillis === undefined ? {} : { retryAfterMs: answer.refusal.retryAfterMillis }),
         transaction: Option.getOrElse(answer.transaction, () => ""),
         network

@@ -14,7 +14,8 @@ export class EndedAuthorizationsCache {
 
   note(records: ReadonlyArray<SettlementRecord>): void {
     for (const record of records) {
-      if (!ends.has(record.state)) continue
+      // A watched failure may be corrected by another process.
+      if (!ends.has(record.state) || record.isWatched === true) continue
       this.#records.set(nameOf(record.network, record.scheme, record.authorizationKey), record)
       const [oldest] = this.#records.keys()
       if (this.#records.size > endedMax && oldest !== undefined) this.#records.delete(oldest)
