@@ -847,6 +847,15 @@ CREATE TABLE public.kernel_key_rotations (
     CONSTRAINT kernel_key_rotations_state_check CHECK ((state = ANY (ARRAY['prepared'::text, 'taken'::text, 'done'::text])))
 );
 
+CREATE TABLE public.kernel_known_ledgers (
+    network text NOT NULL,
+    passphrase text NOT NULL,
+    ledger bigint NOT NULL,
+    hash text NOT NULL,
+    closed_at timestamp with time zone NOT NULL,
+    noted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.kernel_leases (
     name text NOT NULL,
     holder text NOT NULL,
@@ -1421,6 +1430,9 @@ ALTER TABLE ONLY public.kernel_key_rotations
 
 ALTER TABLE ONLY public.kernel_key_rotations
     ADD CONSTRAINT kernel_key_rotations_pkey PRIMARY KEY (network, from_id);
+
+ALTER TABLE ONLY public.kernel_known_ledgers
+    ADD CONSTRAINT kernel_known_ledgers_pkey PRIMARY KEY (network);
 
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);

@@ -95,6 +95,9 @@ const verifySettlements = (
   wrong: Wrong
 ): Pick<AuditReport, "open" | "unresolved" | "forgotten" | "endedByLost"> => {
   const byHash = new Map(view.entries.map((entry) => [entry.innerHash, entry]))
+  const failedOnce = new Set(
+    claims.facts.flatMap(({ subject, types }) => (types.includes("settlement.failed") ? [subject] : []))
+  )
   let [open, unresolved, forgotten, endedByLost] = [0, 0, 0, 0]
   for (const settlement of claims.settlements) {
     const attempts = claims.attempts.filter(({ settlement: id }) => id === settlement.id)
@@ -107,7 +110,10 @@ const verifySettlements = (
     else {
       const isLost = settlement.ended_by !== null && attempts.every((one) => one.inner_hash !== settlement.ended_by)
       const by = isLost ? byHash.get(settlement.ended_by!) : undefined
-      if (by === undefined) verifyEnd(settlement, distinct, wrong)
+      // A failed one whose authorization anyone used later: that transaction need not be ours.
+      if (isLost && by === undefined && settlement.state === "settled" && failedOnce.has(settlement.id))
+        endedByLost += 1
+      else if (by === undefined) verifyEnd(settlement, distinct, wrong)
       else {
         endedByLost += 1
         verifyLostEnd(settlement, by, distinct, wrong)
@@ -234,9 +240,14 @@ const verifyBooks = (claims: Claims, wrong: Wrong): void => {
           : { ...sum, committed: sum.committed + (settlement.fee_charged_stroops ?? 0n) }
       )
     }
-    // What could not be decided for a while may have been decided by an operator since.
+    // What could not be decided for a while may have been decided by an operator since, and a later use of its
+    // authorization corrects what failed.
+    const isSuperseded = (type: string, next: string | undefined) =>
+      (type === "settlement.unresolved" && next !== undefined) ||
+      (type === "settlement.failed" && (next === "settlement.settled" || next === "settlement.spent"))
     const reported = (facts.get(settlement.id) ?? [])
-      .filter((type, at, all) => type !== "settlement.unresolved" || at === all.length - 1)
+      .filter((type, at, all) => !isSuperseded(type, all[at + 1]))
+      .map((type) => (type === "settlement.spent" ? "settlement.failed" : type))
       .join()
     const expected = isOpen(settlement.state)
       ? "settlement.recorded"

@@ -17,9 +17,11 @@ import {
   decodeCursor,
   encodeCursor,
   isServedAnew,
+  isWhole,
   type JournalCursor,
   type JournalEnd,
-  newestEpoch
+  newestEpoch,
+  rememberEpochs
 } from "./FactsEpoch.ts"
 import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "../actor/Supervisor.ts"
@@ -93,9 +95,11 @@ const nothingSeen: JournalCursor = { position: 0n, epoch: 0n }
 const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, seen: JournalCursor = nothingSeen) {
   let isFirst = true
   while (true) {
-    const [due] = yield* sql<{ unplaced: boolean; anew: boolean }>`select
+    const [due] = yield* sql<{ unplaced: boolean; anew: boolean; whole: boolean; epoch: bigint }>`select
       exists (select 1 from kernel_facts where position is null) as unplaced,
-      ${sql.literal(isServedAnew)} as anew`
+      ${sql.literal(isServedAnew)} as anew, ${sql.literal(isWhole)} as whole, ${sql.literal(newestEpoch)} as epoch`
+    if (!due!.whole) return
+    if (!due!.anew) yield* rememberEpochs(sql, due!.epoch)
     const isBehind = isFirst && seen.position > 0n
     if (!due!.unplaced && !due!.anew && !isBehind) return
     isFirst = false

@@ -2,6 +2,7 @@
 // restored backup or snapshot) gives the same numbers again to other facts. An epoch names the line of the journal that
 // a position was read on; the journal begins a new one, before it gives another position, whenever the database is
 // served by another server process, database or timeline than before, or its end is below what this process has read.
+// While a restore is still loading the tables, it begins none: the journal's end is not known yet.
 // A cursor is a position with its epoch: one of another epoch resumes at the last position that both have in common.
 import { Effect, Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -55,6 +56,31 @@ export const commonPosition = (sql: SqlClient.SqlClient, { epoch, position }: Jo
     and epoch >= coalesce((select max(epoch) from kernel_journal_epochs where epoch <= ${of}), 0)))`
 }
 
+/**
+ * SQL: whether both tables have their primary keys. A restore creates them after it has loaded the rows: before that,
+ * the journal's end is not known.
+ */
+export const isWhole = `(select count(*) = 2 from pg_index
+  where indisprimary and indrelid in (to_regclass('kernel_facts'), to_regclass('kernel_journal_epochs')))`
+
+interface EpochRow {
+  readonly epoch: bigint
+  readonly begins_after: bigint
+  readonly server: string
+}
+
+/** The epochs that this process has read, by its client. A restored journal may not have the newest of them. */
+const epochsRead = new WeakMap<SqlClient.SqlClient, ReadonlyArray<EpochRow>>()
+
+/** Reads the epochs when there is a newer one than this process knows. */
+export const rememberEpochs = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, newest: bigint) {
+  if (epochsRead.get(sql)?.at(-1)?.epoch === newest) return
+  epochsRead.set(
+    sql,
+    yield* sql<EpochRow>`select epoch, begins_after, server from kernel_journal_epochs order by epoch`
+  )
+})
+
 /** Epochs that are kept: cursors of older ones resume at the beginning of the oldest. */
 const epochsMax = 1_000
 
@@ -66,16 +92,25 @@ export const beginEpoch = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   seen: JournalCursor
 ): Effect.fn.Return<void, SqlError.SqlError> {
-  const begun = yield* sql<{ begins: bigint }>`insert into kernel_journal_epochs (epoch, begins_after, server)
+  const begun = yield* sql<{
+    begins: bigint
+    epoch: bigint
+  }>`insert into kernel_journal_epochs (epoch, begins_after, server)
     select greatest((extract(epoch from clock_timestamp()) * 1000000)::int8, ${sql.literal(newestEpoch)} + 1),
       j.position, kernel_server_identity()
     from (select coalesce(max(position), 0) as position from kernel_facts) j
     where ${sql.literal(isServedAnew)}
       or (${seen.epoch}::int8 = ${sql.literal(newestEpoch)} and j.position < ${seen.position}::int8)
-    returning begins_after as begins`
+    returning begins_after as begins, epoch`
   if (begun.length === 0) return
+  // An epoch that began after the dump was made: its cursors have the restored facts in common with this journal, and
+  // without its row they would resume at the beginning of the epoch before it.
+  for (const { begins_after, epoch, server } of epochsRead.get(sql) ?? [])
+    yield* sql`insert into kernel_journal_epochs (epoch, begins_after, server)
+      values (${epoch}, ${begins_after}, ${server}) on conflict do nothing`
   yield* sql`delete from kernel_journal_epochs where epoch <
     (select min(epoch) from (select epoch from kernel_journal_epochs order by epoch desc limit ${epochsMax}) newest)`
+  yield* rememberEpochs(sql, begun[0]!.epoch)
   yield* Effect.logInfo("the journal of facts begins a new epoch: its database is served anew").pipe(
     Effect.annotateLogs({ commonUpTo: String(begun[0]!.begins) })
   )

@@ -131,6 +131,14 @@ interface LedgerReads {
   >
 }
 
+/** A closed ledger. */
+export interface LedgerHeader {
+  /** Hex. */
+  readonly hash: string
+  /** No ledger before it has transactions. */
+  readonly isFirst: boolean
+}
+
 export interface FeeStats {
   /** Percentiles of recent Soroban inclusion fees, stroops. */
   readonly p50: bigint
@@ -165,6 +173,8 @@ export class LedgerRpc extends Context.Service<
       LedgerUnavailable
     >
     readonly snapshots: LedgerReads["snapshots"]
+    /** A ledger of a node's history; fails for any other. */
+    readonly header: (sequence: number) => Effect.Effect<LedgerHeader, LedgerUnavailable>
     /** Every endpoint except this one, in the order in which they are called: empty with one endpoint. */
     readonly others: (endpoint: number | undefined) => Effect.Effect<ReadonlyArray<EndpointReader>>
     /** Calls an endpoint that contradicted the others after them, for an hour. */

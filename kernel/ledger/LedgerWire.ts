@@ -90,6 +90,10 @@ export const GetTransactions = Schema.Struct({
   )
 })
 
+export const GetLedgers = Schema.Struct({
+  ledgers: Schema.NullOr(Schema.Array(Schema.Struct({ hash: Schema.String, sequence: Count, headerXdr: OptionalText })))
+})
+
 export const GetEvents = Schema.Struct({
   latestLedger: Count,
   cursor: Schema.optionalKey(Schema.String),

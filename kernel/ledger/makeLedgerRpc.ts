@@ -347,6 +347,21 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
   return { accounts, snapshots, codeHash, contractData, holdings, nonceSpent }
 }
 
+/** The network's first ledgers: the second one follows the genesis, which has no transactions. */
+const firstLedgers = 2
+
+const makeHeader = ({ ask }: Endpoints) =>
+  Effect.fnUntraced(function* (sequence: number) {
+    const question = { startLedger: sequence, pagination: { limit: 1 } }
+    const { ledgers } = yield* ask("getLedgers", question, Wire.GetLedgers)
+    const found = ledgers?.[0]
+    const entry = decodeWith(xdr.LedgerHeaderHistoryEntry.schema, found?.headerXdr)
+    if (found?.sequence !== sequence || entry === undefined)
+      return yield* contradiction("getLedgers", "the answer is not for this ledger")
+    const isFirst = sequence <= firstLedgers || entry.header.previousLedgerHash.every((byte) => byte === 0)
+    return { hash: found.hash, isFirst }
+  })
+
 /** Each endpoint's own answers. */
 const makeReaders = ({ at }: Endpoints, { urls }: LedgerRpcOptions, hashing: Hashing): ReadonlyArray<EndpointReader> =>
   urls.map((url, endpoint) => {
@@ -363,6 +378,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const hashing = { crypto, networkId: networkIdOf(crypto, options.passphrase) }
   const readers = makeReaders(endpoints, options, hashing)
   return LedgerRpc.of({
+    header: makeHeader(endpoints),
     others: (but) =>
       readers.length === 1
         ? Effect.succeed([])

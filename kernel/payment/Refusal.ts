@@ -26,6 +26,8 @@ export interface Refusal {
   readonly authorizationExpiresLedger?: number
   /** With it, where its window is in seconds too and has ended: a ledger that closed after the last of them. */
   readonly authorizationEndedLedger?: number
+  /** A failed payment whose authorization may still be used until this ledger: nothing is to be signed again before. */
+  readonly authorizationLivesUntilLedger?: number
   /** Verify: the hash of the payment's transaction, when there is one. */
   readonly transaction?: string
   /** Set when the same payment may succeed later: an estimate of when. */

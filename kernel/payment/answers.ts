@@ -139,12 +139,14 @@ export const answerOthers = (record: SettlementRecord): SettleAnswer => {
 }
 
 /** Why a settlement failed or expired, and what the ledger shows of its authorization. */
-const ended = (record: SettlementRecord): Refusal =>
-  refusal(
+const ended = (record: SettlementRecord): Refusal => ({
+  ...refusal(
     Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),
     Option.getOrElse(record.reasonMessage, () => "the transaction failed"),
     Option.some(record.payer)
-  )
+  ),
+  ...(record.isWatched === true ? { authorizationLivesUntilLedger: record.authorizationExpiresLedger } : {})
+})
 
 /** Of a settled payment whose success another request is given: nothing was refused, and the next answer may be it. */
 export const beingDelivered = (record: SettlementRecord): Extract<SettleAnswer, { readonly _tag: "Pending" }> => ({

@@ -48,6 +48,7 @@ export const claimsOf = (crypto: Hashing, issuer: string, record: SettlementReco
     settlement: record.id,
     attempts: record.attemptCount ?? 1,
     fee: Option.getOrElse(feeChargedStroops, () => 0n).toString(),
+    ...(record.confirmations === undefined ? {} : { confirmations: record.confirmations }),
     ...resourceClaim(crypto, record.resourceUrl),
     ...Option.match(identifier, {
       onNone: () => ({}),

@@ -33,6 +33,8 @@ export interface ReceiptClaims {
   readonly settlement: string
   readonly attempts: number
   readonly fee: string
+  /** How many RPC endpoints showed the outcome; absent for outcomes of earlier versions. */
+  readonly confirmations?: 1 | 2
   readonly resource?: string
   /** `sha256:HEX`, in place of a long `resource`. */
   readonly resourceHash?: string
@@ -75,6 +77,8 @@ export interface OutcomeRecord {
   readonly v: 1
   readonly outcome: "settled" | "failed" | "expired"
   readonly by?: "operator"
+  /** The outcome of an earlier leaf that this one corrects: the failed payment's authorization was used later. */
+  readonly corrects?: "failed"
   readonly settlement: string
   readonly network?: string
   readonly transaction: string

@@ -32,6 +32,7 @@ const later = {
   amountTransferred: Option.none(),
   feeChargedStroops: Option.none(),
   confirmations: undefined,
+  isWatched: undefined,
   reason: Option.none(),
   reasonMessage: Option.none()
 } satisfies Partial<SettlementRecord>

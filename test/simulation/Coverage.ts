@@ -6,6 +6,7 @@ export const occurrences = [
   "state settled",
   "state failed",
   "state expired",
+  "failed, then used",
   "cancel landed",
   "outbid landed",
   "front-run",

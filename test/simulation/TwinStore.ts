@@ -10,6 +10,7 @@ import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channe
 import type {
   AdoptAnswer,
   AdoptedSettlement,
+  Correction,
   DeliveryClaim,
   DeliveryEnd,
   FindQuery,
@@ -19,7 +20,8 @@ import type {
   RecordAnswer,
   ResolveAnswer,
   SentNote,
-  SettlementRecord
+  SettlementRecord,
+  WatchedRecord
 } from "../../kernel/settlement/store/Settlements.ts"
 
 /** Which claim the success was given under. */
@@ -44,6 +46,8 @@ export interface Row {
   outcome: Outcome | undefined
   resolvedAt: number | undefined
   delivery: Given | undefined
+  /** Where a failed one's authorization still lives: the ledger as of which it was unspent. */
+  watchAfter: number | undefined
 }
 
 export interface Channel {
@@ -194,6 +198,7 @@ export class TwinStore {
       state: "prepared",
       outcome: undefined,
       resolvedAt: undefined,
+      watchAfter: undefined,
       delivery: undefined
     })
     channel.settlement = born.id
@@ -269,6 +274,7 @@ export class TwinStore {
     row.state = outcome.state
     row.outcome = { ...outcome, transaction }
     row.resolvedAt = this.#now()
+    row.watchAfter = outcome.watchAfter
     const budget = this.#budget(row.day, counted(row.born.principal))
     budget.reserved -= row.born.budgetStroops
     budget.committed += chargedOf(row)
@@ -283,6 +289,39 @@ export class TwinStore {
     }
     this.facts.push({ type: `settlement.${outcome.state}`, subject: id, transaction: row.born.innerHash })
     return { _tag: "Resolved", record: this.byIds([id])[0]! }
+  }
+
+  watched(limit: number): ReadonlyArray<WatchedRecord> {
+    return [...this.rows.values()]
+      .flatMap((row) => (row.watchAfter === undefined ? [] : [{ ...recordOf(row), watchAfter: row.watchAfter }]))
+      .sort((a, b) => a.authorizationExpiresLedger - b.authorizationExpiresLedger)
+      .slice(0, limit)
+  }
+
+  unwatch(id: string, isDead: boolean): void {
+    const row = this.rows.get(id)
+    if (row?.outcome === undefined || row.watchAfter === undefined) return
+    row.watchAfter = undefined
+    const lives = /the authorization lives until ledger [0-9]+$/
+    const message = isDead
+      ? row.outcome.message?.replace(lives, "the authorization was never used and is dead")
+      : row.outcome.message
+    row.outcome = { ...row.outcome, message }
+  }
+
+  correctFailed(id: string, correction: Correction): ResolveAnswer {
+    const { closedAtSeconds, confirmations, ledger, message, moved, reason, state, transaction } = correction
+    const row = this.rows.get(id)
+    if (row?.outcome === undefined || row.state !== "failed" || row.watchAfter === undefined) return { _tag: "Changed" }
+    if (state === "settled" && this.#hasEnded(transaction)) return { _tag: "TransactionTaken" }
+    const shown = state === "settled" ? { transaction, ledger, closedAtSeconds } : {}
+    row.outcome = { ...row.outcome, ...shown, state, reason, message, confirmations, amountTransferred: moved }
+    row.state = state
+    row.resolvedAt = this.#now()
+    row.watchAfter = undefined
+    const type = state === "settled" ? "settlement.settled" : "settlement.spent"
+    this.facts.push({ type, subject: id, transaction: row.born.innerHash })
+    return { _tag: "Resolved", record: recordOf(row) }
   }
 
   #hasEnded(transaction: string): boolean {
@@ -337,6 +376,7 @@ export class TwinStore {
         channel: undefined
       },
       resolvedAt: settlement.closedAtSeconds * 1_000,
+      watchAfter: undefined,
       delivery: undefined
     })
     const channel = this.channels.get(address)
@@ -589,7 +629,8 @@ const storedOf = ({
   outcome,
   recordedAt,
   resolvedAt,
-  state
+  state,
+  watchAfter
 }: Row): Omit<SettlementRecord, "transaction" | "feeChargedStroops" | "delivery"> => ({
   id: born.id,
   network: born.network,
@@ -615,7 +656,9 @@ const storedOf = ({
   reasonMessage: Option.fromUndefinedOr(outcome?.message),
   closedAt: outcome?.closedAtSeconds === undefined ? undefined : new Date(outcome.closedAtSeconds * 1_000),
   resourceUrl: Option.getOrUndefined(born.resourceUrl),
-  deliveredKey: delivery?.key
+  deliveredKey: delivery?.key,
+  confirmations: outcome?.confirmations,
+  isWatched: watchAfter !== undefined
 })
 
 const openOf = (row: Row, delivery: SettlementRecord["delivery"], channelHeld: boolean): OpenRecord => ({

@@ -245,6 +245,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       const answers = Effect.forEach(each, (asked) => Effect.option(asked), { concurrency: "unbounded" })
       return Effect.map(answers, (all) => all.flatMap(Option.toArray))
     }),
+    header: (sequence) => asked("getLedgers", () => ({ hash: String(sequence), isFirst: sequence <= 2 })),
     others: (but) =>
       Effect.sync(() =>
         (world.isBalanced ? [] : world.nodes).flatMap((node, endpoint) =>

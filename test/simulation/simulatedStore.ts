@@ -56,6 +56,14 @@ const settlementsOf = (world: World, stored: Stored) => {
         if (answer._tag === "TooManyOpen") coverage.count("too many open")
         return answer
       }),
+    watched: (limit) => stored(() => store.watched(limit)),
+    unwatch: (id, isDead) => stored(() => store.unwatch(id, isDead)),
+    correct: (id, correction) =>
+      stored(() => {
+        const answer = store.correctFailed(id, correction)
+        if (answer._tag === "Resolved") coverage.count("failed, then used")
+        return answer
+      }),
     addAttempt: (id, attempt, known) => stored(() => store.addAttempt(id, attempt, known)),
     noteSent: (id, number, sent) => stored(() => store.noteSent(id, number, sent)),
     open: (limit) => stored(() => store.open(limit)),

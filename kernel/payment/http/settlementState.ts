@@ -42,6 +42,7 @@ export const encodeSettlementState = (
   ...Option.match(record.ledger, { onNone: () => ({}), onSome: (ledger) => ({ ledger }) }),
   ...(record.confirmations === undefined ? {} : { confirmations: record.confirmations }),
   ...Option.match(record.feeChargedStroops, { onNone: () => ({}), onSome: (fee) => ({ feeStroops: fee.toString() }) }),
+  ...(record.isWatched === true ? { authorizationLivesUntilLedger: record.authorizationExpiresLedger } : {}),
   ...Option.match(record.reason, {
     onNone: () => ({}),
     onSome: (reason) => ({

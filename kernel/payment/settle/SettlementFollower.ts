@@ -1,6 +1,7 @@
 // The follower of open settlements. It runs for as long as the process; each ledger wakes it, and a
-// record that was sent after its own.
+// record that was sent after its own. Beside it runs the watch of failed settlements.
 import { Context, Effect, Layer } from "effect"
+import { startWatch } from "../../settlement/follower/watchFailed.ts"
 import { startFollower } from "../../settlement/follower/reconcileSettlements.ts"
 
 export class SettlementFollower extends Context.Service<
@@ -12,6 +13,6 @@ export class SettlementFollower extends Context.Service<
 >()("tollkeeper/payment/SettlementFollower") {
   static readonly layer = Layer.effect(
     SettlementFollower,
-    Effect.map(startFollower, (follower) => SettlementFollower.of(follower))
+    Effect.map(Effect.andThen(startWatch, startFollower), (follower) => SettlementFollower.of(follower))
   )
 }

@@ -5,6 +5,11 @@ import { anything, text, time, units } from "../../http/wireSchema.ts"
 import { terms } from "../PaymentOption.ts"
 
 const address = text("Address.")
+const livesUntil = Schema.Int.annotate({
+  description:
+    "Of a failed payment: anyone may still submit its authorization until this ledger, and a later use corrects the " +
+    "outcome. A payer signs again only after it."
+})
 
 /** The body of /verify and /settle. `Wire.ts` reads more: unknown fields at any level. */
 export const paymentRequest = (schemes: ReadonlyArray<string>) => {
@@ -43,6 +48,7 @@ export const VerifyBody = Schema.Struct({
   invalidReason: Schema.optionalKey(text("Word of the refusal; present when isValid is false.")),
   invalidMessage: Schema.optionalKey(text("The refusal in a sentence.")),
   ...retry,
+  authorizationLivesUntilLedger: Schema.optionalKey(livesUntil),
   transaction: Schema.optionalKey(text("Hash of the transaction that the payment was settled by; when it was before.")),
   extra: Schema.optionalKey(anything("Of the scheme."))
 }).annotate({ identifier: "VerifyAnswer" })
@@ -57,6 +63,7 @@ export const SettleBody = Schema.Struct({
   errorReason: Schema.optionalKey(text("Word of the refusal; present when success is false.")),
   errorMessage: Schema.optionalKey(text("The refusal in a sentence.")),
   ...retry,
+  authorizationLivesUntilLedger: Schema.optionalKey(livesUntil),
   extensions: Schema.optionalKey(anything("With success: what plugins attest of the payment, by their keys."))
 }).annotate({ identifier: "SettleAnswer" })
 
@@ -98,6 +105,7 @@ export const SettlementBody = Schema.Struct({
   feeStroops: Schema.optionalKey(units("What the sponsor was charged.")),
   errorReason: Schema.optionalKey(text("Why it failed.")),
   errorMessage: Schema.optionalKey(text("The same in a sentence, with what the ledger shows of the authorization.")),
+  authorizationLivesUntilLedger: Schema.optionalKey(livesUntil),
   spentBy: Schema.optionalKey(
     text("Hash of the other transaction that used the authorization: the payer may have paid by it.")
   )

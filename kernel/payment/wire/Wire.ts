@@ -277,6 +277,9 @@ const retryFields = ({ resetAtMillis, retryAfterMillis }: Refusal) => ({
 
 const extraField = (extra: AnswerExtra | undefined) => (extra === undefined ? {} : { extra })
 
+const livesUntil = ({ authorizationLivesUntilLedger }: Refusal) =>
+  authorizationLivesUntilLedger === undefined ? {} : { authorizationLivesUntilLedger }
+
 export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeof VerifyBody.Type =>
   isRefusal(answer)
     ? {
@@ -285,6 +288,7 @@ export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeo
         invalidMessage: answer.message,
         ...payerField(answer.payer),
         ...retryFields(answer),
+        ...livesUntil(answer),
         ...(answer.transaction === undefined ? {} : { transaction: answer.transaction })
       }
     : { isValid: true, payer: answer.payer, ...extraField(answer.extra) }
@@ -323,6 +327,7 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
         errorMessage: answer.refusal.message,
         ...payerField(answer.refusal.payer),
         ...retryFields(answer.refusal),
+        ...livesUntil(answer.refusal),
         transaction: Option.getOrElse(answer.transaction, () => ""),
         network
       }

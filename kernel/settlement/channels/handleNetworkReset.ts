@@ -1,34 +1,76 @@
-// Detects a test network that was reset: its ledgers have lower numbers and close later than the recorded ones.
+// Detects a test network that was reset, by the network's own history: the last ledger that was seen has another hash
+// now, or ledgers have lower numbers and close later than it. The last ledger and its hash are noted once a minute.
 // Recorded states of channels and of the sponsor's transactions belong to the old network, and would be waited for
 // until the new one has grown as old. They are deleted, so that accounts are created and numbers read anew. A node that
 // lags is not mistaken for a reset: its ledgers closed earlier. Open settlements keep their channels: an operator
 // decides how they ended.
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 
 /** Ledgers by which a node may be behind another's report of a channel, before a reset is suspected. */
 const lagMax = 12
 
-/** True when the recorded state of an earlier network was deleted. */
-export const handleNetworkReset = Effect.gen(function* () {
+interface KnownLedger {
+  readonly ledger: number
+  readonly hash: string
+  /** Unix seconds. */
+  readonly closed: number
+}
+
+/** The last ledger that was seen; of a database of an earlier version, the last one that a settlement names. */
+const readKnown = Effect.fnUntraced(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { id, passphrase } = yield* Network
+  const [known] = yield* sql<KnownLedger>`select ledger::int as ledger, hash,
+      extract(epoch from closed_at)::float8 as closed from kernel_known_ledgers
+    where network = ${id} and passphrase = ${passphrase}
+    union all (select ledger::int, '', extract(epoch from closed_at)::float8 from kernel_settlements
+      where network = ${id} and ledger is not null and closed_at is not null
+        and not exists (select 1 from kernel_known_ledgers where network = ${id})
+      order by ledger desc limit 1) limit 1`
+  return known
+})
+
+/** Notes the newest ledger with its hash, where a node shows it. */
+const noteLedger = Effect.fnUntraced(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { id, passphrase } = yield* Network
+  const { closedAtSeconds, isFirstWord, sequence } = yield* (yield* LedgerClock).now
+  if (isFirstWord) return
+  const header = yield* Effect.option((yield* LedgerRpc).header(sequence))
+  if (Option.isNone(header)) return
+  yield* sql`insert into kernel_known_ledgers as k (network, passphrase, ledger, hash, closed_at)
+    values (${id}, ${passphrase}, ${sequence}, ${header.value.hash}, ${new Date(closedAtSeconds * 1_000)})
+    on conflict (network) do update set passphrase = excluded.passphrase, ledger = excluded.ledger,
+      hash = excluded.hash, closed_at = excluded.closed_at, noted_at = clock_timestamp()`
+})
+
+/** Whether the network's history is another than the one that was seen. `compare`: the hash is read as well. */
+const isOther = Effect.fnUntraced(function* ({ closed, hash, ledger }: KnownLedger, compare: boolean) {
+  const { closedAtSeconds, sequence } = yield* (yield* LedgerClock).now
+  if (sequence + lagMax < ledger) return closedAtSeconds > closed
+  if (!compare || hash === "" || sequence < ledger) return false
+  const header = yield* Effect.option((yield* LedgerRpc).header(ledger))
+  return Option.exists(header, (found) => found.hash !== hash)
+})
+
+/** True when the recorded state of an earlier network was deleted. `compare`: hashes are compared, and noted. */
+export const handleNetworkReset = Effect.fnUntraced(function* (compare: boolean) {
   const sql = yield* SqlClient.SqlClient
   const { id } = yield* Network
-  const { closedAtSeconds, sequence } = yield* (yield* LedgerClock).now
-  const [known] = yield* sql<{ ledger: bigint | null }>`select max(sequence_ledger) as ledger
-    from kernel_channels where network = ${id}`
-  if (Number(known?.ledger ?? 0n) <= sequence + lagMax) return false
-  const [last] = yield* sql<{ closed: number }>`select extract(epoch from closed_at)::float8 as closed
-    from kernel_settlements where network = ${id} and ledger > ${sequence} and closed_at is not null
-    order by ledger desc limit 1`
-  if (last === undefined || closedAtSeconds <= last.closed) return false
+  const known = yield* readKnown()
+  const isReset = known !== undefined && (yield* isOther(known, compare))
+  if (isReset || compare) yield* noteLedger()
+  if (!isReset) return false
   yield* Effect.logWarning(
     "the network was reset: channels are made anew, and open settlements are an operator's to end"
   )
   yield* sql`update kernel_sponsor_transactions set ledger = null,
     state = case when state = 'open' then 'expired' else state end
-    where network = ${id} and (ledger > ${sequence} or state = 'open')`
+    where network = ${id} and (ledger is not null or state = 'open')`
   yield* sql`update kernel_channels set sequence = null, sequence_ledger = 0, fence = fence + 1, leased_until = null
     where network = ${id} and settlement is null and state <> 'retired'`
   return true

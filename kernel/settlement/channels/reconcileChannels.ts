@@ -53,6 +53,8 @@ interface Memory {
   warnedAt: number
   /** The highest ledger of any turn. */
   ledgerMost: number
+  /** When the network's history was last compared with the one that was seen. */
+  comparedAt: number
 }
 
 /** At most once a minute, since the turn runs each second while something is missing. */
@@ -161,8 +163,11 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   if (settingsId !== memory.settingsBefore) memory.ready = false
   memory.settingsBefore = settingsId
   if (!(yield* (yield* Leases).hold(`channels ${settingsId}`, leaseDuration))) return
-  if (yield* mayBeReset(memory)) {
-    if (yield* handleNetworkReset) memory.ready = false
+  const now = yield* monotonicMillis
+  const isCompareDue = now - memory.comparedAt >= surveyMillis
+  if ((yield* mayBeReset(memory)) || isCompareDue) {
+    if (isCompareDue) memory.comparedAt = now
+    if (yield* handleNetworkReset(isCompareDue)) memory.ready = false
   }
   if (!(yield* isDue(memory, required, isWaiting))) return
   yield* rows.claim(required)
@@ -195,7 +200,8 @@ export const startChannels = Effect.fnUntraced(function* () {
     settingsBefore: "",
     surveyedAt: -Infinity,
     warnedAt: -Infinity,
-    ledgerMost: -Infinity
+    ledgerMost: -Infinity,
+    comparedAt: -Infinity
   }
   const clock = yield* LedgerClock
   // Woken by each ledger while payments are active, and every second while something is missing.

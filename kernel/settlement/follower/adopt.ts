@@ -109,9 +109,13 @@ const noTransaction = "0".repeat(64)
 const makePollUp = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const findSpending = yield* makeFindSpending
-  const oldestReadable = Effect.map(rpc.transaction(noTransaction), (answer) =>
-    answer._tag === "NotFound" ? answer.oldestLedger : 1
-  )
+  const oldestReadable = Effect.gen(function* () {
+    const answer = yield* rpc.transaction(noTransaction)
+    const oldestLedger = answer._tag === "NotFound" ? answer.oldestLedger : 1
+    // A young ledger's node may have all of its history.
+    const header = yield* Effect.option(rpc.header(oldestLedger))
+    return { oldestLedger, isFirstLedger: Option.exists(header, ({ isFirst }) => isFirst) }
+  })
 
   /** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. `begun`: how far was read. */
   return Effect.fnUntraced(function* (
@@ -130,7 +134,7 @@ const makePollUp = Effect.gen(function* () {
       lifeLedgers: expired?.lifeLedgers ?? 0,
       latestLedger,
       entryLedger: Option.getOrUndefined(inLedger),
-      oldestLedger: expired === undefined ? 1 : yield* oldestReadable
+      ...(expired === undefined ? { oldestLedger: 1 } : yield* oldestReadable)
     })
     if (where._tag === "Unknown" && expired?.isAlive === true) return "Alive" as Shown
     // The node that refused it as spent knew more than this one.

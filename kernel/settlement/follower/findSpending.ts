@@ -16,6 +16,8 @@ export interface Spending {
   readonly envelope: Envelope
   /** What moved, when it is this very payment, made by us. */
   readonly moved: bigint | undefined
+  /** The same, whoever sent it: exactly this authorization, and the promised amount moved. */
+  readonly paid: bigint | undefined
   /** Sent by us, paid or not. */
   readonly isOurs: boolean
 }
@@ -52,12 +54,14 @@ export const readSpending = (
   )
   if (uses.every((use) => use === "none")) return undefined
   const isOurs = ofOurs(envelope, own) !== undefined
-  const isPayment = isOurs && uses.length === 1 && uses[0] === "same"
+  const isPayment = uses.length === 1 && uses[0] === "same"
+  const paid = isPayment ? authorizations.movementIn(promised, executed)?.amount : undefined
   return {
     executed,
     envelope,
     isOurs,
-    moved: isPayment ? authorizations.movementIn(promised, executed)?.amount : undefined
+    paid,
+    moved: isOurs ? paid : undefined
   }
 }
 

@@ -15,6 +15,8 @@ export interface UseQuestion {
   readonly entryLedger: number | undefined
   /** The oldest ledger whose transactions can be read. */
   readonly oldestLedger: number
+  /** It is the network's first: nothing was used before it. */
+  readonly isFirstLedger?: boolean
 }
 
 export type WhereUsed =
@@ -31,6 +33,7 @@ export const whereUsed = ({
   endedLedger = Infinity,
   entryLedger,
   expiresLedger,
+  isFirstLedger = false,
   latestLedger,
   lifeLedgers,
   oldestLedger
@@ -46,8 +49,8 @@ export const whereUsed = ({
   // Until its expiry the entry of a use is there.
   if (latestLedger < expiresLedger) return { _tag: latestLedger >= endedLedger ? "Unused" : "Unknown" }
   if (latestLedger === expiresLedger && entryLedger === undefined) return { _tag: "Unused" }
-  if (oldestLedger > expiresLedger) return { _tag: "Forgotten" }
+  if (oldestLedger > expiresLedger) return { _tag: isFirstLedger ? "Unused" : "Forgotten" }
   const firstLedger = Math.max(1, expiresLedger - lifeLedgers)
   const fromLedger = Math.max(firstLedger, oldestLedger)
-  return { _tag: "Search", fromLedger, toLedger: expiresLedger, isWhole: fromLedger === firstLedger }
+  return { _tag: "Search", fromLedger, toLedger: expiresLedger, isWhole: isFirstLedger || fromLedger === firstLedger }
 }

@@ -116,6 +116,8 @@ export interface Outcome {
   readonly message: string | undefined
   /** How many endpoints showed it; set before it is stored, except for an operator's outcome. */
   readonly confirmations?: 1 | 2
+  /** Set where the authorization still lives: the ledger as of which it was seen unspent. */
+  readonly watchAfter?: number
   /**
    * Whether the channel's sequence number was used up, and by which ledger that is known; `undefined` has it read
    * again. Says nothing of a channel that was freed before.

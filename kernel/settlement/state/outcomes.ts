@@ -49,7 +49,8 @@ export const failedUnspent = (settlement: OpenSettlement, landed: Landed): Outco
   state: "failed",
   amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
-  message: `${whyFailed(landed)}; ${aliveUntil(settlement)}`
+  message: `${whyFailed(landed)}; ${aliveUntil(settlement)}`,
+  watchAfter: landed.executed.ledger
 })
 
 /** Its number was used and the nonce unspent, in one answer while the authorization lived: no money moved. */
@@ -58,7 +59,8 @@ export const overtakenUnspent = (settlement: OpenSettlement, ledger: number): Ou
   state: "failed",
   amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
-  message: `the channel's sequence number was used and no money moved; ${aliveUntil(settlement)}`
+  message: `the channel's sequence number was used and no money moved; ${aliveUntil(settlement)}`,
+  watchAfter: ledger
 })
 
 /** Every ledger of the authorization's life was scanned: nothing used it, and nothing will. */

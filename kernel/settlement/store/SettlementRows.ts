@@ -21,7 +21,8 @@ export const recordColumns = `id::text as id, network, scheme, authorization_key
     when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
   channel, state, recorded_at, deadline_at, resolved_at, ledger,
   moved::text as moved, fee_charged_stroops, reason, reason_message, traceparent,
-  closed_at, attempt_count, resource_url, confirmations, delivered_key, case when delivered_at is null then 'undelivered'
+  closed_at, attempt_count, resource_url, confirmations,
+  watch_after is not null as watched, delivered_key, case when delivered_at is null then 'undelivered'
     when delivered_by is null or confirmed_at is not null then 'confirmed'
     when exists (select 1 from kernel_processes as giving where giving.id = delivered_by) then 'given'
     else 'undelivered' end as delivery`
@@ -58,6 +59,7 @@ export interface SettlementRow {
   readonly attempt_count: number
   readonly resource_url: string | null
   readonly confirmations: number | null
+  readonly watched: boolean
 }
 
 export const toRecord = (row: SettlementRow): SettlementRecord => ({
@@ -91,7 +93,8 @@ export const toRecord = (row: SettlementRow): SettlementRecord => ({
   closedAt: row.closed_at ?? undefined,
   attemptCount: row.attempt_count,
   resourceUrl: row.resource_url ?? undefined,
-  confirmations: (row.confirmations ?? undefined) as SettlementRecord["confirmations"]
+  confirmations: (row.confirmations ?? undefined) as SettlementRecord["confirmations"],
+  isWatched: row.watched
 })
 
 export interface OpenRow extends SettlementRow {

@@ -64,6 +64,27 @@ export interface SettlementRecord {
   readonly resourceUrl?: string | undefined
   /** How many endpoints showed its outcome; absent while it is open, and for one that ended in an earlier version. */
   readonly confirmations?: 1 | 2 | undefined
+  /** It failed, and its authorization may still be used: a later use corrects it. */
+  readonly isWatched?: boolean | undefined
+}
+
+/** A failed settlement whose authorization may still be used. */
+export interface WatchedRecord extends SettlementRecord {
+  /** The ledger as of which it was seen unspent. */
+  readonly watchAfter: number
+}
+
+/** What a later use of its authorization makes of a failed settlement. */
+export interface Correction {
+  readonly state: "settled" | "failed"
+  /** The transaction that used it, by its inner hash. */
+  readonly transaction: string
+  readonly ledger: number
+  readonly closedAtSeconds: number
+  readonly moved: bigint | undefined
+  readonly reason: "settle_ledger_authorization_spent" | undefined
+  readonly message: string | undefined
+  readonly confirmations: 1 | 2
 }
 
 /**
@@ -222,6 +243,12 @@ export class Settlements extends Context.Service<
      * what was read says how many attempts it knew of.
      */
     readonly resolve: (id: string, outcome: Outcome, attemptsKnown?: number) => Sql<ResolveAnswer>
+    /** Failed settlements of this network whose authorization may still be used, the first to expire first. */
+    readonly watched: (limit: number) => Sql<ReadonlyArray<WatchedRecord>>
+    /** Ends the watch; `isDead`: every ledger of the authorization's life was seen without a use. */
+    readonly unwatch: (id: string, isDead: boolean) => Sql<void>
+    /** Corrects a watched settlement once, with its fact. */
+    readonly correct: (id: string, correction: Correction) => Sql<ResolveAnswer>
     /**
      * Takes the channel from an open settlement whose number is used: the fence is raised, the number is read again as
      * of that ledger, and the settlement's end will not touch the channel. False when it does not hold it, or has

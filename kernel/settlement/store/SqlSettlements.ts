@@ -11,6 +11,7 @@ import { factRow, Facts } from "../../facts/Facts.ts"
 import { counted } from "../../http/Principal.ts"
 import { Host } from "../../platform/Host.ts"
 import type { ChannelLease } from "../channels/ChannelStore.ts"
+import { corrections } from "./corrections.ts"
 import { endedFact, recordedFact, recordedType } from "./facts.ts"
 import { isResolvedBy, batchOutcomes } from "./batchOutcomes.ts"
 import { batchFinds } from "./batchFinds.ts"
@@ -339,6 +340,7 @@ export const layer = Layer.effect(
       noteSent,
       open: yield* makeOpen,
       resolve,
+      ...(yield* corrections),
       freeChannel: freeChannel(sql),
       ...deliveries,
       openCount: openCount(sql),

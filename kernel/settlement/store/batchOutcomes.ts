@@ -43,6 +43,7 @@ const givenOf = ({ attemptsKnown, id, outcome }: End) => {
     fee: outcome.feeChargedStroops.toString(),
     fee_unknown: outcome.feeUnknown,
     confirmed_by: outcome.confirmations ?? null,
+    watched_after: outcome.watchAfter ?? null,
     why: outcome.reason ?? null,
     reason_text: outcome.message ?? null,
     fact_type: type,
@@ -55,7 +56,8 @@ const givenOf = ({ attemptsKnown, id, outcome }: End) => {
 }
 
 const givenColumns = `end_of uuid, attempts_known int, to_state text, by_transaction text, in_ledger int8,
-  closed timestamptz, did_move numeric, fee int8, fee_unknown bool, confirmed_by int, why text, reason_text text, fact_type text,
+  closed timestamptz, did_move numeric, fee int8, fee_unknown bool, confirmed_by int,
+  watched_after int8, why text, reason_text text, fact_type text,
   fact_version int, fact_data jsonb, gives_back bool, number_used bool, as_of_ledger int8`
 
 /** What an ended row gives to the budget, its channel and its fact, beside the record. */
@@ -74,7 +76,8 @@ const makeResolveAll = Effect.gen(function* () {
       update kernel_settlements set state = to_state, resolved_at = clock_timestamp(), ended_by = by_transaction,
         ledger = in_ledger, closed_at = closed, moved = did_move,
         fee_charged_stroops = fee + case when fee_unknown then budget_stroops else 0 end,
-        reason = why, reason_message = reason_text, confirmations = confirmed_by
+        reason = why, reason_message = reason_text, confirmations = confirmed_by,
+        watch_after = watched_after
       from given where id = end_of and state in ('prepared', 'submitted')
         and (attempts_known is null or attempt_count = attempts_known)
       returning ${sql.literal(endedColumns)}),

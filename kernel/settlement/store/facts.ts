@@ -5,7 +5,7 @@
 import { Option, Schema, SchemaGetter } from "effect"
 import type { Fact, NewFact } from "../../facts/Facts.ts"
 import type { Outcome } from "../state/Settlement.ts"
-import type { Books, NewSettlement } from "./Settlements.ts"
+import type { Books, Correction, NewSettlement } from "./Settlements.ts"
 
 /** Of the shapes below. */
 const version = 1
@@ -17,6 +17,9 @@ export const settlementTypes = "settlement."
 export type EndState = "settled" | "failed" | "expired" | "unresolved"
 
 export const endedType = (state: EndState): string => `${settlementTypes}${state}`
+
+/** A failed settlement whose authorization was used later, in a transaction that did not pay it. */
+export const spentType = `${settlementTypes}spent`
 
 /** Atomic units or stroops. */
 const Units = Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/)).pipe(
@@ -59,6 +62,10 @@ export const Ended = Schema.Struct({
   reason: Schema.NullOr(Schema.String),
   /** How many endpoints showed it; absent in facts of earlier versions, and in an operator's. */
   confirmations: Schema.optionalKey(Schema.Literals([1, 2])),
+  /** The state that a later use of the authorization corrected. */
+  corrects: Schema.optionalKey(Schema.Literal("failed")),
+  /** The transaction that used the authorization without paying; with `corrects`. */
+  spentBy: Schema.optionalKey(TransactionHash),
   /** The operator that ended it, when the ledger did not. */
   by: Schema.optionalKey(Schema.Literal("operator"))
 })
@@ -128,12 +135,27 @@ export const endedFact = (
   } satisfies typeof Ended.Encoded
 })
 
+/** The fact of a correction; the row gives its transaction and its fee. */
+export const correctedFact = ({ confirmations, ledger, moved, reason, state, transaction }: Correction) => ({
+  type: state === "settled" ? endedType("settled") : spentType,
+  version,
+  data: {
+    moved: moved?.toString() ?? null,
+    ledger: state === "settled" ? ledger : null,
+    reason: reason ?? null,
+    confirmations,
+    corrects: "failed",
+    ...(state === "settled" ? {} : { spentBy: transaction })
+  } satisfies Omit<typeof Ended.Encoded, "transaction" | "feeChargedStroops">
+})
+
 const recorded = Schema.decodeUnknownOption(Recorded)
 const ended = Schema.decodeUnknownOption(Ended)
 const settlementId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const stateOf = new Map<string, EndState>(
-  (["settled", "failed", "expired", "unresolved"] as const).map((state) => [endedType(state), state])
-)
+const stateOf = new Map<string, EndState>([
+  ...(["settled", "failed", "expired", "unresolved"] as const).map((state) => [endedType(state), state] as const),
+  [spentType, "failed"]
+])
 
 /** Whether a fact is about a settlement's life, readable or not. */
 export const isOfSettlement = ({ type }: Pick<Fact, "type">): boolean => type === recordedType || stateOf.has(type)

@@ -1,5 +1,5 @@
 // A settlement in analytics, and how facts change it. Idempotent: a repeated fact changes nothing, an end that moved
-// money or failed is final, and an open or unanswered settlement is never failed (S96, S155, S178–S180). Pure.
+// money or failed is final unless a later fact corrects it, and an open or unanswered settlement is never failed (S96, S155, S178–S180). Pure.
 import type { RecordedFact } from "./FactWire.ts"
 
 export type Status = "open" | "unknown" | "success" | "failed"
@@ -72,7 +72,8 @@ export const end = (
   known: SettlementFact,
   { data, state }: Extract<RecordedFact, { _tag: "Ended" }>
 ): SettlementFact => {
-  if (isFinal(known)) return known
+  const isCorrection = data.corrects !== undefined && known.status === data.corrects
+  if (isFinal(known) && !isCorrection) return known
   const reported = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {
     case "settled":

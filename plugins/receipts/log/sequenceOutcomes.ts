@@ -47,11 +47,12 @@ export const outcomeEntry = (crypto: Pick<Crypto["Service"], "sha256">, salt: Ui
   concat(Uint8Array.of(entryKinds.outcome), crypto.sha256(concat(salt, text.encode(record))))
 
 const recordOf = (crypto: Hashing, { fact, record }: Ending, receipt: Receipt | undefined): OutcomeRecord => {
-  const { by, feeChargedStroops, ledger, moved, reason, transaction } = fact.data
+  const { by, corrects, feeChargedStroops, ledger, moved, reason, transaction } = fact.data
   return {
     v: 1,
     outcome: fact.state as OutcomeRecord["outcome"],
     ...(by === undefined ? {} : { by }),
+    ...(corrects === undefined ? {} : { corrects }),
     settlement: fact.id,
     ...(record === undefined ? {} : { network: encodeNetwork(record.network, "stellar") }),
     transaction,

@@ -167,6 +167,44 @@ describeDatabases("epochs of the journal", (database) => {
       })
     )
 
+    it.effect("a restore under live replicas resumes at the last common position", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const events = yield* SettlementEvents
+        const dumped = yield* publish(5)
+        // Served anew after the dump was made: the dump does not have this epoch.
+        yield* sql`update kernel_journal_epochs set server = 'the one before'`
+        const live = yield* publish(3)
+        expect(live.epoch).toBeGreaterThan(dumped.epoch)
+        const epochs = sql<{ epoch: bigint }>`select epoch from kernel_journal_epochs order by epoch`
+        // What `pg_restore --clean` does: new tables, then their rows, then their keys.
+        yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`create table stashed as select * from kernel_facts where position <= ${dumped.end}`
+            yield* sql`create table restored as select * from kernel_journal_epochs where epoch <= ${dumped.epoch}`
+            yield* sql`drop table kernel_journal_epochs`
+            yield* sql`alter table restored rename to kernel_journal_epochs`
+            yield* sql`delete from kernel_facts`
+            yield* sql`alter table kernel_facts drop constraint kernel_facts_pkey`
+          })
+        )
+        const loading = yield* epochs
+        yield* events.end
+        expect(yield* epochs).toEqual(loading)
+        const columns = "at, type, version, subject, data, position, principal"
+        yield* sql`insert into kernel_facts (${sql.literal(columns)}) select ${sql.literal(columns)} from stashed`
+        yield* sql`drop table stashed`
+        yield* sql`alter table kernel_journal_epochs add primary key (epoch)`
+        yield* sql`alter table kernel_facts add primary key (id)`
+        yield* sql`create trigger kernel_channels_of_new_epoch after insert on kernel_journal_epochs
+          for each row execute function kernel_channels_of_new_epoch()`
+        const after = yield* events.end
+        expect(after.epoch).toBeGreaterThan(live.epoch)
+        const page = yield* events.after(shop, { epoch: live.epoch, position: live.end }, 5)
+        expect(page.rewoundTo).toEqual({ epoch: after.epoch, position: dumped.end })
+      })
+    )
+
     it.effect("a new epoch rereads channels and voids lost leases", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

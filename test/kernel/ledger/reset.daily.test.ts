@@ -61,6 +61,25 @@ it.live(
 )
 
 it.live(
+  "notices a reset network that has no settlement above its ledgers",
+  () =>
+    Effect.gen(function* () {
+      const old = yield* startFacilitator({ channels: 1, closeMillis: 100 })
+      const front = yield* startFront(old.ledgerUrl)
+      const facilitator = yield* startFacilitator({ ledgerUrl: front.url, channels: 2 })
+      const known = facilitator.sql<{ hash: string }>`select hash from kernel_known_ledgers`
+      const [before] = yield* eventually(known, (rows) => rows.length === 1)
+      const young = yield* startFacilitator({ channels: 1, closeMillis: 500 })
+      front.target = young.ledgerUrl
+      const [after] = yield* eventually(known, ([row]) => row?.hash !== before!.hash)
+      expect(after!.hash).not.toBe(before!.hash)
+      yield* eventually(ledgerOf(facilitator), ({ channelsUsable, state }) => channelsUsable === 2 && state === "ready")
+      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live(
   "heads a million ledgers ahead stop no payment",
   () =>
     Effect.gen(function* () {

@@ -57,6 +57,7 @@ const makeLedger = () => {
           addresses.flatMap((address) => (accounts.has(address) ? [[address, accounts.get(address)!]] : []))
         )
       })),
+    header: (sequence: number) => Effect.succeed({ hash: `of ${sequence}`, isFirst: false }),
     send: (envelope: string, hash: string) =>
       Effect.sync(() => {
         sent.push({ hash, envelope })

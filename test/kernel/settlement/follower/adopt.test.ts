@@ -46,6 +46,8 @@ interface Ledger {
   readonly oldest?: number
   /** The ledger of the transaction, when the scan meets it there. */
   readonly usedIn?: number
+  /** The oldest ledger is the network's first. */
+  readonly isFirstLedger?: boolean
   /** Awaited by each ledger scan. */
   readonly gate?: Effect.Effect<void>
   /** The transaction that used the nonce is shown. */
@@ -74,6 +76,7 @@ const taggedEnvelope = (timeMin: bigint) => {
 
 const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
   const { carried = "", gate = Effect.void, isFormer = false, isShown = true, latest = 50, oldest = 1 } = ledger
+  const { isFirstLedger = false } = ledger
   const { entry = 40, namedOwner, stored = "Adopted", taggedFor = ["key:a", "f"], usedIn = 40 } = ledger
   let scans = 0
   const scanned: Array<readonly [number, number | undefined]> = []
@@ -84,6 +87,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
     layerTest(LedgerRpc, {
       transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger: latest, oldestLedger: oldest }),
       others: () => Effect.succeed([]),
+      header: () => Effect.succeed({ hash: "", isFirst: isFirstLedger }),
       nonceSpent: () =>
         Effect.succeed({
           latestLedger: latest,
@@ -262,6 +266,8 @@ describe("an expired authorization without a record", () => {
       const gone = yield* adopter({ carried, entry: 0, oldest: 46 })
       expect(yield* gone.adopt(request(1, 45), expired)).toEqual({ _tag: "Forgotten" })
       expect(gone.scans()).toBe(0)
+      const young = yield* adopter({ carried, entry: 0, oldest: 46, isFirstLedger: true })
+      expect((yield* young.adopt(request(1, 45), expired))?._tag).toBe("Unused")
       const part = yield* adopter({ carried, entry: 0, oldest: 30, usedIn: 29 })
       expect(yield* part.adopt(request(1, 45), expired)).toEqual({ _tag: "Forgotten" })
       expect(part.scanned[0]).toEqual([30, 45])

@@ -41,6 +41,12 @@ describe("the search for an unrecorded expired authorization", () => {
     expect(firstUntrue(whereUsed)).toBeUndefined()
   })
 
+  it("finds all history at a node that has the network's first ledger", () => {
+    const asked = { expiresLedger, lifeLedgers, latestLedger: 20, entryLedger: undefined, isFirstLedger: true }
+    expect(whereUsed({ ...asked, oldestLedger: 14 })).toMatchObject({ _tag: "Search", fromLedger: 14, isWhole: true })
+    expect(whereUsed({ ...asked, oldestLedger: 16 })._tag).toBe("Unused")
+  })
+
   it("takes an absent entry for unused once the window in seconds has ended", () => {
     const asked = { expiresLedger, lifeLedgers, entryLedger: undefined, oldestLedger: 1, endedLedger: 13 }
     expect(ledgers(12, 14).map((latestLedger) => whereUsed({ ...asked, latestLedger })._tag)).toEqual([
