@@ -1206,6 +1206,11 @@ ALTER TABLE public.webhooks_deliveries ALTER COLUMN id ADD GENERATED ALWAYS AS I
     CACHE 1
 );
 
+CREATE TABLE public.webhooks_disabled (
+    receiver text NOT NULL,
+    disabled_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.webhooks_pauses (
     receiver text NOT NULL,
     until timestamp with time zone NOT NULL
@@ -1480,6 +1485,9 @@ ALTER TABLE ONLY public.webhooks_deliveries
 
 ALTER TABLE ONLY public.webhooks_deliveries
     ADD CONSTRAINT webhooks_deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.webhooks_disabled
+    ADD CONSTRAINT webhooks_disabled_pkey PRIMARY KEY (receiver);
 
 ALTER TABLE ONLY public.webhooks_pauses
     ADD CONSTRAINT webhooks_pauses_pkey PRIMARY KEY (receiver);

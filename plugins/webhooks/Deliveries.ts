@@ -25,6 +25,8 @@ export type Attempted =
   /** Retried after the pause, which holds for the receiver's other events too when it asked for one. */
   | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number; readonly isAsked: boolean }
   | { readonly _tag: "GivenUp"; readonly answer: string }
+  /** The receiver is gone: it is sent nothing until an operator enables it. */
+  | { readonly _tag: "Disabled"; readonly answer: string }
 
 export interface PendingDelivery {
   readonly receiver: string
@@ -44,6 +46,8 @@ export interface ReceiverStatus {
   readonly oldest_due: Date | null
   /** The end of the pause that it has asked for. */
   readonly resting_until: Date | null
+  /** Since when it is sent nothing, because it answered 410. */
+  readonly disabled_at: Date | null
   readonly last_answer: string | null
 }
 
@@ -54,7 +58,7 @@ export class Deliveries extends Context.Service<
   {
     /** Queues deliveries; existing ones stay unchanged. */
     readonly owe: (owed: ReadonlyArray<PendingDelivery>) => Sql<void>
-    /** Leases a receiver's due deliveries, at most one event of a settlement; none while it has asked for a pause. */
+    /** Leases a receiver's due deliveries, at most one event of a settlement; none in a pause or when disabled. */
     readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
     /** Records the result of an attempt; no effect when its lease was lost. */
     readonly note: (delivery: Delivery, attempted: Attempted) => Sql<void>
@@ -64,8 +68,14 @@ export class Deliveries extends Context.Service<
     readonly hurry: (receiver: string) => Sql<void>
     /** Ends the pause that a receiver has asked for. */
     readonly resume: (receiver: string) => Sql<void>
-    /** Deletes deliveries that ended that long ago; returns their number. */
-    readonly forget: (keepMillis: number) => Sql<number>
+    /** Ends the disabling by a 410; returns whether it was disabled. Its due deliveries are sent. */
+    readonly enable: (receiver: string) => Sql<boolean>
+    readonly disabled: Sql<ReadonlyArray<string>>
+    /**
+     * Gives up deliveries that a disabled receiver did not get in time, and deletes those that ended `keepMillis` ago;
+     * returns their number.
+     */
+    readonly forget: (keepMillis: number, giveUpAfterMillis: number) => Sql<number>
     /** Makes events due again, as if they had just happened; returns their number. */
     readonly replay: (receiver: string, events: ReadonlyArray<SettlementEvent>) => Sql<number>
     readonly receiverStatuses: Sql<ReadonlyArray<ReceiverStatus>>
@@ -101,6 +111,7 @@ export class Deliveries extends Context.Service<
                 and (d.leased_until is null or d.leased_until <= clock_timestamp())
                 and not exists (select 1 from webhooks_pauses p
                   where p.receiver = d.receiver and p.until > clock_timestamp())
+                and not exists (select 1 from webhooks_disabled g where g.receiver = d.receiver)
                 and not exists (select 1 from webhooks_deliveries e where e.receiver = d.receiver
                   and e.settlement = d.settlement and e.state = 'due' and e.position < d.position)
               order by d.due_at limit ${limit} for update skip locked)
@@ -113,12 +124,14 @@ export class Deliveries extends Context.Service<
           Effect.asVoid(sql`update webhooks_deliveries set due_at = clock_timestamp()
             where receiver = ${receiver} and state = 'due' and due_at > clock_timestamp()`),
         resume: (receiver) => Effect.asVoid(sql`delete from webhooks_pauses where receiver = ${receiver}`),
-        forget: (keepMillis) =>
-          Effect.map(
-            sql`delete from webhooks_deliveries where state <> 'due'
-              and ended_at < clock_timestamp() - ${keepMillis} * interval '1 millisecond' returning 1`,
-            ({ length }) => length
-          ),
+        forget: Effect.fnUntraced(function* (keepMillis, giveUpAfterMillis) {
+          yield* sql`update webhooks_deliveries set state = 'given_up', ended_at = clock_timestamp()
+            where state = 'due' and receiver in (select receiver from webhooks_disabled)
+              and queued_at < clock_timestamp() - ${giveUpAfterMillis} * interval '1 millisecond'`
+          const rows = yield* sql`delete from webhooks_deliveries where state <> 'due'
+              and ended_at < clock_timestamp() - ${keepMillis} * interval '1 millisecond' returning 1`
+          return rows.length
+        }),
         replay: (receiver, events) =>
           events.length === 0
             ? Effect.succeed(0)
@@ -131,14 +144,8 @@ export class Deliveries extends Context.Service<
                 returning 1`,
                 ({ length }) => length
               ),
-        receiverStatuses: sql<ReceiverStatus>`select receiver, count(*) filter (where state = 'due')::int as due,
-            count(*) filter (where state = 'delivered')::int as delivered,
-            count(*) filter (where state = 'given_up')::int as given_up,
-            min(told_at) filter (where state = 'due') as oldest_due,
-            (select p.until from webhooks_pauses p where p.receiver = webhooks_deliveries.receiver
-              and p.until > clock_timestamp()) as resting_until,
-            (array_agg(last_answer order by id desc) filter (where last_answer is not null))[1] as last_answer
-          from webhooks_deliveries group by receiver order by receiver`
+        ...disablingOf(sql),
+        receiverStatuses: receiverStatuses(sql)
       })
     })
   )
@@ -157,6 +164,10 @@ const noteOf =
   (sql: SqlClient.SqlClient): Deliveries["Service"]["note"] =>
   (delivery, attempted) => {
     const own = sql`${heldBy(sql, delivery)} and state = 'due'`
+    if (attempted._tag === "Disabled")
+      return Effect.asVoid(sql`with gone as (update webhooks_deliveries set leased_until = null,
+          last_answer = ${attempted.answer} where ${own} returning receiver)
+        insert into webhooks_disabled (receiver) select receiver from gone on conflict do nothing`)
     if (attempted._tag !== "Failed")
       return Effect.asVoid(sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
         state = ${attempted._tag === "Delivered" ? "delivered" : "given_up"}, ended_at = clock_timestamp()
@@ -172,3 +183,23 @@ const noteOf =
         : failed
     )
   }
+
+const disablingOf = (sql: SqlClient.SqlClient): Pick<Deliveries["Service"], "enable" | "disabled"> => ({
+  enable: (receiver) =>
+    Effect.map(sql`delete from webhooks_disabled where receiver = ${receiver} returning 1`, (rows) => rows.length > 0),
+  disabled: Effect.map(sql<{ receiver: string }>`select receiver from webhooks_disabled order by receiver`, (rows) =>
+    rows.map(({ receiver }) => receiver)
+  )
+})
+
+const receiverStatuses = (sql: SqlClient.SqlClient) =>
+  sql<ReceiverStatus>`select r.receiver, count(*) filter (where state = 'due')::int as due,
+      count(*) filter (where state = 'delivered')::int as delivered,
+      count(*) filter (where state = 'given_up')::int as given_up,
+      min(told_at) filter (where state = 'due') as oldest_due,
+      (select p.until from webhooks_pauses p where p.receiver = r.receiver
+        and p.until > clock_timestamp()) as resting_until,
+      (select g.disabled_at from webhooks_disabled g where g.receiver = r.receiver) as disabled_at,
+      (array_agg(last_answer order by id desc) filter (where last_answer is not null))[1] as last_answer
+    from (select receiver from webhooks_deliveries union select receiver from webhooks_disabled) r
+    left join webhooks_deliveries d on d.receiver = r.receiver group by r.receiver order by r.receiver`

@@ -2,7 +2,8 @@
 // attempt is retried with exponential backoff, also after a restart, until the receiver accepts the event or its time
 // is over; then it is given up, with a line in the log. A `Retry-After` longer than the backoff is honoured, for all
 // events of the receiver and for a day at most, until an operator replays some. A failing receiver gets one message a
-// second at most, and once it accepts one, the rest is due immediately. Redirects are failures, and the destination is
+// second at most, and once it accepts one, the rest is due immediately. One that answers 410 Gone is disabled on every
+// replica until an operator enables it. Redirects are failures, and the destination is
 // checked again for each attempt (`kernel/http/safeFetch.ts`).
 import { Clock, Context, Duration, Effect, Layer, Random, Result } from "effect"
 import { Headers } from "effect/http"
@@ -23,6 +24,8 @@ import { encodeBody, encodeMessage } from "./MessageWire.ts"
 import { metrics } from "./metrics.ts"
 import { SigningSecrets } from "./SigningSecrets.ts"
 
+/** A receiver's answer that it will never take a message again. */
+const goneStatus = 410
 /** Messages to one receiver that are in flight. */
 const concurrencyMax = 4
 /** Polling interval for due deliveries. */
@@ -70,6 +73,12 @@ export class Sender extends Context.Service<
               lastAnswer: attempted.answer
             })
           )
+        }
+        if (attempted._tag === "Disabled") {
+          yield* Effect.logError(
+            "a webhook receiver answered 410 and is disabled: nothing is sent to it until " +
+              `\`tollkeeper webhooks enable ${receiver.name}\``
+          ).pipe(Effect.annotateLogs({ receiver: receiver.name, event: delivery.type }))
         }
         yield* store.note(delivery, attempted)
         if (isBack) yield* store.hurry(receiver.name)
@@ -162,6 +171,7 @@ const makeAttempt = Effect.gen(function* () {
     const { askedMillis = 0, said } = yield* post(receiver, delivery)
     const answer = String(said)
     if (typeof said === "number" && said >= 200 && said <= 299) return { _tag: "Delivered", answer } as Attempted
+    if (said === goneStatus) return { _tag: "Disabled", answer } as Attempted
     if (delivery.ageMillis >= config.giveUpAfterMillis) return { _tag: "GivenUp", answer } as Attempted
     const pause = config.retryFirstMillis * 2 ** Math.min(delivery.attempts - 1, doublingsMax)
     const ownMillis = Math.round(Math.min(pause, config.retryMaxMillis) * (1 + jitter * (yield* Random.next)))

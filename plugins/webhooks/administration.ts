@@ -11,6 +11,12 @@ const pageMax = 500
 /** Every receiver with deliveries, due or past. */
 export const receiverStatuses = Effect.flatMap(Deliveries, (deliveries) => deliveries.receiverStatuses)
 
+/** Sends to a receiver again that was disabled by its 410; returns whether it was. */
+export const enable = Effect.fn("Webhooks.enable")(function* (name: string) {
+  yield* receiverNamed((yield* Config).receivers, name)
+  return yield* (yield* Deliveries).enable(name)
+})
+
 /** Makes a receiver's events since a time due again, of one settlement when it is given; returns their number. */
 export const replay = Effect.fn("Webhooks.replay")(function* (
   name: string,

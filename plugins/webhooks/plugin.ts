@@ -13,7 +13,7 @@ import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { Health, healthContract } from "../../kernel/health/Health.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
-import { replay, receiverStatuses } from "./administration.ts"
+import { enable, replay, receiverStatuses } from "./administration.ts"
 import { Config, declared } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { addDeliveryRoutes } from "./DeliveryRoutes.ts"
@@ -32,15 +32,30 @@ const started = Layer.effectDiscard(
     yield* (yield* KeyRevisions).register({ name: "webhooks", ...(yield* SigningSecrets) })
     yield* queueEvents
     yield* addDeliveryRoutes
-    yield* reconciler({ id: "webhooks-forget", every: "1 hour", turn: deliveries.forget(config.keepMillis) })
+    yield* reconciler({
+      id: "webhooks-forget",
+      every: "1 hour",
+      turn: Effect.asVoid(deliveries.forget(config.keepMillis, config.giveUpAfterMillis))
+    })
+    let disabled: ReadonlyArray<string> = []
+    if (config.receivers.length > 0)
+      yield* reconciler({
+        id: "webhooks-disabled",
+        every: "5 seconds",
+        turn: Effect.map(deliveries.disabled, (found) => void (disabled = found))
+      })
     yield* health.register(
       "webhooks",
       Effect.sync(() => {
         if (config.receivers.length === 0) return { state: "disabled" as const }
-        const failing = sender.failing()
-        return failing.length === 0
+        const failing = sender.failing().filter((name) => !disabled.includes(name))
+        const details = [
+          ...(disabled.length === 0 ? [] : [`disabled by their 410: ${disabled.join(", ")}`]),
+          ...(failing.length === 0 ? [] : [`not reached, tried again: ${failing.join(", ")}`])
+        ]
+        return details.length === 0
           ? { state: "ready" as const }
-          : { state: "degraded" as const, detail: `not reached, tried again: ${failing.join(", ")}` }
+          : { state: "degraded" as const, detail: details.join("; ") }
       })
     )
   })
@@ -74,6 +89,7 @@ export const plugin = define({
 
 /** The command line's access beside a facilitator, over the database alone. */
 export const administration = {
+  enable,
   replay,
   receiverStatuses,
   layer: Layer.merge(Config.layer, Deliveries.layer)

@@ -29,17 +29,21 @@ const tablesAt = (place: CommandTarget) =>
 const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const all = yield* administration.receiverStatuses
-    const lines = all.map(({ delivered, due, given_up, last_answer, oldest_due, receiver, resting_until }) =>
-      [
-        receiver,
-        `${due} due${oldest_due === null ? "" : ` since ${oldest_due.toISOString()}`}`,
-        `${delivered} delivered`,
-        `${given_up} given up`,
-        ...(last_answer === null ? [] : [`last answer ${last_answer}`]),
-        ...(resting_until === null
-          ? []
-          : [`asked for no more until ${resting_until.toISOString()}; a replay ends that`])
-      ].join("  ")
+    const lines = all.map(
+      ({ delivered, disabled_at, due, given_up, last_answer, oldest_due, receiver, resting_until }) =>
+        [
+          receiver,
+          `${due} due${oldest_due === null ? "" : ` since ${oldest_due.toISOString()}`}`,
+          `${delivered} delivered`,
+          `${given_up} given up`,
+          ...(last_answer === null ? [] : [`last answer ${last_answer}`]),
+          ...(disabled_at === null
+            ? []
+            : [`DISABLED since ${disabled_at.toISOString()}: it answered 410 (\`webhooks enable ${receiver}\`)`]),
+          ...(resting_until === null
+            ? []
+            : [`asked for no more until ${resting_until.toISOString()}; a replay ends that`])
+        ].join("  ")
     )
     yield* answer(json, all, all.length === 0 ? ["no receiver has been sent anything yet"] : lines)
   }).pipe(Effect.provide(tablesAt(place)))
@@ -67,6 +71,20 @@ const replay = Command.make(
       ])
     }).pipe(Effect.provide(tablesAt(place)))
 ).pipe(Command.withDescription("Send a receiver its events again, also within a pause that it asked for"))
+
+const enable = Command.make(
+  "enable",
+  { ...placeFlags(), json: jsonFlag, note: whyFlag, receiver: receiverArgument },
+  ({ json, note, receiver, ...place }) =>
+    Effect.gen(function* () {
+      const wasDisabled = yield* noted({ action: "enable", subject: `webhooks ${receiver}`, note })(
+        administration.enable(receiver)
+      )
+      yield* answer(json, { receiver, wasDisabled }, [
+        wasDisabled ? `${receiver} gets its due events again, within a second` : `${receiver} was not disabled`
+      ])
+    }).pipe(Effect.provide(tablesAt(place)))
+).pipe(Command.withDescription("Send to a receiver again that was disabled because it answered 410"))
 
 const immediateFlag = Flag.Boolean("at-once").pipe(
   Flag.withDescription("Rotate although no previous secret is left: messages are refused until the receiver has it"),
@@ -108,6 +126,6 @@ const rotate = Command.make(
 ).pipe(Command.withDescription("Rotate to the secrets in a receiver's source, without a restart"))
 
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withDescription("Webhook receivers: status, replay and secret rotation"),
-  Command.withSubcommands([list, replay, rotate])
+  Command.withDescription("Webhook receivers: status, enabling, replay and secret rotation"),
+  Command.withSubcommands([list, enable, replay, rotate])
 )

@@ -1,5 +1,7 @@
 // Webhooks that notify sellers of how their payments ended: one payment is left pending while its receiver is down and
 // its facilitator restarts.
+import { runOperatorCommand } from "../../../runtime/operators.ts"
+import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
 import { createHmac } from "node:crypto"
@@ -225,6 +227,49 @@ describe("webhooks", () => {
         yield* receiver.until(({ length }) => length >= sent + 4)
         expect((yield* statuses)[0]).toMatchObject({ resting_until: null })
       }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
+    "a receiver's 410 disables it on every replica until it is enabled",
+    () =>
+      Effect.gen(function* () {
+        const gone = { now: true }
+        const receiver = yield* startReceiver({ secret, answer: () => (gone.now ? 410 : 204) })
+        const facilitator = yield* start([receivers({ key: "*", url: receiver.url, secret_env: "SHOP_HOOK" })])
+        const command = (...words: ReadonlyArray<string>) =>
+          runOperatorCommand(facilitator.services, { words: ["webhooks", ...words, "--json"], folder: "." }, "0")
+        const status = Effect.map(command("list"), ({ out }) => JSON.parse(out)[0])
+        const pay = yield* paying(facilitator)
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        yield* eventually(status, (one) => typeof one?.disabled_at === "string" && one.due === 2)
+        yield* eventually(facilitator.ask("/health/ready"), ({ json }) =>
+          String(json.webhooks.detail).startsWith("disabled by their 410: *")
+        )
+        const sent = receiver.received.length
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        yield* eventually(status, ({ due }) => due === 4)
+        const deliveries = Effect.flatMap(Deliveries, ({ forget, lease }) =>
+          Effect.all([lease("*", 4, 1_000), forget(3_600_000, 0)])
+        ).pipe(
+          Effect.provide(administration.layer),
+          Effect.provide(facilitator.services as Context.Context<any>),
+          Effect.provideService(CurrentPlugin, "webhooks")
+        )
+        gone.now = false
+        expect(JSON.parse((yield* command("enable", "*")).out)).toEqual({ receiver: "*", wasDisabled: true })
+        yield* receiver.until(({ length }) => length >= sent + 4)
+        expect(yield* status).toMatchObject({ disabled_at: null })
+        expect(JSON.parse((yield* command("enable", "*")).out)).toEqual({ receiver: "*", wasDisabled: false })
+        expect((yield* command("enable", "unknown")).err).toContain("no receiver named unknown")
+
+        // Another replica's disabling counts here; what it misses for too long is given up.
+        yield* facilitator.sql`insert into webhooks_disabled (receiver) values ('*')`
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        yield* eventually(status, ({ due }) => due === 2)
+        expect((yield* deliveries)[0]).toEqual([])
+        expect(yield* status).toMatchObject({ due: 0, given_up: 2 })
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )
 
