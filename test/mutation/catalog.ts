@@ -657,10 +657,15 @@ const ofControl: ReadonlyArray<Mutation> = [
     "dropped === undefined ? {} : { dropped }",
     "{}"
   ),
-  challenged("a challenge holds for ever", "!(end > now) ||", ""),
+  challenged("a challenge holds for ever", "!(end > (yield* Clock.currentTimeMillis)) ||", ""),
   challenged("a challenge holds for every key", "text !== textOf(principal, payTo, place, end)", "false"),
-  challenged("a forged challenge is accepted", "return isOurs && isSignedText", "return isSignedText"),
-  challenged("no signature is required", "isOurs && isSignedText(crypto, payTo, challenge, signature)", "isOurs")
+  challenged("a forged challenge is accepted", "return isOurs && (yield* isSigned", "return (yield* isSigned"),
+  challenged("no signature is required", "isOurs && (yield* isSigned(payTo, challenge, signature))", "isOurs"),
+  challenged(
+    "a challenge of any length binds any account",
+    "if (challenge.length > textLengthMax) return false",
+    "if (challenge.length > textLengthMax) return true"
+  )
 ]
 
 const ofHash: ReadonlyArray<Mutation> = [

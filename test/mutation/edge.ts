@@ -237,9 +237,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an account's challenge as long as a clock was ahead", " && left <= leftMillisMax", ""],
     [
       "an account that signed nothing",
-      "return isSignedText(crypto, account, challenge, bytes)",
-      "return bytes !== undefined"
-    ]
+      "if (yield* isSigned(account, challenge, signature)) return undefined",
+      "return undefined"
+    ],
+    ["an account's challenge for another purpose", "if (ofPurpose !== purposes[purpose])", 'if (ofPurpose === "")']
+  ]),
+  ...guards("kernel/accounts/AccountSignatures.ts", "test/plugins/dashboard/account.daily.test.ts", [
+    ["an authorization of another contract account", "if (!isOfAccount || ", "if ("],
+    [
+      "a contract account's authorization for another challenge",
+      " || encodeInvocation(entry.rootInvocation) !== encodeInvocation(invocationOf(call))",
+      ""
+    ],
+    ["an authorization that the contract does not accept", '_tag === "Simulated"', '_tag !== ""']
   ]),
   ...guards("kernel/accounts/AccountSessions.ts", "test/plugins/dashboard/account.daily.test.ts", [
     [
