@@ -179,6 +179,14 @@ const endpoints = Effect.gen(function* () {
   return { urls: rpcUrls, passphrase, timeout: rpcTimeout, headers: rpcHeaders }
 })
 
+const rpc = define({
+  ...driver,
+  id: "rpc",
+  summary: "The ledger's RPC.",
+  needs: [configContract, networkContract],
+  layer: Layer.unwrap(Effect.map(endpoints, MakeLedgerRpc.layer))
+})
+
 const accounts = define({
   ...driver,
   id: "accounts",
@@ -190,20 +198,13 @@ const accounts = define({
     databaseContract,
     networkContract,
     factsContract,
-    httpContract
+    httpContract,
+    rpcContract
   ],
   // The tables are the kernel's.
   layer: Layer.effectDiscard(Facts).pipe(
     Layer.provideMerge(Layer.mergeAll(AccountSessions.layer, EndedSessions.layer, KeyRevisions.layer))
   )
-})
-
-const rpc = define({
-  ...driver,
-  id: "rpc",
-  summary: "The ledger's RPC.",
-  needs: [configContract, networkContract],
-  layer: Layer.unwrap(Effect.map(endpoints, MakeLedgerRpc.layer))
 })
 
 const ledger = define({
@@ -341,8 +342,8 @@ export const drivers = (source: SettingsSource, declared: () => Declared) =>
     http,
     database,
     journal,
-    accounts,
     rpc,
+    accounts,
     ledger,
     signer,
     budget,

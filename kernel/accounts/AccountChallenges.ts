@@ -1,35 +1,41 @@
-// The challenge that an account signs to sign in with a browser: a sentence that names this host, this network, the
-// account and its expiry, sealed by us, so nothing is stored until it is answered. It is signed as a text that wallets
-// show (SEP-53), and differs from every other challenge of this service: a signature of one is worthless for another.
-import { Clock, Context, Effect, Layer, Result } from "effect"
-import { Base64, Base64Url } from "effect/encoding"
+// The challenge that an account signs to prove itself: a sentence that names this host, the account, its purpose, this
+// network and its expiry, sealed by us, so nothing is stored until it is answered. A signature for one purpose, host,
+// account or network is refused for every other one.
+import { Clock, Context, Effect, Layer } from "effect"
+import { Base64Url } from "effect/encoding"
 import { Network } from "../config/Network.ts"
 import { clockSecondsMax } from "../http/Sessions.ts"
-import { isSignedText } from "../ledger/isSignedText.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
-import { accountKeyOf } from "../stellar/Address.ts"
 import { AccountSeal } from "./AccountSeal.ts"
+import { AccountSignatures } from "./AccountSignatures.ts"
 
 /** How long a challenge may be answered. */
 const lifeMillis = 600_000
 const leftMillisMax = lifeMillis + clockSecondsMax * 1_000
 const challengeLengthMax = 600
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
+/** What a challenge is signed for, as its sentence says it. */
+const purposes = { session: "signs in", receipts: "reads its receipts" } as const
+export type Purpose = keyof typeof purposes
 const challengeForm =
-  /^Tollkeeper at (\S+): (\S+) signs in on (\S+) until (\S+) by ([A-Za-z0-9_-]{22}) ([A-Za-z0-9_-]{43})$/
+  /^Tollkeeper at (\S+): (\S+) ([a-z ]+) on (\S+) until (\S+) by ([A-Za-z0-9_-]{22}) ([A-Za-z0-9_-]{43})$/
 
 export interface AccountChallenge {
   readonly challenge: string
+  /** Base64 of the authorization that a contract account signs instead; undefined for a classic account. */
+  readonly authorization: string | undefined
   readonly expiresAt: Date
 }
 
 /** An answer as it was sent. */
 export interface AccountAnswer {
+  readonly purpose: Purpose
   /** The Host header of the browser's request, in lower case. */
   readonly host: string
   readonly account: string
   readonly challenge: string
-  /** Base64. */
+  /** Base64 of a classic account's signature, or of a contract account's signed authorization. */
   readonly signature: string
 }
 
@@ -37,9 +43,13 @@ export class AccountChallenges extends Context.Service<
   AccountChallenges,
   {
     /** A challenge, or why there is none. */
-    readonly make: (host: string, account: string) => Effect.Effect<AccountChallenge | string>
+    readonly make: (
+      purpose: Purpose,
+      host: string,
+      account: string
+    ) => Effect.Effect<AccountChallenge | string, LedgerUnavailable>
     /** Why an answer is refused; undefined when the account has signed this challenge. */
-    readonly errorOf: (answer: AccountAnswer) => Effect.Effect<string | undefined>
+    readonly errorOf: (answer: AccountAnswer) => Effect.Effect<string | undefined, LedgerUnavailable>
   }
 >()("tollkeeper/accounts/AccountChallenges") {
   static readonly layer = Layer.effect(
@@ -48,40 +58,38 @@ export class AccountChallenges extends Context.Service<
       const crypto = yield* Crypto
       const network = yield* Network
       const { isSeal, seal } = yield* AccountSeal
+      const { canSign, isSigned, unsigned } = yield* AccountSignatures
 
-      const make = (host: string, account: string) =>
-        Effect.map(Clock.currentTimeMillis, (now): AccountChallenge | string => {
-          if (account.startsWith("C"))
-            return "a contract has no key that signs a text; sign in with a key of this facilitator"
-          if (accountKeyOf(account) === undefined) return "an account (G…) is required"
-          if (!hostForm.test(host)) return "the Host header is no name"
-          const expiresAt = new Date(now + lifeMillis)
-          const until = `until ${expiresAt.toISOString()} by ${Base64Url.encode(crypto.randomBytes(16))}`
-          const text = `Tollkeeper at ${host}: ${account} signs in on ${network.id} ${until}`
-          return { challenge: `${text} ${seal("challenge", text)}`, expiresAt }
-        })
+      const make: AccountChallenges["Service"]["make"] = Effect.fnUntraced(function* (purpose, host, account) {
+        if (!canSign(account)) return "an account (G…), or a contract account (C…), is required"
+        if (!hostForm.test(host)) return "the Host header is no name"
+        const expiresAt = new Date((yield* Clock.currentTimeMillis) + lifeMillis)
+        const until = `until ${expiresAt.toISOString()} by ${Base64Url.encode(crypto.randomBytes(16))}`
+        const text = `Tollkeeper at ${host}: ${account} ${purposes[purpose]} on ${network.id} ${until}`
+        const challenge = `${text} ${seal("challenge", text)}`
+        return { challenge, authorization: yield* unsigned(account, challenge), expiresAt }
+      })
 
-      const failureOf = ({ account, challenge, host, signature }: AccountAnswer) =>
-        Effect.map(Clock.currentTimeMillis, (now): string | undefined => {
-          const [, ofHost, ofAccount, ofNetwork, until, , given] =
-            challenge.length > challengeLengthMax ? [] : (challengeForm.exec(challenge) ?? [])
-          const text = challenge.slice(0, challenge.lastIndexOf(" "))
-          if (given === undefined || !isSeal("challenge", text, given))
-            return "this is no challenge of this facilitator"
-          if (ofHost !== host)
-            return "this challenge was asked under another name of this facilitator; ask for a new one"
-          if (ofNetwork !== network.id) return "this challenge was asked on another network; ask for a new one"
-          if (ofAccount !== account) return "this challenge names another account"
-          const left = Date.parse(until!) - now
-          // One that would live longer was made while a clock was ahead.
-          if (!(left > 0 && left <= leftMillisMax)) return "this challenge has ended; ask for a new one"
-          const bytes = Result.getOrElse(Base64.decode(signature), () => new Uint8Array())
-          return isSignedText(crypto, account, challenge, bytes)
-            ? undefined
-            : "the signature is not this account's over this challenge, as a message of SEP-53, in base64"
-        })
+      const errorOf: AccountChallenges["Service"]["errorOf"] = Effect.fnUntraced(function* (answer) {
+        const { account, challenge, host, purpose, signature } = answer
+        const [, ofHost, ofAccount, ofPurpose, ofNetwork, until, , given] =
+          challenge.length > challengeLengthMax ? [] : (challengeForm.exec(challenge) ?? [])
+        const text = challenge.slice(0, challenge.lastIndexOf(" "))
+        if (given === undefined || !isSeal("challenge", text, given)) return "this is no challenge of this facilitator"
+        if (ofHost !== host) return "this challenge was asked under another name of this facilitator; ask for a new one"
+        if (ofPurpose !== purposes[purpose]) return "this challenge was asked for another purpose; ask for a new one"
+        if (ofNetwork !== network.id) return "this challenge was asked on another network; ask for a new one"
+        if (ofAccount !== account) return "this challenge names another account"
+        const left = Date.parse(until!) - (yield* Clock.currentTimeMillis)
+        // One that would live longer was made while a clock was ahead.
+        if (!(left > 0 && left <= leftMillisMax)) return "this challenge has ended; ask for a new one"
+        if (yield* isSigned(account, challenge, signature)) return undefined
+        return account.startsWith("C")
+          ? "the account's contract does not accept this authorization for this challenge"
+          : "the signature is not this account's over this challenge, as a message of SEP-53, in base64"
+      })
 
-      return AccountChallenges.of({ make, errorOf: failureOf })
+      return AccountChallenges.of({ make, errorOf })
     })
   )
 }

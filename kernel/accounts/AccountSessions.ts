@@ -10,9 +10,11 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { contract } from "../contract/Contract.ts"
 import { inTransaction } from "../database/Database.ts"
 import { clockSecondsMax, cookieOf, passesCsrfCheck, sessionCookie } from "../http/Sessions.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { type AccountAnswer, AccountChallenges } from "./AccountChallenges.ts"
 import { AccountSeal } from "./AccountSeal.ts"
+import { AccountSignatures } from "./AccountSignatures.ts"
 import { EndedSessions } from "./EndedSessions.ts"
 import { KeyRevisions } from "./KeyRevisions.ts"
 
@@ -21,6 +23,7 @@ export interface AccountSession {
   readonly until: Date
 }
 
+type SignInAnswer = Omit<AccountAnswer, "purpose">
 type Request = HttpServerRequest.HttpServerRequest
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -46,9 +49,12 @@ export class AccountSessions extends Context.Service<
   {
     /** A session and its cookie, or why there is none. `source` is where it is opened from. */
     readonly open: (
-      answer: AccountAnswer,
+      answer: SignInAnswer,
       options: { readonly source: string; readonly overTls: boolean }
-    ) => Sql<{ readonly session: AccountSession; readonly cookie: string } | string>
+    ) => Effect.Effect<
+      { readonly session: AccountSession; readonly cookie: string } | string,
+      SqlError.SqlError | LedgerUnavailable
+    >
     /** Whose session a request has; None without one, and for what changes something and no page of ours sent. */
     readonly of: (request: Request) => Sql<Option.Option<AccountSession>>
     /** Ends the request's session, or all of its account, permanently, on request of a page of ours. */
@@ -74,7 +80,7 @@ export class AccountSessions extends Context.Service<
         return isSeal(sealedFor(overTls), random!, sealed!) ? digest(token) : undefined
       }
 
-      const insert = Effect.fnUntraced(function* (answer: AccountAnswer, token: string, place: string, until: Date) {
+      const insert = Effect.fnUntraced(function* (answer: SignInAnswer, token: string, place: string, until: Date) {
         const openedAt = new Date(yield* Clock.currentTimeMillis)
         yield* sql`delete from kernel_account_sessions where challenge in (
           select challenge from kernel_account_sessions where until < ${openedAt} limit ${sweepMax})`
@@ -94,7 +100,7 @@ export class AccountSessions extends Context.Service<
 
       const open: AccountSessions["Service"]["open"] = Effect.fn("AccountSessions.open")(
         function* (answer, { overTls, source }) {
-          const error = yield* challenges.errorOf(answer)
+          const error = yield* challenges.errorOf({ ...answer, purpose: "session" })
           if (error !== undefined) return error
           const random = Base64Url.encode(crypto.randomBytes(24))
           const token = `${random}.${seal(sealedFor(overTls), random)}`
@@ -133,8 +139,16 @@ export class AccountSessions extends Context.Service<
 
   static readonly layer = this.layerNoDeps.pipe(
     Layer.provideMerge(AccountChallenges.layer),
-    Layer.provide(AccountSeal.layer)
+    Layer.provide(AccountSeal.layer),
+    Layer.provideMerge(AccountSignatures.layer)
   )
 }
 
-export const accountsContract = contract("accounts", AccountSessions, AccountChallenges, EndedSessions, KeyRevisions)
+export const accountsContract = contract(
+  "accounts",
+  AccountSessions,
+  AccountChallenges,
+  AccountSignatures,
+  EndedSessions,
+  KeyRevisions
+)

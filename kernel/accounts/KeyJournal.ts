@@ -52,7 +52,8 @@ export const makeKeyJournal = Effect.fnUntraced(function* (replica: string) {
     from kernel_key_rereads`.pipe(Effect.map(([row]) => row!.revision))
 
   const since = (known: number) =>
-    sql<RereadScope>`select distinct part, name, without_overlap as "withoutOverlap" from kernel_key_rereads where revision > ${known}`
+    sql<RereadScope>`select distinct part, name, without_overlap as "withoutOverlap" from kernel_key_rereads
+      where revision > ${known}`
 
   const revoked = sql<{ readonly role: Role; readonly digest: string }>`select role, digest from kernel_revoked_keys
     limit ${revokedMax}`

@@ -158,16 +158,19 @@ export const ActionRequest = Schema.Struct({
 export const ActionResult = Schema.Struct({ resource: Schema.String, from: Schema.String, to: Schema.String })
 
 export const ChallengeRequest = Schema.Struct({
-  payTo: text("Account (G…) that is paid."),
+  payTo: text("Account (G… or C…) that is paid."),
   challenge: Schema.optionalKey(text("The challenge to answer; absent to request one.")),
   signature: Schema.optionalKey(
-    text("Base64 of the account's ed25519 signature of the challenge as a message of SEP-53; only with it.")
+    text("Base64: the account's signature of the challenge (SEP-53), or the signed authorization; only with it.")
   )
 })
 
 export const ChallengeAnswer = Schema.Struct({
   payTo: Schema.String,
   challenge: Schema.optionalKey(text("To be signed by the account.")),
+  authorization: Schema.optionalKey(
+    text("What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves nothing.")
+  ),
   expiresAt: Schema.optionalKey(time("Until when.")),
   grade: Schema.optionalKey(text("`declared`: the key answers for this recipient from now on."))
 })

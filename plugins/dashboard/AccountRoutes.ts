@@ -4,7 +4,7 @@
 // attempts are rate limited by address.
 import { Effect, Option, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
+import { type AccountChallenge, AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
 import { AccountSessions, hostOf } from "../../kernel/accounts/AccountSessions.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
@@ -20,7 +20,7 @@ import * as routes from "./description.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-const bodyBytesMax = 4_096
+const bodyBytesMax = 8_192
 /** Challenges and answers per second from one address. */
 const asksPerSecond = 2
 
@@ -34,9 +34,17 @@ const refused = (message: string, status: 400 | 403) =>
 const shown = (account: string | null, until: Date | null) =>
   json({ account, until: until?.toISOString() ?? null } satisfies typeof AccountShown.Type)
 
+const challenged = (account: string, { authorization, challenge, expiresAt }: AccountChallenge) =>
+  json({
+    account,
+    challenge,
+    ...(authorization === undefined ? {} : { authorization }),
+    expires_at: expiresAt.toISOString()
+  } satisfies typeof AccountChallenged.Type)
+
 const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response> =>
   Effect.catch(answer, (error) =>
-    Effect.as(Effect.logError("a session of an account could not ask the database", error), away)
+    Effect.as(Effect.logError("a session of an account could not ask the database or the ledger", error), away)
   )
 
 export const addAccountRoutes = Effect.gen(function* () {
@@ -57,16 +65,14 @@ export const addAccountRoutes = Effect.gen(function* () {
   })
 
   const challenge = Effect.fnUntraced(function* (request: Request) {
-    const { asked, refusal } = yield* read(request, AccountAsked, "account: the account (G…) that is paid")
+    const { asked, refusal } = yield* read(
+      request,
+      AccountAsked,
+      "account: the account (G…, or a contract account C…) that is paid"
+    )
     if (asked === undefined) return refusal
-    const made = yield* challenges.make(hostOf(request), asked.account)
-    return typeof made === "string"
-      ? refused(made, 400)
-      : json({
-          account: asked.account,
-          challenge: made.challenge,
-          expires_at: made.expiresAt.toISOString()
-        } satisfies typeof AccountChallenged.Type)
+    const made = yield* challenges.make("session", hostOf(request), asked.account)
+    return typeof made === "string" ? refused(made, 400) : challenged(asked.account, made)
   })
 
   const signIn = Effect.fnUntraced(function* (request: Request) {

@@ -1,5 +1,5 @@
 // GET /receipts/:hash: the receipt of a transaction, its outcomes in the log and, with ?proof=1, their proofs. To the
-// principal that settled it, and to payer and payTo by a signed challenge (SEP-53); any other caller is
+// principal that settled it, and to payer and payTo by a signed challenge; any other caller is
 // answered as for a hash that is not known. /.well-known/did.json has the keys, with their times.
 import { Effect, Option, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
@@ -27,7 +27,7 @@ import { Receipts } from "./Receipts.ts"
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-const bodyBytesMax = 4_096
+const bodyBytesMax = 8_192
 /** Reads, and challenges, of one caller for each second; a seller reads what it sold in a day in minutes. */
 const readsPerSecond = 50
 const challengesPerSecond = 5
@@ -135,11 +135,15 @@ export const addReceiptRoutes = Effect.gen(function* () {
     const wait = yield* takeChallenge(callers.sourceOf(request))
     if (wait > 0) return limited(wait)
     const asked = yield* decoded(request, ChallengeAsked)
-    if (Option.isNone(asked)) return invalid("account: the account (G…) of payer or payTo")
-    const made = yield* challenges.make(hostOf(request), asked.value.account)
+    if (Option.isNone(asked)) return invalid("account: the account (G… or C…) of payer or payTo")
+    const made = yield* challenges.make("receipts", hostOf(request), asked.value.account)
     return typeof made === "string"
       ? invalid(made)
-      : json({ challenge: made.challenge, expiresAt: made.expiresAt.toISOString() })
+      : json({
+          challenge: made.challenge,
+          ...(made.authorization === undefined ? {} : { authorization: made.authorization }),
+          expiresAt: made.expiresAt.toISOString()
+        })
   })
 
   const byAccount = Effect.fnUntraced(function* (request: Request) {
@@ -149,7 +153,7 @@ export const addReceiptRoutes = Effect.gen(function* () {
     if (transaction === undefined) return invalid("a transaction is 64 hex digits")
     const asked = yield* decoded(request, ChallengeAnswered)
     if (Option.isNone(asked)) return invalid("account, challenge and signature: strings")
-    const error = yield* challenges.errorOf({ ...asked.value, host: hostOf(request) })
+    const error = yield* challenges.errorOf({ ...asked.value, purpose: "receipts", host: hostOf(request) })
     return error === undefined
       ? yield* read(transaction, withProof, { account: asked.value.account })
       : forbidden(error)

@@ -2,17 +2,20 @@
 import { Schema } from "effect"
 import { anything, text, whole } from "../../kernel/http/wireSchema.ts"
 
-export const ChallengeAsked = Schema.Struct({ account: text("Account (G…) of payer or payTo.") })
+export const ChallengeAsked = Schema.Struct({ account: text("Account (G… or C…) of payer or payTo.") })
 
 export const ChallengeMade = Schema.Struct({
   challenge: text("Sentence to sign as a message of SEP-53."),
+  authorization: Schema.optionalKey(
+    text("What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves nothing.")
+  ),
   expiresAt: text("ISO 8601.")
 })
 
 export const ChallengeAnswered = Schema.Struct({
   account: text("The account that signed."),
   challenge: text("The challenge as it was given."),
-  signature: text("Base64.")
+  signature: text("Base64 of the signature, or of the signed authorization.")
 })
 
 const Proof = Schema.Struct({

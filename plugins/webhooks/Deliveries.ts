@@ -124,15 +124,6 @@ export class Deliveries extends Context.Service<
           Effect.asVoid(sql`update webhooks_deliveries set due_at = clock_timestamp()
             where receiver = ${receiver} and state = 'due' and due_at > clock_timestamp()`),
         resume: (receiver) => Effect.asVoid(sql`delete from webhooks_pauses where receiver = ${receiver}`),
-        enable: (receiver) =>
-          Effect.map(
-            sql`delete from webhooks_disabled where receiver = ${receiver} returning 1`,
-            (rows) => rows.length > 0
-          ),
-        disabled: Effect.map(
-          sql<{ receiver: string }>`select receiver from webhooks_disabled order by receiver`,
-          (rows) => rows.map(({ receiver }) => receiver)
-        ),
         forget: Effect.fnUntraced(function* (keepMillis, giveUpAfterMillis) {
           yield* sql`update webhooks_deliveries set state = 'given_up', ended_at = clock_timestamp()
             where state = 'due' and receiver in (select receiver from webhooks_disabled)
@@ -153,16 +144,8 @@ export class Deliveries extends Context.Service<
                 returning 1`,
                 ({ length }) => length
               ),
-        receiverStatuses: sql<ReceiverStatus>`select r.receiver, count(*) filter (where state = 'due')::int as due,
-            count(*) filter (where state = 'delivered')::int as delivered,
-            count(*) filter (where state = 'given_up')::int as given_up,
-            min(told_at) filter (where state = 'due') as oldest_due,
-            (select p.until from webhooks_pauses p where p.receiver = r.receiver
-              and p.until > clock_timestamp()) as resting_until,
-            (select g.disabled_at from webhooks_disabled g where g.receiver = r.receiver) as disabled_at,
-            (array_agg(last_answer order by id desc) filter (where last_answer is not null))[1] as last_answer
-          from (select receiver from webhooks_deliveries union select receiver from webhooks_disabled) r
-          left join webhooks_deliveries d on d.receiver = r.receiver group by r.receiver order by r.receiver`
+        ...disablingOf(sql),
+        receiverStatuses: receiverStatuses(sql)
       })
     })
   )
@@ -200,3 +183,23 @@ const noteOf =
         : failed
     )
   }
+
+const disablingOf = (sql: SqlClient.SqlClient): Pick<Deliveries["Service"], "enable" | "disabled"> => ({
+  enable: (receiver) =>
+    Effect.map(sql`delete from webhooks_disabled where receiver = ${receiver} returning 1`, (rows) => rows.length > 0),
+  disabled: Effect.map(sql<{ receiver: string }>`select receiver from webhooks_disabled order by receiver`, (rows) =>
+    rows.map(({ receiver }) => receiver)
+  )
+})
+
+const receiverStatuses = (sql: SqlClient.SqlClient) =>
+  sql<ReceiverStatus>`select r.receiver, count(*) filter (where state = 'due')::int as due,
+      count(*) filter (where state = 'delivered')::int as delivered,
+      count(*) filter (where state = 'given_up')::int as given_up,
+      min(told_at) filter (where state = 'due') as oldest_due,
+      (select p.until from webhooks_pauses p where p.receiver = r.receiver
+        and p.until > clock_timestamp()) as resting_until,
+      (select g.disabled_at from webhooks_disabled g where g.receiver = r.receiver) as disabled_at,
+      (array_agg(last_answer order by id desc) filter (where last_answer is not null))[1] as last_answer
+    from (select receiver from webhooks_deliveries union select receiver from webhooks_disabled) r
+    left join webhooks_deliveries d on d.receiver = r.receiver group by r.receiver order by r.receiver`

@@ -39,9 +39,7 @@ const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, 
           ...(last_answer === null ? [] : [`last answer ${last_answer}`]),
           ...(disabled_at === null
             ? []
-            : [
-                `DISABLED since ${disabled_at.toISOString()}: it answered 410; \`webhooks enable ${receiver}\` sends again`
-              ]),
+            : [`DISABLED since ${disabled_at.toISOString()}: it answered 410 (\`webhooks enable ${receiver}\`)`]),
           ...(resting_until === null
             ? []
             : [`asked for no more until ${resting_until.toISOString()}; a replay ends that`])

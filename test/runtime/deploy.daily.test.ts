@@ -41,6 +41,16 @@ const hasCompose = (): boolean => {
   }
 }
 
+/** Whether this user may bind folders in a mount namespace of its own. */
+const canMount = (): boolean => {
+  try {
+    execFileSync("unshare", ["-m", "mount", "--bind", "/tmp", "/tmp"], { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The stages of the Dockerfile: their instructions, continued lines joined. */
 const stages = read("Dockerfile")
   .replace(/\\\n\s*/g, "")
@@ -70,15 +80,31 @@ describe("the deployments", () => {
   it("agree on the command, and give it every secret as a file", () => {
     expect(compose.services.facilitator.command).toEqual(command)
     expect(Object.keys(compose.services.facilitator.environment)).toEqual(secretFiles.map((name) => `${name}_FILE`))
-    const secrets = Object.values<string>(compose.services.facilitator.environment).map((path) =>
-      path.split("/").at(-1)
-    )
-    expect(compose.services.facilitator.secrets).toEqual(expect.arrayContaining(secrets))
-    expect(Object.keys(compose.secrets)).toEqual(expect.arrayContaining(compose.services.facilitator.secrets))
     const started = /^ExecStart=(.+)$/m.exec(unit)![1]!.split(" ")
     expect(started).toEqual(["/usr/bin/node", ...wordsOf("node", "ENTRYPOINT").slice(1), ...command])
-    for (const name of secretFiles) expect(unit).toMatch(new RegExp(`^Environment=${name}_FILE=%d/`, "m"))
+    for (const name of secretFiles)
+      expect(unit).toMatch(new RegExp(`^Environment=${name}_FILE=/etc/tollkeeper/keys/`, "m"))
     for (const stage of ["node", "deno"]) expect(wordsOf(stage, "CMD")[0]).toBe("start")
+  })
+
+  it("read secrets from folders, where a replaced file is seen", () => {
+    const { environment, secrets, volumes } = compose.services.facilitator
+    expect([secrets, volumes]).toEqual([undefined, expect.arrayContaining(["./secrets:/run/secrets/tollkeeper:ro"])])
+    for (const path of Object.values<string>(environment)) expect(dirname(path)).toBe("/run/secrets/tollkeeper")
+    // systemd copies credentials at the start alone.
+    expect(unit).not.toMatch(/^(Load|Set|Import)Credential/m)
+    expect(unit).toMatch(/^ExecReload=\S+node .*cli\.mjs keys reread .*--state \/var\/lib\/tollkeeper$/m)
+    expect(unit).toMatch(/^SupplementaryGroups=tollkeeper-keys$/m)
+    const deployment = parse(read("kubernetes/deployment.yaml")) as any
+    for (const { mountPath, subPath } of deployment.spec.template.spec.containers[0].volumeMounts)
+      expect([mountPath, subPath]).toEqual([mountPath, undefined])
+  })
+
+  it.skipIf(!canMount())("see a replaced file below a bound folder, not a bound file", () => {
+    const script = `set -e; cd "$(mktemp -d)"; mkdir keys folder; echo old > keys/api; : > file
+      mount --bind keys folder; mount --bind keys/api file
+      echo new > keys/next; mv keys/next keys/api; cat folder/api file; umount folder file; rm -r "$PWD"`
+    expect(execFileSync("unshare", ["-m", "sh", "-c", script], { encoding: "utf8" })).toBe("new\nold\n")
   })
 
   it("build an image of existing, unignored files with an unprivileged user", () => {

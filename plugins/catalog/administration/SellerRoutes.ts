@@ -1,9 +1,9 @@
 // A seller's routes below /catalog/v1: showing that a recipient is its own (`POST /catalog/v1/challenge`, without a
 // signature for a challenge, with one to answer it), and a probe of an origin before the first payment there
 // (`POST /catalog/v1/look?origin=…`). A key is required where the facilitator has any; probes are bounded.
-import { Effect, Option, Result } from "effect"
-import { Base64 } from "effect/encoding"
+import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { AccountSignatures } from "../../../kernel/accounts/AccountSignatures.ts"
 import { Network } from "../../../kernel/config/Network.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
@@ -11,7 +11,6 @@ import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../../kernel/http/Route.ts"
-import { accountKeyOf } from "../../../kernel/stellar/Address.ts"
 import * as routes from "../description.ts"
 import { Challenges } from "../ownership/Challenges.ts"
 import { OriginProbes } from "../ownership/OriginProbes.ts"
@@ -19,7 +18,7 @@ import { Recipients } from "../ownership/Recipients.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const bodyBytesMax = 4_096
+const bodyBytesMax = 8_192
 
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
@@ -29,22 +28,22 @@ const forbidden = (...details: ReadonlyArray<string>) => json({ error: "forbidde
 interface Answered {
   readonly payTo: string
   readonly challenge: string | undefined
-  readonly signature: Uint8Array | undefined
+  readonly signature: string | undefined
 }
 
-const readAnswered = (body: unknown): Answered | undefined => {
+const readAnswered = (body: unknown, canSign: (account: string) => boolean): Answered | undefined => {
   const fields = typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>) : {}
   const { challenge, payTo, signature } = fields
-  if (typeof payTo !== "string" || accountKeyOf(payTo) === undefined) return undefined
+  if (typeof payTo !== "string" || !canSign(payTo)) return undefined
   if (challenge === undefined && signature === undefined) return { payTo, challenge: undefined, signature: undefined }
   if (typeof challenge !== "string" || typeof signature !== "string") return undefined
-  const bytes = Result.getOrElse(Base64.decode(signature), () => new Uint8Array())
-  return { payTo, challenge, signature: bytes }
+  return { payTo, challenge, signature }
 }
 
 export const addSellerRoutes = Effect.gen(function* () {
   const callers = yield* Authentication
   const challenges = yield* Challenges
+  const { canSign } = yield* AccountSignatures
   const network = yield* Network
   const recipients = yield* Recipients
   const probes = yield* OriginProbes
@@ -57,15 +56,20 @@ export const addSellerRoutes = Effect.gen(function* () {
         "No API keys are configured, so a recipient cannot be bound to a caller. Set FACILITATOR_API_KEYS."
       )
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), (bytes) => parseJson(bytes)))
-    const read = Option.isNone(body) ? undefined : readAnswered(body.value)
+    const read = Option.isNone(body) ? undefined : readAnswered(body.value, canSign)
     if (read === undefined)
-      return invalid("payTo: an account (G…)", "challenge and signature (base64): both, or neither for a challenge")
+      return invalid(
+        "payTo: an account (G… or C…)",
+        "challenge and signature (base64): both, or neither for a challenge"
+      )
     const { payTo, signature } = read
     const place = { host: (request.headers["host"] ?? "").toLowerCase(), network: network.id }
     if (read.challenge === undefined || signature === undefined) {
       const made = yield* challenges.make(caller.value, payTo, place)
       if (made === undefined) return invalid("the Host header is not a valid host name")
-      return json({ payTo, challenge: made.challenge, expiresAt: made.expiresAt.toISOString() })
+      const { authorization, expiresAt, challenge } = made
+      const instead = authorization === undefined ? {} : { authorization }
+      return json({ payTo, challenge, ...instead, expiresAt: expiresAt.toISOString() })
     }
     if (!(yield* challenges.isAnswered(caller.value, payTo, place, read.challenge, signature)))
       return forbidden("the challenge is not of this host and network, has expired, or was not signed by this account")

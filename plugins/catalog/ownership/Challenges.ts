@@ -1,12 +1,13 @@
 // How a recipient binds itself to a key: the key's caller requests a challenge, signs it with the account that is paid,
 // and sends the signature back under the same key. A challenge names this facilitator's host, its network, the
 // principal, the recipient and its expiry, and is authenticated by its seal, so that nothing is stored for it and a
-// signature is worth nothing to another key or facilitator. What is signed is the text by SEP-53, which wallets display
-// (`kernel/ledger/isSignedText.ts`).
+// signature is worth nothing to another key or facilitator. How accounts and contract accounts sign it:
+// `kernel/accounts/AccountSignatures.ts`.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
+import { AccountSignatures } from "../../../kernel/accounts/AccountSignatures.ts"
 import type { Principal } from "../../../kernel/http/Principal.ts"
-import { isSignedText } from "../../../kernel/ledger/isSignedText.ts"
+import type { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { secretOf } from "../store/secretOf.ts"
 
@@ -25,6 +26,8 @@ export interface ChallengePlace {
 
 export interface Challenge {
   readonly challenge: string
+  /** Base64 of the authorization that a contract account signs instead. */
+  readonly authorization: string | undefined
   readonly expiresAt: Date
 }
 
@@ -32,21 +35,26 @@ export class Challenges extends Context.Service<
   Challenges,
   {
     /** Undefined where the host is not a valid name. */
-    readonly make: (principal: Principal, payTo: string, place: ChallengePlace) => Effect.Effect<Challenge | undefined>
+    readonly make: (
+      principal: Principal,
+      payTo: string,
+      place: ChallengePlace
+    ) => Effect.Effect<Challenge | undefined, LedgerUnavailable>
     /** Whether it is authentic, of this host, principal and recipient, not expired, and signed by the recipient. */
     readonly isAnswered: (
       principal: Principal,
       payTo: string,
       place: ChallengePlace,
       challenge: string,
-      signature: Uint8Array
-    ) => Effect.Effect<boolean>
+      signature: string
+    ) => Effect.Effect<boolean, LedgerUnavailable>
   }
 >()("tollkeeper/catalog/Challenges") {
   static readonly layer = Layer.effect(
     Challenges,
     Effect.gen(function* () {
       const crypto = yield* Crypto
+      const { isSigned, unsigned } = yield* AccountSignatures
       const secret = yield* secretOf("challenge")
 
       const sealOf = (text: string): Uint8Array => crypto.hmacSha256(secret, encoder.encode(`challenge ${text}`))
@@ -56,23 +64,25 @@ export class Challenges extends Context.Service<
           `until ${new Date(end).toISOString()}`
         ].join(" ")
 
-      const make = (principal: Principal, payTo: string, place: ChallengePlace) =>
-        Effect.map(Clock.currentTimeMillis, (now): Challenge | undefined => {
-          if (!hostForm.test(place.host)) return undefined
-          const text = textOf(principal, payTo, place, now + lifeMillis)
-          return { challenge: `${text} ${Base64Url.encode(sealOf(text))}`, expiresAt: new Date(now + lifeMillis) }
-        })
+      const make: Challenges["Service"]["make"] = Effect.fnUntraced(function* (principal, payTo, place) {
+        if (!hostForm.test(place.host)) return undefined
+        const end = (yield* Clock.currentTimeMillis) + lifeMillis
+        const text = textOf(principal, payTo, place, end)
+        const challenge = `${text} ${Base64Url.encode(sealOf(text))}`
+        return { challenge, authorization: yield* unsigned(payTo, challenge), expiresAt: new Date(end) }
+      })
 
-      const isAnswered: Challenges["Service"]["isAnswered"] = (principal, payTo, place, challenge, signature) =>
-        Effect.map(Clock.currentTimeMillis, (now): boolean => {
+      const isAnswered: Challenges["Service"]["isAnswered"] = Effect.fnUntraced(
+        function* (principal, payTo, place, challenge, signature) {
           if (challenge.length > textLengthMax) return false
           const text = challenge.slice(0, challenge.lastIndexOf(" "))
           const seal = challenge.slice(challenge.lastIndexOf(" ") + 1)
           const end = Date.parse(text.slice(text.lastIndexOf(" ") + 1))
-          if (!(end > now) || text !== textOf(principal, payTo, place, end)) return false
+          if (!(end > (yield* Clock.currentTimeMillis)) || text !== textOf(principal, payTo, place, end)) return false
           const isOurs = crypto.timingSafeEqual(encoder.encode(seal), encoder.encode(Base64Url.encode(sealOf(text))))
-          return isOurs && isSignedText(crypto, payTo, challenge, signature)
-        })
+          return isOurs && (yield* isSigned(payTo, challenge, signature))
+        }
+      )
 
       return Challenges.of({ make, isAnswered })
     })

@@ -15,6 +15,8 @@ export interface AccountShown {
 interface Challenged {
   readonly account: string
   readonly challenge: string
+  /** What a contract account signs instead. */
+  readonly authorization?: string
   readonly expires_at: string
 }
 
@@ -63,7 +65,7 @@ const AskChallenge = (props: { readonly busy: boolean; readonly asked: (account:
     h(
       "label",
       null,
-      "Account that is paid (G…)",
+      "Account that is paid (G… or C…)",
       h("input", { name: "account", required: true, maxLength: 128, spellcheck: false, autocomplete: "off" })
     ),
     h("button", { type: "submit", class: "main", disabled: props.busy }, "Continue")
@@ -88,6 +90,18 @@ const AnswerChallenge = (props: {
       " is the account’s identity:"
     ),
     h("pre", { class: "paste", tabIndex: 0 }, `stellar message sign '${props.of.challenge}' --sign-with-key NAME`),
+    props.of.authorization === undefined
+      ? null
+      : h(
+          "div",
+          null,
+          h(
+            "p",
+            { class: "quiet" },
+            "A contract account signs this authorization entry instead (SEP-43, signAuthEntry):"
+          ),
+          h("pre", { class: "paste", tabIndex: 0 }, props.of.authorization)
+        ),
     h(
       "p",
       { class: "quiet" },
@@ -102,7 +116,7 @@ const AnswerChallenge = (props: {
         "label",
         null,
         "Signature, in base64",
-        h("input", { name: "signature", required: true, maxLength: 200, spellcheck: false, autocomplete: "off" })
+        h("input", { name: "signature", required: true, maxLength: 4_000, spellcheck: false, autocomplete: "off" })
       ),
       h("button", { type: "submit", class: "main", disabled: props.busy }, "Sign in"),
       h("button", { type: "button", onClick: props.back }, "Start again")

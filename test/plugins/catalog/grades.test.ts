@@ -336,7 +336,9 @@ describeDatabases(
             expect(yield* challenges.make(key("a"), payTo, { ...place, host: "a b" })).toBe(undefined)
             const { challenge } = (yield* challenges.make(key("a"), payTo, place))!
             const sign = (text: string, by = pair) =>
-              by.sign(createHash("sha256").update(`Stellar Signed Message:\n${text}`).digest())
+              Buffer.from(by.sign(createHash("sha256").update(`Stellar Signed Message:\n${text}`).digest())).toString(
+                "base64"
+              )
             const answered = (owner: string, account: string, text: string, signature = sign(text), at = place) =>
               challenges.isAnswered(key(owner), account, at, text, signature)
             for (const named of [place.host, place.network, payTo, "key:a"]) expect(challenge).toContain(named)
@@ -349,6 +351,7 @@ describeDatabases(
             expect(yield* answered("a", stranger.publicKey(), challenge, sign(challenge, stranger))).toBe(false)
             const forged = challenge.replace(/ [^ ]+$/, ` ${"A".repeat(43)}`)
             expect(yield* answered("a", payTo, forged)).toBe(false)
+            expect(yield* answered("a", payTo, `${"x".repeat(1_024)} ${challenge}`)).toBe(false)
             yield* TestClock.adjust(600_000)
             expect(yield* answered("a", payTo, challenge)).toBe(false)
             expect(yield* recipients.gradeOf(key("a"), payTo)).toBe("claimed")

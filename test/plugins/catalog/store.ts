@@ -3,6 +3,9 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { AccountSignatures } from "../../../kernel/accounts/AccountSignatures.ts"
+import { Network } from "../../../kernel/config/Network.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import type { Declaration } from "../../../plugins/catalog/declaration/Declaration.ts"
 import { Challenges } from "../../../plugins/catalog/ownership/Challenges.ts"
@@ -84,6 +87,12 @@ export const answerOf = (more: Partial<OriginAnswer> & { readonly said?: Readonl
   }
 }
 
+/** Signatures of classic accounts, which need no ledger. */
+const classicSignatures = AccountSignatures.layer.pipe(
+  Layer.provide(Network.layerTest({ assets: new Map() } as never)),
+  Layer.provide(Layer.succeed(LedgerRpc, {} as never))
+)
+
 export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogValues> = {}) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`truncate catalog_resources, catalog_observations, catalog_quotas, catalog_sales, catalog_recipients,
@@ -92,6 +101,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
   const config = Layer.succeed(Config, { ...values, ...changed })
   const parts = yield* Layer.build(
     Layer.mergeAll(writing, Sightings.layer, Recipients.layer, Challenges.layer, Hints.layer).pipe(
+      Layer.provide(classicSignatures),
       Layer.provideMerge(Layer.merge(Changes.layer, config))
     )
   )

@@ -1,13 +1,15 @@
 // An account's session in a browser, over whole facilitators: how it is opened, what it may read, what it may not, and
 // how it ends. The account signs as a wallet does, with the official library.
 import { expect, it } from "@effect/vitest"
-import { Keypair } from "@stellar/stellar-sdk"
+import { Keypair, Networks, xdr } from "@stellar/stellar-sdk"
 import { Clock, Context, Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
 import { describe } from "vitest"
-import { AccountChallenges } from "../../../kernel/accounts/AccountChallenges.ts"
+import { type AccountChallenge, AccountChallenges } from "../../../kernel/accounts/AccountChallenges.ts"
 import { AccountSeal } from "../../../kernel/accounts/AccountSeal.ts"
 import { Network } from "../../../kernel/config/Network.ts"
+import { invocationOf, type Payer, signAuthorization } from "../../support/authorization.ts"
+import { contractUsdc, makeSmartWallet } from "../../support/smartWallet.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { describedErrors } from "../analytics/support.ts"
@@ -20,6 +22,25 @@ const fromPage = { "content-type": "application/json", "x-tollkeeper-page": "1" 
 
 const signed = (by: Keypair, challenge: string): string =>
   Buffer.from(by.sign(createHash("sha256").update(`Stellar Signed Message:\n${challenge}`).digest())).toString("base64")
+
+type Wallet = Payer & { readonly contract: string }
+
+/** What a contract account's wallet makes of an unsigned authorization. */
+const authorized = (wallet: Wallet, unsigned: string, functionName?: string): string => {
+  const entry = xdr.SorobanAuthorizationEntry.fromXdr(unsigned, "base64") as any
+  const { nonce, signatureExpirationLedger } = entry.credentials.address
+  const call = entry.rootInvocation.function.contractFn
+  return signAuthorization({
+    payer: wallet,
+    invocation:
+      functionName === undefined
+        ? entry.rootInvocation
+        : invocationOf(new xdr.InvokeContractArgs({ ...call, functionName })),
+    nonce: BigInt(nonce),
+    expirationLedger: signatureExpirationLedger,
+    networkPassphrase: Networks.TESTNET
+  }).toXdr("base64")
+}
 
 /** A browser under one name of the facilitator; it waits as long as Retry-After says. */
 const browserAt = (facilitator: Facilitator, headers: Record<string, string> = fromPage, name = "127.0.0.1") => {
@@ -176,7 +197,7 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const { host } = new URL(facilitator.url)
         const challenges = Context.get(facilitator.services as Context.Context<AccountChallenges>, AccountChallenges)
         const made = (of: AccountChallenges["Service"]) =>
-          Effect.map(of.make(host, account), (one) => (typeof one === "string" ? one : one.challenge))
+          Effect.map(of.make("session", host, account), (one) => (typeof one === "string" ? one : one.challenge))
         const now = yield* Clock.currentTimeMillis
         const clock = yield* Clock.Clock
         // An expired end, and one from a clock that was ahead.
@@ -203,9 +224,12 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         ] as ReadonlyArray<Record<string, string>>)
           expect((yield* browserAt(facilitator, headers).answer(account, text, right)).status).toBe(403)
         expect((yield* browser.post("/dashboard/account/challenge", { account: "GNOBODY" })).status).toBe(400)
-        const contract = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
-        const ofContract = yield* browser.post("/dashboard/account/challenge", { account: contract })
-        expect([ofContract.status, ofContract.json.message]).toEqual([400, expect.stringMatching(/^a contract has no/)])
+        // A challenge for another purpose, and one that is too long.
+        const ofReceipts = (yield* challenges.make("receipts", host, account)) as AccountChallenge
+        const { challenge: reading } = ofReceipts
+        expect(refused(yield* browser.answer(account, reading, signed(seller, reading)))).toMatch(/another purpose/)
+        const long = text.replace("Tollkeeper at ", `Tollkeeper at ${"x".repeat(600)}`)
+        expect(refused(yield* browser.answer(account, long, signed(seller, long)))).toMatch(/^this is no/)
 
         // After all of that the right answer opens one session, and no second one.
         const opened = yield* browser.answer(account, text, right)
@@ -217,6 +241,45 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         const [row] = yield* facilitator.sql<{ text: string }>`select row_to_json(s)::text as text
           from kernel_account_sessions s`
         expect(row!.text).not.toContain(cookie.split("=")[1]!)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
+    "a contract account signs in by an authorization that its contract accepts",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment, set, channels: 1 })
+        const browser = browserAt(facilitator)
+        const funder = yield* facilitator.account()
+        const wallet = yield* Effect.promise(() => makeSmartWallet(facilitator.ledgerUrl, funder, 5n))
+        const other = yield* Effect.promise(() => makeSmartWallet(facilitator.ledgerUrl, funder, 5n))
+        const ask = (account: string) =>
+          Effect.map(
+            browser.post("/dashboard/account/challenge", { account }),
+            ({ json }) => json as { challenge: string; authorization: string }
+          )
+        const answer = (of: { challenge: string }, authorization: string, account = wallet.contract) =>
+          Effect.map(browser.answer(account, of.challenge, authorization), ({ json, status }) => [status, json.message])
+        const asked = yield* ask(wallet.contract)
+        const not = [403, expect.stringMatching(/contract does not accept this authorization/)]
+        for (const wrong of [
+          asked.authorization,
+          authorized(other, asked.authorization),
+          authorized(wallet, (yield* ask(wallet.contract)).authorization),
+          authorized(other, (yield* ask(other.contract)).authorization),
+          authorized(wallet, asked.authorization, "approve"),
+          signed(Keypair.random(), asked.challenge),
+          ""
+        ])
+          expect(yield* answer(asked, wrong)).toEqual(not)
+        const opened = yield* browser.answer(wallet.contract, asked.challenge, authorized(wallet, asked.authorization))
+        expect([opened.status, opened.json.account]).toEqual([200, wallet.contract])
+        expect(yield* answer(asked, authorized(wallet, asked.authorization))).toEqual([
+          403,
+          expect.stringMatching(/answered already/)
+        ])
+        expect(yield* Effect.promise(() => contractUsdc(facilitator.ledgerUrl, wallet.contract))).toBe(5n)
       }).pipe(Effect.scoped),
     240_000
   )

@@ -7,6 +7,7 @@ import { Context, Effect, FileSystem, Layer } from "effect"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { describe } from "vitest"
+import { type AccountChallenge, AccountChallenges } from "../../../kernel/accounts/AccountChallenges.ts"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
@@ -41,7 +42,7 @@ const keyOf = (facilitator: Facilitator, origin: string) =>
     ({ json }) => json.epochs.find((one: any) => one.origin === origin).keys[0]
   )
 
-const signedBy = (pair: Keypair, facilitator: Facilitator, hash: string) =>
+const signedBy = (pair: Keypair, facilitator: Facilitator, hash: string, given?: string) =>
   Effect.gen(function* () {
     const post = (path: string, body: unknown) =>
       facilitator.ask(path, {
@@ -50,7 +51,7 @@ const signedBy = (pair: Keypair, facilitator: Facilitator, hash: string) =>
         body: JSON.stringify(body)
       })
     const account = pair.publicKey()
-    const { challenge } = (yield* post("/receipts/challenge", { account })).json
+    const challenge: string = given ?? (yield* post("/receipts/challenge", { account })).json.challenge
     const digest = createHash("sha256").update(`Stellar Signed Message:\n${challenge}`).digest()
     const signature = Buffer.from(pair.sign(digest)).toString("base64")
     return yield* post(`/receipts/${hash}`, { account, challenge, signature })
@@ -151,6 +152,11 @@ describe.each(databaseKinds)("receipts on %s", (kind) => {
         expect((yield* signedBy(payer, first, hash)).json.receipt).toBe(jws)
         expect((yield* signedBy(payee, first, hash)).json.receipt).toBe(jws)
         expect((yield* signedBy(yield* ledger.account(), first, hash)).status).toBe(404)
+        // A challenge to sign in reads no receipt.
+        const challenges = Context.get(first.services as Context.Context<AccountChallenges>, AccountChallenges)
+        const signIn = yield* challenges.make("session", new URL(first.url).host, payer.publicKey())
+        const refused = yield* signedBy(payer, first, hash, (signIn as AccountChallenge).challenge)
+        expect([refused.status, refused.json.message]).toEqual([403, expect.stringMatching(/another purpose/)])
 
         const leaves = (facilitator: Facilitator) =>
           facilitator.sql`select epoch, index from receipts_leaves where transaction is not null`
