@@ -20,6 +20,12 @@ const wrapper = (name: string, from: string, to: string): Mutation => ({
   changes: [{ file: "examples/facilitators.mjs", from, to }],
   catcher: [...catcher.slice(0, -1), "test/examples/facilitators.daily.test.ts"]
 })
+const seller = (name: string, file: string, from: string, to: string, test = "soldOnce.daily"): Mutation => ({
+  name,
+  changes: [{ file: `examples/${file}`, from, to }],
+  catcher: [...catcher.slice(0, -1), `test/examples/${test}.test.ts`]
+})
+const proof = (name: string, from: string, to: string) => seller(name, "ledgerProof.mjs", from, to, "ledgerProof")
 const batch = (name: string, from: string, to: string, file = "examples/preparedBatch.mjs"): Mutation => ({
   name,
   changes: [{ file, from, to }],
@@ -107,6 +113,48 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const isForgotten = isUnkept &&",
     "const isForgotten = false &&"
   ),
+  seller("a payment buys another request", "seller/sales.mjs", "paid === exact && asked === request", "paid === exact"),
+  seller(
+    "a payment that was settled before releases",
+    "seller/sales.mjs",
+    "return isOwn ? { receipt } : used(end.reason, end.receipt)",
+    "return { receipt: { ...end.receipt, success: true } }"
+  ),
+  seller(
+    "sales are keyed by a transaction that a voucher lacks",
+    "seller/sales.mjs",
+    'if (!isOfChannel(payment)) return transaction === "" ? undefined : `transaction/${transaction}`',
+    "if (true) return `transaction/${transaction}`"
+  ),
+  seller(
+    "a voucher that is signed again is another sale",
+    "seller/sales.mjs",
+    "if (isOfChannel(payment) && isVoucher)",
+    "if (false)"
+  ),
+  seller(
+    "any refusal of a settle is an end",
+    "seller/outcome.mjs",
+    "const isEnd = isAbout && knownEnd.test(reason) && !unrecorded.test(reason)",
+    "const isEnd = isAbout",
+    "sellers.daily"
+  ),
+  seller(
+    "a body that no parser read is not part of the sale",
+    "soldOnce.mjs",
+    "if (hasBody && body === undefined)",
+    "if (false)",
+    "sellBody"
+  ),
+  proof("a second authorization beside it proves a payment", "    other === undefined &&\n", ""),
+  proof(
+    "an authorization that is not spent proves a payment",
+    "if (isCall && isAuthorization)",
+    "if (isAuthorization)"
+  ),
+  proof("a transfer by another authorization proves a payment", "if (isCall && isAuthorization)", "if (isCall)"),
+  proof("a node that is behind proves an end", "from === first && latestLedger > signed.expiry", "from === first"),
+  proof("one of two endpoints proves an end", "const needed = Math.min(2, urls.length)", "const needed = 1"),
   batch(
     "the voucher just sent proves an earlier total",
     "if (BigInt(max) > sent.before && BigInt(max) <= sent.max) return false",
