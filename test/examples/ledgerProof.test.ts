@@ -31,6 +31,12 @@ const transfer = (amount: bigint, to = payTo, asset = testnetUsdc) =>
     args: [new Address(payer.publicKey()).toScVal(), new Address(to).toScVal(), nativeToScVal(amount, { type: "i128" })]
   })
 
+const decimals = new xdr.InvokeContractArgs({
+  contractAddress: new Address(testnetUsdc).toScAddress(),
+  functionName: "decimals",
+  args: []
+})
+
 const entryOf = (
   call: xdr.InvokeContractArgs,
   { by = payer, expires = expiry, number = nonce, version = 1 }: any = {}
@@ -142,6 +148,7 @@ describe("what proves a payment", () => {
       ]),
       "another expiry": invoking(transfer(1_000n), [await entryOf(transfer(1_000n), { expires: expiry + 1 })]),
       "another call beside the authorization, which stays unspent": invoking(transfer(1n), [own, entry]),
+      "a call that needs no authorization, and leaves it unspent": invoking(decimals, [entry]),
       "the call by another authorization": invoking(transfer(1_000n), [
         await entryOf(transfer(1_000n), { number: 5n }),
         entry
@@ -204,6 +211,9 @@ describe("what proves that a payment is unspent", () => {
     show(node, [{ envelope }])
     expect(await prove(payment, both)).toEqual({ transaction: "0".repeat(64) })
     expect(await prove(payment, [node.url, "http://127.0.0.1:9"])).toBeUndefined()
+    // A third that contradicts two others leaves it open.
+    show(second, [])
+    expect(await prove(payment, [node.url, second.url, `${second.url}/other`])).toBeUndefined()
   })
 })
 

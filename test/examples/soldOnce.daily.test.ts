@@ -226,6 +226,15 @@ describe("a payment that comes again", () => {
       const again = { ...voucherOf("300"), payload: { ...voucherOf("300").payload, transaction: "x", more: 1 } }
       expect(yield* sold(again, "/again")).toMatchObject({ released: false, state: "used" })
       expect(yield* sold(voucherOf("300", channel.toUpperCase()), "/again")).toMatchObject({ state: "used" })
+      // Also where the facilitator names no charged total.
+      const plain = soldOnce({ store: memoryStore() })
+      const silent = { ...client, settle: async () => ({ success: true, transaction: "", network: "stellar:testnet" }) }
+      const asked = (payment: unknown, request: string) =>
+        Effect.promise(() =>
+          plain.sell({ client: silent, payment, requirements, request, work: () => jsonWork({ request }) })
+        )
+      expect((yield* asked(voucherOf("300"), "/300")).released).toBe(true)
+      expect(yield* asked(again, "/again")).toMatchObject({ state: "used" })
     })
   )
 })
