@@ -2,7 +2,8 @@
 // A seller's 402 as a page for people: what is sold, its price, a button that connects a Stellar wallet (SEP-43, such
 // as Freighter), has it sign, pays and shows what was bought. One function, in the form that the official middleware's
 // paywall hook takes, and that `makeSell` takes as `paywall`. No dependency, no request but to the seller; a
-// strict policy is in the page. `exact` alone.
+// strict policy is in the page. A visitor pays once: the page keeps the payment and sends that one again. `exact`
+// alone.
 //
 //   paymentMiddleware(routes, server, {}, paywall({ prepareUrl: "/x402/prepare" }))
 //   app.post("/x402/prepare", prepareProxy({ facilitator }))
@@ -64,14 +65,16 @@ const short = (/** @type {string} */ address) => `${address.slice(0, 6)}…${add
  * The page of one 402. Text of the seller is inert in it.
  * @param {any} required the PaymentRequired
  * @param {{ prepareUrl: string, assets?: Record<string, { symbol: string, decimals: number }>,
- *   title?: string }} options
+ *   title?: string, seller?: string }} options `seller`: its name, beside the domain
  */
-export const paywallHtml = (required, { assets = {}, prepareUrl, title }) => {
+export const paywallHtml = (required, { assets = {}, prepareUrl, seller, title }) => {
   const accepted = required.accepts.find((/** @type {any} */ one) => one.scheme === "exact")
   if (accepted === undefined) throw new Error("a paywall takes exact payments alone")
   const known = /** @type {Record<string, { symbol: string, decimals: number }>} */ ({ ...usdc, ...assets })
   const name = title ?? (required.resource?.description || required.resource?.url || "This page")
   const price = priceOf(accepted.amount, known[accepted.asset])
+  const { url = "" } = required.resource ?? {}
+  const domain = URL.canParse(url) ? new URL(url).host : "this site"
   const data = JSON.stringify({ required, accepted, prepareUrl }).replace(/</g, "\\u003c")
   const policy = [
     "default-src 'none'",
@@ -96,12 +99,15 @@ export const paywallHtml = (required, { assets = {}, prepareUrl, title }) => {
 <p>Pay once to read it.</p>
 <p class="price">${escaped(price)}</p>
 <dl>
+<dt>Seller</dt><dd>${seller === undefined ? "" : `${escaped(seller)}, `}<span id="domain">${escaped(domain)}</span></dd>
 <dt>Paid to</dt><dd title="${escaped(accepted.payTo)}">${escaped(short(accepted.payTo))}</dd>
 <dt>Network</dt><dd>Stellar ${escaped(accepted.network.split(":")[1])}; the network fee is paid for you</dd>
 </dl>
 <button id="pay" type="button">Pay ${escaped(price)} with a wallet</button>
 <noscript><p>Paying needs this page's script: allow it, then load the page again.</p></noscript>
 <p id="say" role="status"></p>
+<p id="way" hidden>On a phone, links to wallets cannot sign this kind of payment. Open this page in a
+wallet's own browser, or on a computer with <a href="https://www.freighter.app">Freighter</a>.</p>
 <div id="content"></div>
 </main>
 <script type="application/json" id="required">${data}</script>

@@ -1,8 +1,10 @@
 // The script of the paywall page (`paywall.mjs` puts it into the page as text): connects a wallet by the interface of
 // SEP-43, builds what has to be signed from the terms on the page, has it signed when the facilitator says the same,
-// and requests the page with the payment. It runs in a browser and uses nothing of this project.
+// and requests the page with the payment. The payment is kept before it is sent, for every tab; while its end is not
+// known that one is sent again, never another, and a reload opens the page by it. It runs in a browser and uses nothing
+// of this project.
 
-/* global document, window, location, fetch, crypto, Blob, URL, setTimeout, clearTimeout */
+/* global document, window, location, fetch, crypto, Blob, URL, setTimeout, clearTimeout, AbortSignal, navigator */
 const given = JSON.parse(document.getElementById("required").textContent)
 const { accepted, prepareUrl, required } = given
 const say = (text, isError = false) => {
@@ -126,13 +128,12 @@ const sign = async (wallet, payer) => {
     throw new Error("Nothing was signed: another payment was to be signed than this page shows.")
   say("Confirm the payment in your wallet.")
   const signature = signatureIn(await wallet.signAuthEntry(preimage, { networkPassphrase, address: payer }))
-  return withSignature(prepared, payer, signature)
+  return { transaction: withSignature(prepared, payer, signature), ledger }
 }
 
-const show = async (response) => {
+const show = async ({ body, response }) => {
   const kind = response.headers.get("content-type") ?? ""
   const content = document.getElementById("content")
-  const body = await response.blob()
   if (/json|text\/plain/.test(kind)) {
     const page = document.createElement("pre")
     page.textContent = await body.text()
@@ -145,50 +146,152 @@ const show = async (response) => {
   content.append(link)
 }
 
-/** While the payment is pending the same one is sent again, never another. */
-const send = async (payment) => {
-  const encoded = textOf(new TextEncoder().encode(JSON.stringify(payment)))
-  for (let attempt = 1; ; attempt++) {
-    const response = await fetch(location.href, { headers: { "payment-signature": encoded } })
-    const header = response.headers.get("payment-response")
-    const receipt = header === null ? undefined : JSON.parse(atob(header))
-    if (!/settlement_pending|status_unknown/.test(receipt?.errorReason ?? "") || attempt === 20)
-      return { response, receipt }
+/** Undefined where a visitor forbids it. */
+const storage = (() => {
+  try {
+    return window.localStorage
+  } catch {
+    return undefined
+  }
+})()
+const place = `x402 ${location.pathname}${location.search}`
+const dayMillis = 86_400_000
+/** The payment of this page, in every tab; a delivered one reads its page for a day. */
+const kept = () => {
+  const text = storage?.getItem(place) ?? null
+  const payment = text === null ? undefined : JSON.parse(text)
+  return payment?.paidAt < Date.now() - dayMillis ? undefined : payment
+}
+const keep = (payment) => storage.setItem(place, JSON.stringify(payment))
+
+const decoded = (header) => {
+  try {
+    return header === null ? undefined : JSON.parse(atob(header))
+  } catch {
+    return undefined
+  }
+}
+
+/** The whole answer; undefined for one that was lost on the way. */
+const ask = async (encoded) => {
+  try {
+    const signal = AbortSignal.timeout(60_000)
+    const response = await fetch(location.href, { headers: { "payment-signature": encoded }, signal })
+    return { response, body: await response.blob() }
+  } catch {
+    return undefined
+  }
+}
+
+/** Sends the kept payment until its answer is known, or three answers in a row were lost. */
+const send = async (encoded) => {
+  for (let attempt = 1, lost = 0; ; attempt++) {
+    const answer = await ask(encoded)
+    const status = answer?.response.status ?? 504
+    const receipt = decoded(answer?.response.headers.get("payment-response") ?? null)
+    const reason =
+      receipt?.errorReason ?? decoded(answer?.response.headers.get("payment-required") ?? null)?.error ?? ""
+    const isPending = /settlement_pending|status_unknown|temporarily_unavailable/.test(reason)
+    if (answer?.response.ok || !(status >= 500 || status === 408 || status === 429 || isPending))
+      return { ...answer, receipt, reason }
+    lost = status >= 500 && status !== 503 ? lost + 1 : 0
+    if (lost === 3 || attempt === 20) return undefined
     say("The payment is on its way; waiting for the ledger.")
     await new Promise((resolve) => setTimeout(resolve, 1_000))
   }
 }
 
+/** Whether the last ledger of a kept payment has closed: then it can never be paid any more. */
+const isOver = async ({ ledger, payer }) => {
+  const asked = await fetch(prepareUrl, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ x402Version: 2, paymentRequirements: accepted, payer })
+  }).catch(() => undefined)
+  const prepared = asked?.ok ? await asked.json() : undefined
+  return Number.isSafeInteger(ledger) && prepared?.expires?.latestLedger > ledger
+}
+
 const button = document.getElementById("pay")
-button.addEventListener("click", async () => {
+const price = button.textContent
+
+/** Sends the kept payment and shows what it buys. A new one is offered only after its end is proven. */
+const deliver = async () => {
+  const payment = kept()
+  const answer = await send(payment.encoded)
+  button.textContent = "Send the same payment again"
+  if (answer === undefined)
+    throw new Error("The answer was lost. You may have paid. Try again: the same payment is sent, never a second one.")
+  const { reason, receipt, response } = answer
+  if (response.ok) {
+    keep({ ...payment, paidAt: payment.paidAt ?? Date.now() })
+    say(receipt?.transaction ? `Paid. Receipt ${receipt.transaction}` : "Paid.")
+    button.hidden = true
+    return show(answer)
+  }
+  const why = receipt?.errorMessage ?? (reason || response.status)
+  if (payment.paidAt === undefined && (receipt?.success || /already_settled|authorization_spent/.test(reason)))
+    throw new Error(
+      `You have paid, and the seller does not give the page: ${why}. Receipt ${receipt?.transaction ?? ""}`
+    )
+  if (!(await isOver(payment)))
+    throw new Error(
+      `The seller refused the payment: ${why}. It can still be used for a while; no second one is offered.`
+    )
+  storage.removeItem(place)
+  button.textContent = price
+  const isNew = payment.paidAt === undefined
+  const past = isNew ? "Not paid, and the payment has expired" : "Your payment does not open it again"
+  throw new Error(`${past}: ${why}. You can pay again.`)
+}
+
+/** Signs and keeps one payment. */
+const signOne = async () => {
+  say("Searching for a wallet.")
+  const wallet = await findWallet().catch(() => {
+    document.getElementById("way").hidden = false
+    throw new Error("No Stellar wallet was found. Install Freighter, then load this page again.")
+  })
+  const { address: payer, error } = await wallet.getAddress()
+  if (!payer) throw new Error(error?.message ?? "The wallet shared no account.")
+  if (!payer.startsWith("G")) throw new Error("This wallet pays from a contract; choose an account that begins with G.")
+  await checkNetwork(wallet)
+  say("Preparing the payment.")
+  const { ledger, transaction } = await sign(wallet, payer)
+  const { extensions, resource } = required
+  const more = { resource, accepted, ...(extensions === undefined ? {} : { extensions: echoed(extensions) }) }
+  const payment = { x402Version: 2, payload: { transaction }, ...more }
+  const encoded = textOf(new TextEncoder().encode(JSON.stringify(payment)))
+  keep({ encoded, ledger, payer })
+}
+
+/** A payment's identifier, where the seller requires one. */
+const echoed = (extensions) => {
+  const declared = extensions["payment-identifier"]
+  if (declared?.info?.required !== true || declared.info.id !== undefined) return extensions
+  const id = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+  return { ...extensions, "payment-identifier": { ...declared, info: { ...declared.info, id } } }
+}
+
+const buy = async (isHeld) => {
+  if (isHeld === null) throw new Error("Another tab of yours is paying for this page: wait for it.")
+  if (storage === undefined) throw new Error("Allow this page to store data: it keeps your payment until its answer.")
+  if (kept() === undefined) await signOne()
+  say("Paying.")
+  await deliver()
+}
+
+/** One at a time in all tabs of a visitor. */
+const act = async () => {
   button.disabled = true
   try {
-    say("Searching for a wallet.")
-    const wallet = await findWallet().catch(() => {
-      throw new Error("No Stellar wallet was found. Install Freighter, then load this page again.")
-    })
-    const { address: payer, error } = await wallet.getAddress()
-    if (!payer) throw new Error(error?.message ?? "The wallet shared no account.")
-    if (!payer.startsWith("G"))
-      throw new Error("This wallet pays from a contract; choose an account that begins with G.")
-    await checkNetwork(wallet)
-    say("Preparing the payment.")
-    const transaction = await sign(wallet, payer)
-    const { extensions, resource } = required
-    say("Paying.")
-    const { receipt, response } = await send({
-      x402Version: 2,
-      payload: { transaction },
-      resource,
-      accepted,
-      ...(extensions === undefined ? {} : { extensions })
-    })
-    if (!response.ok) throw new Error(`Not paid: ${receipt?.errorMessage ?? receipt?.errorReason ?? response.status}`)
-    say(`Paid. Receipt ${receipt.transaction}`)
-    button.hidden = true
-    await show(response)
+    if (navigator.locks === undefined) await buy()
+    else await navigator.locks.request(place, { ifAvailable: true }, buy)
   } catch (error) {
     say(error.message, true)
     button.disabled = false
   }
-})
+}
+document.getElementById("domain").textContent = location.host
+button.addEventListener("click", act)
+if (kept() !== undefined) await act()

@@ -1,8 +1,8 @@
 // @ts-check
-// What `prepared.mjs` signs: it asks the facilitator's `/prepare`, builds the same bytes from the seller's terms and its
-// own settings, and signs only when they are equal. Of the answer it takes the nonce, the expiry and an id, each of them
-// bounded; a facilitator that asks for another recipient, amount, contract, call or a longer life is refused. The layout
-// is `plugins/prepare/README.md`.
+// What `prepared.mjs` signs: it asks the facilitator's `/prepare`, builds the same bytes from the seller's terms and
+// its own settings, and signs only when they are equal. Of the answer it takes the nonce, the expiry and an id, each of
+// them bounded; a facilitator that asks for another recipient, amount, contract, call or a longer life is refused. The
+// layout is `plugins/prepare/README.md`.
 import { sign } from "node:crypto"
 import { checkBatchTerms, makeBatchPayload } from "./preparedBatch.mjs"
 import {

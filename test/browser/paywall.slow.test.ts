@@ -20,6 +20,9 @@ let facilitator: Facilitator
 let url = ""
 let payTo = ""
 let lie: (terms: any) => any = (terms) => terms
+/** Of an answer to a payment: lost as a gateway or a network loses it, or replaced. */
+let lose: ((answer: Response) => Response | undefined) | undefined
+let payments: Array<string> = []
 
 const hasChromium = chromiumPath() !== undefined
 if (!hasChromium) console.log(howToGetOne)
@@ -53,6 +56,9 @@ const installWallet = async (visit: Visit, payer: Keypair, refuses = false, pass
   )
 }
 
+const gateway = () => new Response("<html>timeout</html>", { status: 504, headers: { "content-type": "text/html" } })
+const cut = (answer: Response) => answer
+
 beforeAll(async () => {
   if (!hasChromium) return
   const options = { closeMillis: 1_000, set: ["prepare.per_second=0"] }
@@ -85,9 +91,20 @@ beforeAll(async () => {
         })
       )
     }
-    return pathname === "/weather" ? sell(request, () => ({ celsius: 17 })) : new Response("", { status: 404 })
+    if (pathname !== "/weather") return new Response("", { status: 404 })
+    const payment = request.headers.get("payment-signature")
+    const given = await sell(request, () => ({ celsius: 17 }))
+    if (payment === null) return given
+    payments.push(payment)
+    return lose?.(given) ?? given
   }
-  const server = createServer(toNode(answer))
+  const handle = toNode(answer)
+  const server = createServer((request, response) => {
+    const isCut = lose === cut && request.headers["payment-signature"] !== undefined
+    // The seller answers, and nothing of it arrives.
+    if (isCut) response.writeHead = (() => (request.socket.destroy(), response)) as any
+    handle(request, response)
+  })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
   await run(
@@ -123,6 +140,67 @@ describe.runIf(hasChromium)("the paywall page", () => {
     expect(await run(facilitator.balance(payer.publicKey()))).toBe(987_655n)
     expect([await visit.axe(), visit.issues]).toEqual([[], []])
     await visit.picture("paywall-paid")
+    await visit.close()
+  })
+
+  it("pays once when the answer is lost, and a reload opens the page", { timeout: 240_000 }, async () => {
+    for (const loss of [gateway, cut]) {
+      lie = (terms) => terms
+      const before = await run(facilitator.balance(payTo))
+      const payer = await run(facilitator.account(1_000_000n))
+      const visit = await Visit.open(browser, url)
+      await installWallet(visit, payer)
+      await visit.go(`/weather?by=${loss.name}`)
+      expect(await visit.page.locator("dl").textContent()).toContain(new URL(url).host)
+      payments = []
+      lose = loss
+      await visit.page.locator("#pay").click()
+      await visit.page.locator("#say.error").waitFor({ timeout: 60_000 })
+      expect(await visit.page.locator("#say").textContent()).toMatch(/answer was lost/)
+      // A visitor who clicks again sends the same one.
+      await visit.page.locator("#pay").click()
+      await visit.page.locator("#pay:disabled").waitFor()
+      await visit.page.locator("#pay:enabled").waitFor({ timeout: 60_000 })
+      // The browser itself may repeat a request whose connection was cut.
+      expect(payments.length).toBeGreaterThanOrEqual(6)
+      expect(new Set(payments).size).toBe(1)
+      lose = undefined
+      // Another tab of the visitor, then a reload, and another after that.
+      const tab = await visit.context.newPage()
+      await tab.goto(`${url}/weather?by=${loss.name}`)
+      await tab.locator("pre").waitFor()
+      for (const _ of [1, 2]) {
+        await visit.page.reload()
+        await visit.page.locator("pre").waitFor()
+        expect(await visit.page.locator("#say").textContent()).toMatch(/^Paid\. Receipt [0-9a-f]{64}$/)
+      }
+      expect(new Set(payments).size).toBe(1)
+      expect((await run(facilitator.balance(payTo))) - before).toBe(12_345n)
+      expect(visit.issues).toEqual([])
+      await visit.close()
+    }
+  })
+
+  it("offers no second payment while a refused one can land", { timeout: 240_000 }, async () => {
+    const payer = await run(facilitator.account(1_000_000n))
+    const before = await run(facilitator.balance(payTo))
+    const visit = await Visit.open(browser, url)
+    await installWallet(visit, payer)
+    await visit.go("/weather?by=refusal")
+    payments = []
+    // It settles, and the seller says that it did not.
+    lose = () => new Response("{}", { status: 402, headers: { "content-type": "application/json" } })
+    for (const _ of [1, 2]) {
+      await visit.page.locator("#pay").click()
+      await visit.page.locator("#say.error").waitFor()
+      await visit.page.locator("#pay:enabled").waitFor()
+      expect(await visit.page.locator("#say").textContent()).toMatch(/refused the payment.*no second one is offered/)
+    }
+    lose = undefined
+    await visit.page.locator("#pay").click()
+    await visit.page.locator("pre").waitFor()
+    expect(new Set(payments).size).toBe(1)
+    expect((await run(facilitator.balance(payTo))) - before).toBe(12_345n)
     await visit.close()
   })
 
@@ -175,6 +253,8 @@ describe.runIf(hasChromium)("the paywall page", () => {
           await visit.page.locator("#pay").click()
           await visit.page.locator("#say.error").waitFor()
           expect(await visit.page.locator("#say").textContent()).toMatch(/Install Freighter/)
+          expect(await visit.page.locator("#way").textContent()).toMatch(/On a phone/)
+          expect(await visit.axe()).toEqual([])
         }
         await visit.close()
       }
