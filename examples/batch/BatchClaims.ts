@@ -1,7 +1,8 @@
 // Claims of a seller that keeps its own channels: what was charged and not claimed is claimed, many channels in one
 // transaction, and what was claimed is settled to the receiver. `start` does both on an interval, short enough that any
 // withdrawal of a payer is answered before its delay ends. A claim that lands twice changes nothing, so a failure is
-// only repeated; a channel that cannot be claimed keeps no other.
+// only repeated; a channel that cannot be claimed keeps no other, rests like those of the store, and is claimed by itself.
+import { claimPauseSeconds } from "../../plugins/batch-store/contract.ts"
 import { facilitatorClient } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"
 import { stateIn } from "./BatchStellarServer.ts"
@@ -35,6 +36,8 @@ const refusedByScheme = /^invalid_batch_settlement_/
 
 export class BatchClaims {
   readonly #options: BatchClaimsOptions
+  /** Channels whose claim failed by itself: when it did first, and until when they rest, Unix milliseconds. */
+  readonly #failed = new Map<string, { readonly since: number; readonly until: number }>()
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(options: BatchClaimsOptions) {
@@ -50,13 +53,19 @@ export class BatchClaims {
     const due = (await server.channels.list()).filter(
       (one) =>
         one.channelConfig.token === token &&
+        (this.#failed.get(one.channelId)?.until ?? 0) <= Date.now() &&
         BigInt(one.chargedCumulativeAmount) > BigInt(one.totalClaimed) &&
         select(one)
     )
     const size = this.#options.claimsPerTransaction ?? 40
     const transactions: Array<string> = []
     const refused: Array<string> = []
-    const parts = Array.from({ length: Math.ceil(due.length / size) }, (_, at) => due.slice(at * size, (at + 1) * size))
+    // What failed before is claimed by itself: it must not have the others claimed in halves again.
+    const [alone, together] = [true, false].map((is) => due.filter((one) => this.#failed.has(one.channelId) === is))
+    const parts = Array.from({ length: Math.ceil(together!.length / size) }, (_, at) =>
+      together!.slice(at * size, (at + 1) * size)
+    )
+    parts.push(...alone!.map((one) => [one]))
     for (let batch = parts.shift(); batch !== undefined; batch = parts.shift()) {
       const claims = batch.map(claimOf)
       const now = Math.max(Math.floor(Date.now() / 1_000), ...batch.map(({ asOf = 0 }) => asOf))
@@ -73,16 +82,25 @@ export class BatchClaims {
       }
       if (receipt.success === true) transactions.push(receipt.transaction)
       if (isDone) await this.#noteClaimed(batch)
-      else refused.push(`${batch[0]!.channelId}: ${receipt.errorReason} ${receipt.errorMessage ?? ""}`)
+      else this.#rest(batch[0]!)
+      if (!isDone) refused.push(`${batch[0]!.channelId}: ${receipt.errorReason} ${receipt.errorMessage ?? ""}`)
     }
     if (refused.length > 0)
       throw new Error(`${refused.length} of ${due.length} channels are not claimed: ${refused.join("; ")}`)
     return transactions
   }
 
+  #rest({ channelId, withdrawRequestedAt }: Channel): void {
+    const now = Date.now()
+    const { since } = this.#failed.get(channelId) ?? { since: now }
+    const seconds = claimPauseSeconds(withdrawRequestedAt > 0, (now - since) / 1_000)
+    this.#failed.set(channelId, { since, until: now + seconds * 1_000 })
+  }
+
   async #noteClaimed(batch: ReadonlyArray<Channel>): Promise<void> {
     const { channels } = this.#options.server
     for (const one of batch) {
+      this.#failed.delete(one.channelId)
       const now = (await channels.get(one.channelId)) ?? one
       const state = { ...stateIn(now)!, totalClaimed: one.chargedCumulativeAmount }
       // The ledger was not read: a withdrawal may have been started since it was.

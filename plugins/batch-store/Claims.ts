@@ -3,6 +3,7 @@
 // at a time.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { claimPauseSeconds } from "./claimPause.ts"
 import type { ChannelRecord } from "./ChannelWire.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -61,10 +62,6 @@ export const watchedMax = 500
 const groupsMax = 100
 /** Claims that one turn submits. */
 const submitsMax = 100
-/** How long a channel whose claim failed is left alone, at least, and while a withdrawal of it is started. */
-const failedPauseSeconds = 60
-/** At most: without a withdrawal it is left alone for a tenth of the time that its charges have waited. */
-const failedPauseSecondsMax = 3_600
 /** How long a settle that failed is left alone. */
 const settlePauseSeconds = 600
 
@@ -214,12 +211,15 @@ const makeEnding = (
           const { id, kind } = claim
           if ((yield* ended(claim, "failed", reason, null)).length === 0) return
           if (kind === "settle") return yield* settleLater(sql, id)
+          const channels = yield* sql<{ isWithdrawing: boolean; waited: number }>`select
+              withdraw_requested_at > 0 as "isWithdrawing",
+              coalesce(extract(epoch from clock_timestamp() - unclaimed_since), 0)::float8 as waited
+            from batch_store_channels where claim = ${id}`
+          const [only, ...others] = channels
+          const rest =
+            only === undefined || others.length > 0 ? null : claimPauseSeconds(only.isWithdrawing, only.waited)
           yield* sql`update batch_store_channels c set claim = null, claim_alone = true,
-              claim_after = case when n.number > 1 then null else clock_timestamp() + make_interval(secs =>
-                case when c.withdraw_requested_at > 0 then ${failedPauseSeconds}::float8
-                else least(${failedPauseSecondsMax}::float8, greatest(${failedPauseSeconds}::float8,
-                  extract(epoch from clock_timestamp() - c.unclaimed_since)::float8 / 10)) end) end
-            from (select count(*) as number from batch_store_channels where claim = ${id}) n
+              claim_after = clock_timestamp() + make_interval(secs => ${rest}::float8)
             where c.claim = ${id}`
         })
       ),

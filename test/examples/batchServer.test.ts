@@ -1,6 +1,10 @@
 // The seller's class where its record of channels fails: the official server passes over a hook that throws, so that
 // each failure is an answer.
-import { describe, expect, it } from "vitest"
+import { createServer } from "node:http"
+import { describe, expect, it, vi } from "vitest"
+import { BatchClaims } from "../../examples/batch/BatchClaims.ts"
+import { listen } from "../../examples/seller-http.ts"
+import { claimPauseSeconds } from "../../plugins/batch-store/contract.ts"
 import { BatchStellarServer } from "../../examples/batch/BatchStellarServer.ts"
 import { type Channel, channelsOver, memoryStorage, type SellerChannels } from "../../examples/batch/channels.ts"
 
@@ -32,6 +36,58 @@ const serverOf = (changes: Partial<SellerChannels> = {}) => {
 }
 const unreachable = () => Promise.reject(new Error("the store does not answer"))
 const get = (channels: SellerChannels) => channels.get(voucher.channelId) as Promise<Channel>
+
+describe("claims of a seller", () => {
+  it("rest after a failure by themselves, and cost no request of the others", async () => {
+    let requests = 0
+    const server = createServer(async (request, response) => {
+      let body = ""
+      for await (const chunk of request) body += chunk
+      requests++
+      const answer = body.includes("poisoned")
+        ? { success: false, errorReason: word("voucher_signature") }
+        : { success: true, transaction: "ff" }
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer))
+    })
+    const { close, url } = await listen(server, 0)
+    const storage = memoryStorage()
+    const { channels } = serverOf(channelsOver(storage))
+    for (let at = 0; at < 24; at++) {
+      const channelId = at.toString(16).padStart(64, "0")
+      const signature = [3, 11, 19].includes(at) ? "poisoned" : "ab".repeat(64)
+      const record = { channelId, channelConfig, chargedCumulativeAmount: "5", signedMaxClaimable: "5", signature }
+      const ledger = { balance: "9", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+      await storage.updateChannel(channelId, () => ({ ...record, ...ledger, lastRequestTimestamp: 0 }))
+    }
+    const { receiver, receiverAuthorizer, token } = channelConfig
+    const authorizer = { address: receiverAuthorizer, signClaims: () => undefined, refund: unreachable }
+    const claiming = new BatchStellarServer({ receiver, channels, authorizer })
+    const network = requirements.network
+    const claims = new BatchClaims({ server: claiming, facilitator: url, network, token, contract: "C" })
+    await expect(claims.claim()).rejects.toThrow(/3 of 24 channels are not claimed/)
+    expect(requests).toBeGreaterThan(3)
+    requests = 0
+    await claims.claim()
+    expect(requests).toBe(0)
+    const [first] = await channels.list()
+    await storage.updateChannel(first!.channelId, (one) => ({ ...one!, chargedCumulativeAmount: "6" }))
+    await claims.claim()
+    expect(requests).toBe(1)
+    vi.useFakeTimers({ now: Date.now() + 61_000, toFake: ["Date"] })
+    requests = 0
+    await expect(claims.claim()).rejects.toThrow(/3 of 3 channels/)
+    vi.useRealTimers()
+    expect(requests).toBe(3)
+    await close()
+  })
+
+  it("pause for a tenth of their wait, and shortly while the payer withdraws", () => {
+    expect([0, 600, 1_200, 36_000, 99_999].map((waited) => claimPauseSeconds(false, waited))).toEqual([
+      60, 60, 120, 3_600, 3_600
+    ])
+    expect(claimPauseSeconds(true, 99_999)).toBe(60)
+  })
+})
 
 describe("a seller of batch-settlement", () => {
   it("answers no voucher that its record does not charge", async () => {
