@@ -34,6 +34,8 @@ export interface FetchRequest {
   readonly body?: Uint8Array
   /** Ends the reading of an answer's body before its connection ends. */
   readonly reader?: BodyReader | undefined
+  /** As of `OutboundRequest`. */
+  readonly decodes?: boolean | undefined
   /** As of `OutboundRequest`, from the beginning of the fetch: names and redirects count. */
   readonly partMillis?: number | undefined
 }

@@ -35,6 +35,8 @@ export interface OutboundRequest {
   /** Maximum body bytes; a longer answer fails. */
   readonly bytesMax: number
   readonly reader?: BodyReader | undefined
+  /** A body in a coding that is known (gzip, deflate, br) is answered plain, and its head names no coding. */
+  readonly decodes?: boolean | undefined
   /**
    * A body that is too long, too late, cut off or framed wrongly is answered as far as it came, and marked: it has been
    * paid for. It is late when it has not ended this many milliseconds after the first packet.
@@ -44,7 +46,7 @@ export interface OutboundRequest {
 
 export interface OutboundAnswer {
   readonly status: number
-  /** Names in lower case. A body in a coding that is known (gzip, deflate, br) comes plain, without these headers. */
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   /** Only with `partMillis`: why the rest of the body is missing. `malformed`: its framing cannot be read. */

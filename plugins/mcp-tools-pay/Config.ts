@@ -35,8 +35,8 @@ const budgetSection = section(
       max: 86_400,
       unit: "s",
       doc:
-        "How long the identical call still gets what was paid for, and pays nothing, after its host has acknowledged it " +
-        "by another request. Until then it gets it without limit of time."
+        "How long the identical call still gets what was paid for, and pays nothing, after its host has acknowledged " +
+        "it by another request. Until then it gets it without limit of time."
     }),
     replay_bytes_max: integer({
       default: 268_435_456,

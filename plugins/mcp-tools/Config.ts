@@ -106,8 +106,8 @@ const answersSection = section("answers", "How much of an answer a client takes 
     max: 1_073_741_824,
     unit: "bytes",
     doc:
-      "Maximum size of one message on stdout; official clients drop a line above 10 MiB. A longer answer is a resource " +
-      "in pages."
+      "Maximum size of one message on stdout; official clients drop a line above 10 MiB. A longer answer is a " +
+      "resource in pages."
   }),
   http_bytes_max: integer({
     default: 33_554_432,

@@ -38,7 +38,18 @@ const resolve = Command.make(
     }).pipe(Effect.provide(databaseStatus(startedAt(place))))
 ).pipe(Command.withDescription("Record the outcome of a payment that the ledger can no longer decide"))
 
+const channels = Command.make("channels", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
+  Effect.gen(function* () {
+    const found = yield* (yield* administration).listChannels
+    const lines = found.map(({ agent, channelId, config, contract, signedFor }) => {
+      const terms = `withdraws after ${config.withdrawDelay} s, salt ${config.salt}`
+      return [channelId, agent, `${signedFor} of ${config.token} to ${config.receiver}`, contract, terms].join("  ")
+    })
+    yield* answer(json, found, [...lines, `${found.length} channels`])
+  }).pipe(Effect.provide(databaseStatus(startedAt(place))))
+).pipe(Command.withDescription("List the agents' payment channels that may hold a deposit, with their terms"))
+
 export const toolsBudget = Command.make("tools-budget").pipe(
   Command.withDescription("What agents' payments hold, for operators"),
-  Command.withSubcommands([list, resolve])
+  Command.withSubcommands([list, channels, resolve])
 )

@@ -15,9 +15,11 @@ export interface ResponseSink {
   readonly end: (isWhole: boolean) => void
 }
 
-type Framing = "none" | "chunked" | "close" | { left: number }
+/** `raw`: what cannot be framed, to the connection's end. */
+type Framing = "none" | "chunked" | "close" | "raw" | { left: number }
 
-const headEnd = /\r?\n\r?\n/
+/** Bytes of a head that are read. */
+const headMax = 262_144
 /** Of a chunk's size and its extensions. */
 const sizeLineMax = 8_192
 
@@ -47,16 +49,16 @@ const framingOf = ({ headers, status }: ResponseHead): Framing => {
 
 export class ResponseReader {
   readonly #sink: ResponseSink
-  readonly #headMax: number
+  /** Bytes of the head that were searched for its end. */
+  #searched = 0
   #waiting: Buffer = Buffer.alloc(0)
   #framing: Framing | undefined
   /** Of chunks: bytes left of this one, or what is read next. */
   #chunk: number | "size" | "after" | "trailers" = "size"
   #isEnded = false
 
-  constructor(sink: ResponseSink, headMax: number) {
+  constructor(sink: ResponseSink) {
     this.#sink = sink
-    this.#headMax = headMax
   }
 
   get isEnded(): boolean {
@@ -74,7 +76,7 @@ export class ResponseReader {
   /** The connection has ended. */
   close(): void {
     if (this.#isEnded) return
-    if (this.#framing === undefined) return this.#unframed()
+    if (this.#framing === undefined) this.#unframed()
     const isWhole = this.#framing === "close" || (this.#framing === "chunked" && this.#chunk === "trailers")
     this.#pass(this.#waiting.length)
     this.#end(isWhole)
@@ -97,23 +99,41 @@ export class ResponseReader {
   }
 
   #readHead(): boolean {
-    const text = this.#waiting.toString("latin1")
-    const found = headEnd.exec(text)
-    if (found === null) {
-      if (text.length > this.#headMax || (text.length > 5 && !text.startsWith("HTTP/"))) this.#unframed()
-      return false
+    const bytes = this.#waiting
+    const end = this.#headEnd()
+    if (end === undefined) {
+      const begins = bytes.subarray(0, 5).toString("latin1")
+      if (bytes.length <= headMax && "HTTP/".startsWith(begins)) return false
+      this.#unframed()
+      return true
     }
-    const head = readHead(text.slice(0, found.index))
+    const head = readHead(bytes.subarray(0, end).toString("latin1").trimEnd())
     if (head === undefined) {
       this.#unframed()
-      return false
+      return true
     }
-    this.#waiting = this.#waiting.subarray(found.index + found[0].length)
+    this.#waiting = bytes.subarray(end)
+    this.#searched = 0
     if (head.status >= 100 && head.status < 200 && head.status !== 101) return true
     this.#framing = framingOf(head)
     this.#sink.head(head)
     if (this.#framing === "none" || (typeof this.#framing === "object" && this.#framing.left === 0)) this.#end(true)
     return true
+  }
+
+  /** Where the head's empty line ends; each byte is searched once. */
+  #headEnd(): number | undefined {
+    const bytes = this.#waiting
+    for (let at = bytes.indexOf(0x0a, this.#searched); at >= 0; at = bytes.indexOf(0x0a, at + 1)) {
+      const next = bytes[at + 1] === 0x0d ? at + 2 : at + 1
+      if (bytes[next] === 0x0a) return next + 1
+      if (next >= bytes.length) {
+        this.#searched = at
+        return undefined
+      }
+    }
+    this.#searched = bytes.length
+    return undefined
   }
 
   #readChunk(): boolean {
@@ -127,20 +147,21 @@ export class ResponseReader {
     }
     const newline = this.#waiting.indexOf(0x0a)
     if (newline < 0) {
-      if (this.#waiting.length > sizeLineMax) this.#broken()
-      return false
+      if (this.#waiting.length <= sizeLineMax) return false
+      this.#framing = "raw"
+      return true
     }
     const line = this.#waiting.subarray(0, newline).toString("latin1").trim()
     if (this.#chunk === "size") {
       const size = /^([0-9a-f]{1,12})(?:\s*;.*)?$/i.exec(line)?.[1]
       if (size === undefined) {
-        this.#broken()
-        return false
+        this.#framing = "raw"
+        return true
       }
       this.#chunk = parseInt(size, 16) === 0 ? "trailers" : parseInt(size, 16)
     } else if (this.#chunk === "after" && line !== "") {
-      this.#broken()
-      return false
+      this.#framing = "raw"
+      return true
     } else if (this.#chunk === "after") this.#chunk = "size"
     else if (line === "") this.#end(true)
     this.#waiting = this.#waiting.subarray(newline + 1)
@@ -154,14 +175,8 @@ export class ResponseReader {
 
   /** No head of a response: what arrives is what there is. */
   #unframed(): void {
+    this.#framing = "raw"
     this.#sink.head({ status: 0, headers: {} })
-    this.#broken()
-  }
-
-  /** The rest, as it came; more of it comes until the connection ends, and is not waited for. */
-  #broken(): void {
-    this.#pass(this.#waiting.length)
-    this.#end(false)
   }
 
   #end(isWhole: boolean): void {

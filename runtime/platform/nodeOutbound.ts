@@ -1,6 +1,7 @@
 // The Outbound port on `node:dns`, `node:http` and `node:https`, for Node and for Deno. The socket is opened to the
 // given address and to no other; the name in the URL is used for the Host header and for the certificate alone. A
-// request that is interrupted drops its socket. Of a request that pays, the answer is read as leniently as its bytes allow.
+// request that is interrupted drops its socket. Of a request that pays, the answer is read as leniently as its bytes
+// allow.
 import { Effect, Layer } from "effect"
 import { lookup, Resolver } from "node:dns/promises"
 import * as http from "node:http"
@@ -133,7 +134,7 @@ const decoders: Readonly<Record<string, () => zlib.Gunzip | zlib.Inflate | zlib.
 /** A receiver of the plain body: of one in a coding that is known, its head names neither coding nor length. */
 const decodingReceiver = (head: Pick<OutboundAnswer, "status" | "headers">, request: OutboundRequest, call: Call) => {
   const { "content-encoding": coding = "", "content-length": _, ...others } = head.headers
-  const decoder = decoders[coding.trim().toLowerCase()]?.()
+  const decoder = request.decodes === true ? decoders[coding.trim().toLowerCase()]?.() : undefined
   if (decoder === undefined) return receiverOf(head, request, call)
   const receiver = receiverOf({ status: head.status, headers: others }, request, call)
   let cut: OutboundAnswer["cut"]
@@ -158,7 +159,7 @@ const receive = (incoming: http.IncomingMessage, request: OutboundRequest, call:
   incoming.on("data", receiver.data)
   incoming.once("end", receiver.end)
   incoming.once("error", () => receiver.broken("unreachable"))
-  incoming.once("close", () => head.headers["content-encoding"] === undefined && receiver.settle())
+  incoming.once("close", () => request.decodes !== true && receiver.settle())
   return receiver.broken
 }
 
@@ -228,18 +229,15 @@ const sendLeniently = (request: OutboundRequest) =>
     const call: Call = { begun: performance.now(), resume, close: () => socket.destroy() }
     let receiver: Receiver | undefined
     let isUnframed = false
-    const reader = new ResponseReader(
-      {
-        head: (head) => {
-          if (head.status === 101) return call.close()
-          isUnframed = head.status === 0
-          receiver = decodingReceiver(head, request, call)
-        },
-        body: (bytes) => receiver?.data(bytes),
-        end: (isWhole) => (isWhole ? receiver?.end() : receiver?.broken(isUnframed ? "malformed" : "unreachable"))
+    const reader = new ResponseReader({
+      head: (head) => {
+        if (head.status === 101) return call.close()
+        isUnframed = head.status === 0
+        receiver = decodingReceiver(head, request, call)
       },
-      request.bytesMax
-    )
+      body: (bytes) => receiver?.data(bytes),
+      end: (isWhole) => (isWhole ? receiver?.end() : receiver?.broken(isUnframed ? "malformed" : "unreachable"))
+    })
     let isSilent = true
     const ended = () => {
       if (isSilent) resume(Effect.fail(failed("unreachable")))

@@ -37,7 +37,9 @@ export const randomJson = (
       return `[${blank}${many().map(within).join(`,${blank}`)}]`
     default: {
       const names = many().map(() => random.pick(strings) + (isExact || random.chance(0.8) ? random.int(0, 1e9) : ""))
-      return `{${blank}${[...new Set(names)].map((name) => `${JSON.stringify(name)}:${blank}${within()}`).join(",")}${!isExact && names[0] !== undefined && random.chance(0.3) ? `,${JSON.stringify(names[0])}:1` : ""}}`
+      const members = [...new Set(names)].map((name) => `${JSON.stringify(name)}:${blank}${within()}`)
+      if (!isExact && names[0] !== undefined && random.chance(0.3)) members.push(`${JSON.stringify(names[0])}:1`)
+      return `{${blank}${members.join(",")}}`
     }
   }
 }

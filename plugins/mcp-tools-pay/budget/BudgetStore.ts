@@ -3,6 +3,7 @@
 // process. Beside a reservation it keeps, sealed, what another process needs to finish its payment: the signed payment
 // with its terms, stored before it is sent, and content that arrived before the ledger showed the payment.
 import { Context, type Effect, Schema } from "effect"
+import type { ChannelConfig } from "../../x402-batch/contract.ts"
 import type { Authorization, Ceilings, Reservation, ReservationState } from "./Reservation.ts"
 
 /** The store cannot be read or written; nothing may be signed then. */
@@ -18,8 +19,8 @@ export interface ExistingReservation {
   /** Reservations ever made for it, as far as they are kept. */
   readonly made: number
   /**
-   * Those whose result the same call gets: `reserved`, `signed`, `unknown`, `spent`, `acknowledged`, and `released` ones
-   * whose content came all the same; newest first.
+   * Those whose result the same call gets: `reserved`, `signed`, `unknown`, `spent`, `acknowledged`, and `released`
+   * ones whose content came all the same; newest first.
    */
   readonly undelivered: ReadonlyArray<Reservation>
   /** Identifiers of payments that were signed since the last delivery and released, newest first. */
@@ -48,6 +49,17 @@ export interface SignedTotals {
   readonly counted: bigint
   /** By any call, also one that was refused; written before the voucher leaves this process. */
   readonly sent: bigint
+}
+
+/** A channel of an agent, as it was last used. */
+export interface StoredChannel {
+  readonly channelId: string
+  readonly agent: string
+  readonly contract: string
+  /** Its terms, by which its payer withdraws without the seller. */
+  readonly config: ChannelConfig
+  /** The call by which its seller is asked for a refund, sealed under the channel's id. */
+  readonly sealed: string
 }
 
 /** Receipts that are listed at most. */
@@ -82,6 +94,11 @@ export class BudgetStore extends Context.Service<
     /** Zeros for a channel of which nothing is kept. */
     readonly totals: (channelId: string) => Effect.Effect<SignedTotals, BudgetUnavailable>
     readonly keepTotals: (channelId: string, totals: SignedTotals) => Effect.Effect<void, BudgetUnavailable>
+    /** Channels that may hold money. */
+    readonly channels: Effect.Effect<ReadonlyArray<StoredChannel>, BudgetUnavailable>
+    readonly keepChannel: (channel: StoredChannel) => Effect.Effect<void, BudgetUnavailable>
+    /** Its money is refunded. */
+    readonly forgetChannel: (channelId: string) => Effect.Effect<void, BudgetUnavailable>
     /** Whether other processes work on it. */
     readonly isShared: boolean
   }

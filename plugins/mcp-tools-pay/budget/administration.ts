@@ -33,6 +33,14 @@ export const listHolds = Effect.gen(function* () {
   return yield* store === undefined ? read : store.open
 })
 
+/** Payment channels that may hold money, with their terms and what their vouchers were signed for. */
+export const listChannels = Effect.gen(function* () {
+  const store = (yield* running) ?? (yield* kept)
+  return yield* Effect.forEach(yield* store.channels, ({ sealed: _, ...channel }) =>
+    Effect.map(store.totals(channel.channelId), ({ counted }) => ({ ...channel, signedFor: counted.toString() }))
+  )
+}).pipe(Effect.scoped)
+
 /** False when the reservation is not one that may be decided so. */
 export const resolveHold = (id: string, outcome: "spent" | "released" | "settled") =>
   Effect.gen(function* () {

@@ -79,6 +79,8 @@ const decode = (row: Row, now: number): Reservation => ({
   acknowledgedAtMillis: row.acknowledged === null ? undefined : Math.round(now - row.acknowledged)
 })
 
+const statesBefore = (to: ReservationState) => reservationStates.filter((from) => mayTransition(from, to))
+
 /** Open reservations checked in one turn. */
 const openMax = 1_000
 
@@ -157,7 +159,8 @@ const reserveIn = Effect.fnUntraced(function* (
   if (paymentsPerMinute > 0 && lately.count >= BigInt(paymentsPerMinute)) return "over"
   if (!fitsBelow(ceilings, one, spent)) return "over"
   yield* sql`insert into mcp_tools_reservations
-    (id, day, agent, session, invocation, network, asset, pay_to, origin, grade, amount, state, created_at, ledger_seconds)
+    (id, day, agent, session, invocation, network, asset, pay_to, origin, grade, amount, state, created_at,
+      ledger_seconds)
     values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network},
       ${one.asset}, ${one.payTo}, ${one.origin ?? null}, ${one.grade ?? null},
       ${one.amount.toString()}::numeric, 'reserved', clock_timestamp(), ${one.ledgerSeconds ?? null}::int8)`
@@ -215,7 +218,8 @@ const keepOnce = (sql: SqlClient.SqlClient, id: string, { content, payment }: Ke
 const keep = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, id: string, kept: Kept, lengthsMax: number) {
   if (yield* keepOnce(sql, id, kept, lengthsMax)) return true
   if (kept.content === undefined || kept.content.length > lengthsMax) return false
-  yield* sql`update mcp_tools_reservations set content = null where state = 'acknowledged' and content is not null`
+  yield* sql`update mcp_tools_reservations set content = null
+    where state = 'acknowledged' and content is not null`
   return yield* keepOnce(sql, id, kept, lengthsMax)
 })
 
@@ -251,7 +255,7 @@ export const postgresStore = Effect.gen(function* () {
             then null else payment end,
           content = case when ${state}::text = 'settled' then null else content end,
           acknowledged_at = case when ${state}::text = 'acknowledged' then clock_timestamp() else acknowledged_at end
-          where id = ${id} and state in ${sql.in(reservationStates.filter((from) => mayTransition(from, state)))} returning id`,
+          where id = ${id} and state in ${sql.in(statesBefore(state))} returning id`,
           (rows) => rows.length === 1
         )
       ),
@@ -284,6 +288,9 @@ export const postgresStore = Effect.gen(function* () {
     // A channel's total is counted by one process: the settings allow no payment channels beside this store.
     totals: () => Effect.fail(unshared),
     keepTotals: () => Effect.fail(unshared),
+    channels: Effect.succeed([]),
+    keepChannel: () => Effect.fail(unshared),
+    forgetChannel: () => Effect.void,
     isShared: true
   })
 })

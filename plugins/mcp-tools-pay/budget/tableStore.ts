@@ -1,12 +1,20 @@
 // Reservations in one table, in the memory of a process or in a file that the processes of one machine share. The file
 // is written whole beside the old one and put in its place before a step counts as done, so it always holds one whole
-// table. One step runs at a time. Ended reservations of days gone by are dropped: by their age and by the days that are counted, since this
-// machine's clock may be wrong.
-import { Clock, Effect, FileSystem, Path, Schedule, type Scope, Semaphore } from "effect"
+// table. One step runs at a time. Ended reservations of days gone by are dropped: by their age and by the days that are
+// counted, since this machine's clock may be wrong.
+import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { replaceFile } from "../replaceFile.ts"
-import { BudgetStore, BudgetUnavailable, contentLengthsMax, receiptsMax } from "./BudgetStore.ts"
-import { type ChannelTotals, totalsInFile, totalsInMemory } from "./channelTotals.ts"
+import { turnsIn } from "./turnsIn.ts"
+import {
+  BudgetStore,
+  BudgetUnavailable,
+  contentLengthsMax,
+  receiptsMax,
+  type SignedTotals,
+  type StoredChannel
+} from "./BudgetStore.ts"
+import { channelsCodec, type Records, recordsInFile, recordsInMemory, totalsCodec } from "./channelRecords.ts"
 import { type KeptPayments, keptInFiles, keptInMemory } from "./keptPayments.ts"
 import { isOpen, mayTransition, releasedSince, remaining, type Reservation, undelivered } from "./Reservation.ts"
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
@@ -31,14 +39,48 @@ interface Place {
   readonly save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
   readonly inTurn: <A>(step: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
   readonly payments: KeptPayments
-  readonly totals: ChannelTotals
+  readonly totals: Records<SignedTotals>
+  readonly channels: Records<Omit<StoredChannel, "channelId">>
   readonly isShared: boolean
 }
 
-const makeTable = ({ inTurn, isShared, load, payments, save, totals }: Place) => {
-  const step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.uninterruptible(inTurn(effect))
-  const whichOf = (invocation: string) =>
-    Effect.map(load, (table) => table.filter((one) => one.invocation === invocation))
+type Step = <A>(effect: Effect.Effect<A, BudgetUnavailable>) => Effect.Effect<A, BudgetUnavailable>
+
+/** Keeping data beside a reservation. */
+const makeKeep = ({ load, payments }: Place, step: Step): BudgetStore["Service"]["keep"] => {
+  /** Makes room for content, that of acknowledged payments first. */
+  const makeRoom = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, length: number, lengthsMax: number) {
+    const contents = yield* payments.contents
+    let left = lengthsMax - length - [...contents.values()].reduce((sum, one) => sum + one, 0)
+    for (const { id, state } of table) {
+      if (left >= 0) break
+      if (state !== "acknowledged" || !contents.has(id)) continue
+      // The payment stays, by which its seller is asked again.
+      const { payment } = yield* payments.get(id)
+      yield* payments.drop(id)
+      if (payment !== undefined) yield* payments.put(id, { payment })
+      left += contents.get(id)!
+    }
+    return left >= 0
+  })
+
+  return (id, kept, lengthsMax = contentLengthsMax) =>
+    step(
+      Effect.gen(function* () {
+        const table = yield* load
+        const one = table.find((known) => known.id === id)
+        if (one === undefined || !isUndelivered(one)) return false
+        if (kept.content !== undefined && !(yield* makeRoom(table, kept.content.length, lengthsMax))) return false
+        yield* payments.put(id, kept)
+        return true
+      })
+    )
+}
+
+/** The steps that change a table. */
+const makeSteps = (place: Place) => {
+  const { inTurn, load, payments, save } = place
+  const step: Step = (effect) => Effect.uninterruptible(inTurn(effect))
 
   /** A change counts when it is saved. */
   const put = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, reservation: Reservation) {
@@ -53,63 +95,65 @@ const makeTable = ({ inTurn, isShared, load, payments, save, totals }: Place) =>
       yield* payments.drop(id)
   })
 
-  /** Makes room for content, that of acknowledged payments first. */
-  const makeRoom = Effect.fnUntraced(function* (table: ReadonlyArray<Reservation>, length: number, lengthsMax: number) {
-    const contents = yield* payments.contents
-    let left = lengthsMax - length - [...contents.values()].reduce((sum, one) => sum + one, 0)
-    for (const { id, state } of table) {
-      if (left >= 0) break
-      if (state !== "acknowledged" || !contents.has(id)) continue
-      yield* payments.drop(id)
-      left += contents.get(id)!
-    }
-    return left >= 0
+  const reserve: BudgetStore["Service"]["reserve"] = (reservation, ceilings, made) =>
+    step(
+      Effect.gen(function* () {
+        const table = yield* load
+        const { invocation } = reservation
+        if (table.some(({ id }) => id === reservation.id)) return "changed"
+        if (table.filter((one) => one.invocation === invocation).length !== made) return "changed"
+        if (reservation.amount > remaining(table, reservation, ceilings)) return "over"
+        yield* put(table, reservation)
+        return "kept"
+      })
+    )
+
+  const move: BudgetStore["Service"]["move"] = (id, { authorization, receipt, state, transaction }) =>
+    step(
+      Effect.gen(function* () {
+        const table = yield* load
+        const one = table.find((known) => known.id === id)
+        if (one === undefined || !mayTransition(one.state, state)) return false
+        yield* put(table, {
+          ...one,
+          state,
+          authorization: authorization ?? one.authorization,
+          transaction: transaction ?? one.transaction,
+          ...(receipt === undefined ? {} : { receipt }),
+          ...(state === "acknowledged" ? { acknowledgedAtMillis: yield* Clock.currentTimeMillis } : {})
+        })
+        return true
+      })
+    )
+
+  const settleAcknowledged: BudgetStore["Service"]["settleAcknowledged"] = Effect.fnUntraced(function* (ageMillis) {
+    const now = yield* Clock.currentTimeMillis
+    const isOver = ({ acknowledgedAtMillis = 0, state }: Reservation) =>
+      state === "acknowledged" && now - acknowledgedAtMillis >= ageMillis
+    if (!(yield* load).some(isOver)) return
+    yield* step(
+      Effect.gen(function* () {
+        const table = yield* load
+        yield* save(table.map((one) => (isOver(one) ? { ...one, state: "settled" as const } : one)))
+        yield* Effect.forEach(table.filter(isOver), ({ id }) => payments.drop(id), { discard: true })
+      })
+    )
   })
 
+  return { keep: makeKeep(place, step), move, reserve, settleAcknowledged, step }
+}
+
+const makeTable = (place: Place) => {
+  const { channels, isShared, load, payments, totals } = place
+  const { keep, move, reserve, settleAcknowledged, step } = makeSteps(place)
+  const whichOf = (invocation: string) =>
+    Effect.map(load, (table) => table.filter((one) => one.invocation === invocation))
+
   return BudgetStore.of({
-    reserve: (reservation, ceilings, made) =>
-      step(
-        Effect.gen(function* () {
-          const table = yield* load
-          const { invocation } = reservation
-          if (table.some(({ id }) => id === reservation.id)) return "changed"
-          if (table.filter((one) => one.invocation === invocation).length !== made) return "changed"
-          if (reservation.amount > remaining(table, reservation, ceilings)) return "over"
-          yield* put(table, reservation)
-          return "kept"
-        })
-      ),
-    move: (id, { authorization, receipt, state, transaction }) =>
-      step(
-        Effect.gen(function* () {
-          const table = yield* load
-          const one = table.find((known) => known.id === id)
-          if (one === undefined || !mayTransition(one.state, state)) return false
-          yield* put(table, {
-            ...one,
-            state,
-            authorization: authorization ?? one.authorization,
-            transaction: transaction ?? one.transaction,
-            ...(receipt === undefined ? {} : { receipt }),
-            ...(state === "acknowledged" ? { acknowledgedAtMillis: yield* Clock.currentTimeMillis } : {})
-          })
-          return true
-        })
-      ),
+    reserve,
+    move,
     open: Effect.map(load, (table) => table.filter(isOpen)),
-    settleAcknowledged: Effect.fnUntraced(function* (ageMillis) {
-      const now = yield* Clock.currentTimeMillis
-      const isOver = ({ acknowledgedAtMillis = 0, state }: Reservation) =>
-        state === "acknowledged" && now - acknowledgedAtMillis >= ageMillis
-      if (!(yield* load).some(isOver)) return
-      yield* step(
-        Effect.gen(function* () {
-          const table = yield* load
-          yield* save(table.map((one) => (isOver(one) ? { ...one, state: "settled" as const } : one)))
-          yield* Effect.forEach(table.filter(isOver), ({ id }) => payments.drop(id), { discard: true })
-        })
-      )
-    }),
+    settleAcknowledged,
     ofInvocation: Effect.fnUntraced(function* (invocation) {
       const all = yield* whichOf(invocation)
       const waiting: Array<Reservation> = []
@@ -118,17 +162,7 @@ const makeTable = ({ inTurn, isShared, load, payments, save, totals }: Place) =>
         else if (one.state === "released" && (yield* payments.get(one.id)).content !== undefined) waiting.push(one)
       return { made: all.length, undelivered: waiting, released: releasedSince(all) }
     }),
-    keep: (id, kept, lengthsMax = contentLengthsMax) =>
-      step(
-        Effect.gen(function* () {
-          const table = yield* load
-          const one = table.find((known) => known.id === id)
-          if (one === undefined || !isUndelivered(one)) return false
-          if (kept.content !== undefined && !(yield* makeRoom(table, kept.content.length, lengthsMax))) return false
-          yield* payments.put(id, kept)
-          return true
-        })
-      ),
+    keep,
     kept: payments.get,
     receipts: (agent) => Effect.map(load, (table) => withReceipts(table, agent)),
     forget: (id) =>
@@ -137,8 +171,11 @@ const makeTable = ({ inTurn, isShared, load, payments, save, totals }: Place) =>
           table.some((one) => one.id === id && one.state === "released") ? payments.drop(id) : Effect.void
         )
       ),
-    totals: (channelId) => Effect.map(totals.get(channelId), (found) => found ?? { counted: 0n, sent: 0n }),
+    totals: (channelId) => Effect.map(totals.all, (all) => all.get(channelId) ?? { counted: 0n, sent: 0n }),
     keepTotals: (channelId, signed) => step(totals.put(channelId, signed)),
+    channels: Effect.map(channels.all, (all) => [...all].map(([channelId, one]) => ({ ...one, channelId }))),
+    keepChannel: ({ channelId, ...one }) => step(channels.put(channelId, one)),
+    forgetChannel: (channelId) => step(channels.put(channelId, undefined)),
     isShared
   })
 }
@@ -151,7 +188,8 @@ export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(()
     save: (next) => Effect.sync(() => void (table = next)),
     inTurn: Semaphore.withPermit(lock),
     payments: keptInMemory(),
-    totals: totalsInMemory(),
+    totals: recordsInMemory(),
+    channels: recordsInMemory(),
     isShared: false
   })
 })
@@ -166,23 +204,6 @@ export const readTable = Effect.fnUntraced(function* (folder: string) {
   const file = fileIn(yield* Path.Path, folder)
   return (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
 }, Effect.mapError(unavailable))
-
-/** How long a step waits for the step of another process. */
-const turnMillis = 10_000
-const betweenTurns = Schedule.spaced("5 millis")
-
-/** One step of any process at a time in `folder`; the lock of one that died is taken over. */
-const turnsIn = Effect.fnUntraced(function* (folder: string) {
-  const { hold } = yield* FolderLock
-  const lock = Semaphore.makeUnsafe(1)
-  return <A>(step: Effect.Effect<A, BudgetUnavailable>): Effect.Effect<A, BudgetUnavailable> =>
-    Effect.scoped(
-      Effect.andThen(
-        Effect.mapError(Effect.retry(hold(folder), { schedule: betweenTurns, times: turnMillis / 5 }), unavailable),
-        step
-      )
-    ).pipe(Semaphore.withPermit(lock))
-})
 
 /** The file's table, decoded again only where another process has written it. */
 const loaded = (files: FileSystem.FileSystem, file: string) => {
@@ -229,5 +250,7 @@ export const fileStore = (
           yield* save(table.map((one) => (one.state === "reserved" ? { ...one, state: "released" as const } : one)))
         })
       )
-    return makeTable({ load, save, inTurn, payments, totals: yield* totalsInFile(folder), isShared: true })
+    const totals = yield* recordsInFile(folder, "channels.json", totalsCodec)
+    const channels = yield* recordsInFile(folder, "channel-terms.json", channelsCodec)
+    return makeTable({ load, save, inTurn, payments, totals, channels, isShared: true })
   }).pipe(Effect.mapError((error) => (error instanceof BudgetUnavailable ? error : unavailable(error))))

@@ -1,7 +1,7 @@
 // From the reservation to the receipt, steps 7 to 11 (S211–S216). It runs in a fiber of its own: an agent that
 // disconnects or cancels neither stops a payment half way nor loses track of one. A signed payment is in the budget's
-// store, sealed, from before it is sent until its result is acknowledged or it is proven dead: meanwhile the same call, at
-// any process and after any restart, sends the same payment again, under the same identifier, and signs nothing. Two
+// store, sealed, from before it is sent until its result is acknowledged or it is proven dead: meanwhile the same call,
+// at any process and after any restart, sends the same payment again, under the same identifier, and signs nothing. Two
 // identical concurrent calls are one purchase: in one process the second has the result of the first, and of two
 // processes one waits a moment for the other.
 import { Clock, Context, Effect, Fiber, Layer, Schedule } from "effect"

@@ -1,6 +1,6 @@
 // What an agent gives, held against what the listing declares of the input, before a seller is asked or anything is
-// signed: a seller is paid for a call that it refuses, too. A schema that cannot be compiled within bounds says nothing.
-// Pure.
+// signed: a seller is paid for a call that it refuses, too. A schema that cannot be compiled within bounds says
+// nothing. Pure.
 import { Effect } from "effect"
 import { makeValidator } from "../../catalog/contract.ts"
 import { toolError, type ToolError } from "../../mcp-tools/contract.ts"
@@ -17,7 +17,8 @@ export const checkInput = (value: unknown, schema: unknown, where: string): Effe
   const missing = at.missing === undefined ? "" : `: \`${at.missing.slice(0, 100)}\` is missing`
   return toolError(
     "INVALID_ARGUMENT",
-    `the arguments do not match the input schema of the listing at \`${path}\` (${at.keyword})${missing}. Nothing was paid.`
+    `the arguments do not match the input schema of the listing at \`${path}\` (${at.keyword})${missing}. ` +
+      "Nothing was paid."
   )
 }
 

@@ -50,6 +50,8 @@ export interface AgentChannel {
   charged: bigint
   last: LastCall | undefined
   usedMillis: number
+  /** Its terms are in the store. */
+  isKept: boolean
   refundsFailed: number
   /** The voucher for at most `max` in all, as on the wire. */
   readonly voucher: (max: bigint) => Fields
@@ -89,8 +91,7 @@ export class AgentChannels extends Context.Service<
       const channels = new Map<string, AgentChannel>()
 
       const open = (at: BatchContract, agent: string, config: ChannelConfig, terms: ChannelTerms): AgentChannel => {
-        const seed = seedFor(`channels of ${agent}`)
-        const channelId = channelIdOf(at, config)
+        const [seed, channelId] = [seedFor(`channels of ${agent}`), channelIdOf(at, config)]
         const known = channels.get(channelId)
         if (known !== undefined) return known
         const channel: AgentChannel = {
@@ -102,6 +103,7 @@ export class AgentChannels extends Context.Service<
           charged: 0n,
           last: undefined,
           usedMillis: 0,
+          isKept: false,
           refundsFailed: 0,
           voucher: (max) => ({
             channelId,

@@ -19,6 +19,7 @@ import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { PaymentSeal } from "../payer/PaymentSeal.ts"
 import { encodePayment, type Fields, isFields } from "../seller/SellerWire.ts"
 import { type AgentChannel, AgentChannels, type ChannelBalance, doubt, larger } from "./AgentChannels.ts"
+import { keepChannel } from "./storedChannels.ts"
 import { amountIn, type ChannelTerms, depositFor, isEarlier, readChannelTerms, readCorrection } from "./channelTerms.ts"
 
 /** One call of an agent at a seller. */
@@ -291,6 +292,12 @@ const turn = Effect.fnUntraced(function* (order: Order) {
   if (before.charged + amount > before.balance) doubt(channel, before.charged)
   const known = yield* channels.balance(channel)
   channel.last = { seller, challenge: purchase.challenge, option: purchase.option }
+  const { request } = purchase.invocation
+  if (request !== undefined && !channel.isKept) {
+    const last = { ...channel.last, request }
+    yield* Effect.mapError(keepChannel(channel, order.caller.principal, last), () => storeUnavailable)
+    channel.isKept = true
+  }
   const max = known.charged + amount
   return max > known.balance ? yield* payByDeposit(order, known, max) : yield* payByVoucher(order, known, max)
 })

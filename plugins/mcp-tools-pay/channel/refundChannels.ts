@@ -13,6 +13,7 @@ import { Config } from "../Config.ts"
 import { encodePayment } from "../seller/SellerWire.ts"
 import { type AgentChannel, AgentChannels, type ChannelBalance, doubt } from "./AgentChannels.ts"
 import { isEarlier, readCorrection } from "./channelTerms.ts"
+import { openStored } from "./storedChannels.ts"
 
 /** Refusals of one seller in a row, after which it is not asked again. */
 const refundsFailedMax = 3
@@ -41,7 +42,8 @@ const askOnce = Effect.fnUntraced(function* (channel: AgentChannel) {
   const { last } = channel
   const channels = yield* AgentChannels
   const { balance, charged } = yield* channels.balance(channel)
-  if (last === undefined || balance <= charged) return "nothing left"
+  if (balance <= charged) return "nothing left"
+  if (last === undefined) return "refused"
   const { challenge, option, seller } = last
   const payload = { type: "refund", channelConfig: channel.config, voucher: channel.voucher(charged) }
   const identifier = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
@@ -62,7 +64,10 @@ const ask = Effect.fnUntraced(function* (channel: AgentChannel) {
   const channels = yield* AgentChannels
   const first = yield* askOnce(channel)
   const outcome = first === "corrected" ? yield* askOnce(channel) : first
-  if (outcome === "refunded" || outcome === "nothing left") return channels.forget(channel)
+  if (outcome === "refunded" || outcome === "nothing left") {
+    channels.forget(channel)
+    return yield* Effect.ignore((yield* BudgetStore).forgetChannel(channel.channelId))
+  }
   channel.refundsFailed += 1
   if (channel.refundsFailed < refundsFailedMax) return
   channels.forget(channel)
@@ -81,6 +86,8 @@ export const startRefunds = Effect.gen(function* () {
   if (batch === undefined) return
   const channels = yield* AgentChannels
   const services = yield* Effect.context<AgentChannels | BudgetStore | Crypto>()
+  // What a process before this one has left in channels.
+  yield* Effect.ignore(openStored)
   yield* Effect.addFinalizer(() =>
     Effect.forEach(channels.all(), refund, { concurrency: "unbounded", discard: true }).pipe(
       Effect.timeout(endTimeout),

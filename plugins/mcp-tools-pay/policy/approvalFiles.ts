@@ -1,11 +1,13 @@
-// Requests for approval as files, one per request in the state folder of one tool server, so that an operator decides
-// them by the command line while it runs. A file is claimed by renaming it, to use an approval or to decide a request,
-// and only its claimant changes it. A crash half way through a decision leaves no request, and the agent asks again.
-import { Clock, Effect, FileSystem, Path, Semaphore } from "effect"
+// Requests for approval as files, one per request in the state folder that tool servers of one machine share, so that
+// an operator decides them by the command line while they run. A file is claimed by renaming it, to use an approval or
+// to decide a request, and only its claimant changes it. A crash half way through a decision leaves no request, and the
+// agent asks again.
+import { Clock, Effect, FileSystem, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { BudgetUnavailable } from "../budget/BudgetStore.ts"
+import { turnsIn } from "../budget/turnsIn.ts"
 import { replaceFile } from "../replaceFile.ts"
 import { type ApprovalStore, type Decided, leftMillis, pendingMax, usedMillis } from "./ApprovalStore.ts"
 import { type Approval, decodeApproval, encodeApproval } from "./ApprovalWire.ts"
@@ -101,9 +103,9 @@ const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, 
 
 export const approvalFiles = Effect.gen(function* () {
   const { all, ask, change, find } = yield* makeSteps
-  const turns = yield* Semaphore.make(1)
-  /** One step at a time in this process: a file that one step has taken away is no missing request to another. */
-  const inTurn = <A, E>(step: Effect.Effect<A, E>) => Semaphore.withPermit(turns, step)
+  const path = yield* Path.Path
+  /** One step at a time: a file that one step has taken away is no missing request to another. */
+  const inTurn = yield* turnsIn(path.join((yield* Host).stateFolder, "tools-approvals-step"))
 
   const store: ApprovalStore = {
     all: (maxAgeMillis) =>

@@ -44,9 +44,10 @@ const hoursOf = (seconds: number): string =>
 /** What a call from a payment channel may move: its person decides on the deposit, not on the price of one call. */
 const movesOf = ({ amount, contract, price, withdrawDelaySeconds }: Deposit, priced: (amount: bigint) => string) =>
   `This call is paid from a payment channel. Where the channel does not cover it, a deposit of ${priced(amount)} ` +
-  `(${amount} atomic units) moves to the contract ${contract}; else nothing moves, and a voucher for ${priced(price)} ` +
-  `is signed. The seller can take from the deposit what vouchers are signed for; the rest is refunded when the channel ` +
-  `is idle, and can be withdrawn without the seller after ${hoursOf(withdrawDelaySeconds)}.`
+  `(${amount} atomic units) moves to the contract ${contract}; else nothing moves, and a voucher for ` +
+  `${priced(price)} is signed. The seller can take from the deposit what vouchers are signed for; the rest is ` +
+  "refunded when the " +
+  `channel is idle, and can be withdrawn without the seller after ${hoursOf(withdrawDelaySeconds)}.`
 
 /** A sentence about what is bought; text of a seller or an agent is inert and shortened. */
 const boughtOf = Effect.fnUntraced(function* ({ bought, deposit, option }: Invocation, { principal }: Caller) {

@@ -171,69 +171,54 @@ const resumptionOf = ({ body, headers }: FetchAnswer) => {
   return isValid ? { lastEventId, waitMillis: Math.min(Number(retry ?? 0), resumeWaitMax) } : undefined
 }
 
-/** The two ways to send on one conversation: what is answered, and what is not. */
-const speak = (upstream: Upstream, endpoint: URL) => {
-  const state: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint, listed: undefined }
-  const headers = () => ({
-    "content-type": "application/json",
-    accept: "application/json, text/event-stream",
-    "accept-encoding": "gzip, br, identity",
-    "user-agent": "Tollkeeper/0.1 (agent tools)",
-    ...(state.version === undefined ? {} : { "mcp-protocol-version": state.version }),
-    ...(state.session === undefined ? {} : { "mcp-session-id": state.session })
-  })
-  /** The message as the negotiated era has it. */
-  const framed = ({ params = {}, ...others }: Message) => {
-    if (state.version !== statelessRevision) return Effect.succeed({ message: { ...others, params }, mirrored: {} })
-    const mirrored = mirroredHeaders(others.method, params, state.listed?.inputSchema)
-    return mirrored === undefined
-      ? malformed("the seller's tool schema maps arguments to headers in an invalid way")
-      : Effect.succeed({ message: { ...others, params: withEnvelope(params, clientInfo) }, mirrored })
-  }
-  const post = Effect.fnUntraced(function* (sent: Message, caps: Caps = {}, keepsPart = false) {
-    const { message, mirrored } = yield* framed(sent)
-    const request = {
-      method: "POST",
-      headers: { ...headers(), ...mirrored },
-      keepsPart,
-      body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
-      ...(sent.id === undefined ? {} : { reader: toRpcAnswer(sent.id) })
-    } as const
-    return yield* Effect.mapError(upstream.fetch(state.endpoint, request, caps), fetchError(caller))
-  })
+interface Wire {
+  readonly upstream: Upstream
+  readonly state: SessionState
+  readonly headers: () => Readonly<Record<string, string>>
+  readonly post: (sent: Message, caps?: Caps, keepsPart?: boolean) => Effect.Effect<FetchAnswer, ToolError>
+}
 
-  /** The rest of a stream that its server has closed after an event, before the answer came. */
-  const resume = (id: number, lastEventId: string, caps: Caps, keepsPart: boolean) =>
-    Effect.option(
-      upstream.fetch(
-        state.endpoint,
-        {
-          method: "GET",
-          headers: { ...headers(), accept: "text/event-stream", "last-event-id": lastEventId },
-          keepsPart,
-          reader: toRpcAnswer(id)
-        },
-        caps
-      )
+/** The rest of a stream that its server has closed after an event, before the answer came. */
+const resume = ({ headers, state, upstream }: Wire, id: number, lastEventId: string, caps: Caps) =>
+  Effect.option(
+    upstream.fetch(
+      state.endpoint,
+      {
+        method: "GET",
+        headers: { ...headers(), accept: "text/event-stream", "last-event-id": lastEventId },
+        keepsPart: true,
+        decodes: true,
+        reader: toRpcAnswer(id)
+      },
+      caps
     )
+  )
 
-  const request = Effect.fnUntraced(function* (method: string, params: Fields, caps: Caps = {}, isPaid = false) {
-    const id = ++state.lastId
-    const contentOf = isPaid ? "payment" : method === "tools/call" ? "call" : "nothing"
-    let answered = yield* post({ id, method, params }, caps, isPaid)
-    const { headers, status, url } = answered
-    let read = yield* readAnswer(upstream, answered, id, contentOf)
-    for (let times = 0; times < resumesMax && read.answer === undefined && status === 200; times++) {
-      const from = resumptionOf(answered)
-      if (from === undefined) break
-      yield* Effect.sleep(from.waitMillis)
-      const resumed = yield* resume(id, from.lastEventId, caps, isPaid)
-      if (resumed._tag === "None" || resumed.value.status !== 200) break
-      const { body } = resumed.value
-      if (body.length === 0) continue
-      answered = { ...resumed.value, headers: { ...resumed.value.headers } }
-      read = yield* readAnswer(upstream, answered, id, contentOf)
-    }
+/** Sends a request, and reads its answer, to the end of a stream that is resumed. */
+const exchange = Effect.fnUntraced(function* (wire: Wire, method: string, params: Fields, caps: Caps, isPaid: boolean) {
+  const id = ++wire.state.lastId
+  const contentOf = isPaid ? "payment" : method === "tools/call" ? "call" : "nothing"
+  let answered = yield* wire.post({ id, method, params }, caps, isPaid)
+  const { headers, status, url } = answered
+  let read = yield* readAnswer(wire.upstream, answered, id, contentOf)
+  for (let times = 0; isPaid && times < resumesMax && read.answer === undefined && status === 200; times++) {
+    const from = resumptionOf(answered)
+    if (from === undefined) break
+    yield* Effect.sleep(from.waitMillis)
+    const resumed = yield* resume(wire, id, from.lastEventId, caps)
+    if (resumed._tag === "None" || resumed.value.status !== 200) break
+    const { body } = resumed.value
+    if (body.length === 0) continue
+    answered = resumed.value
+    read = yield* readAnswer(wire.upstream, answered, id, contentOf)
+  }
+  return { answered, read, headers, status, url }
+})
+
+const makeRequest = (wire: Wire) =>
+  Effect.fnUntraced(function* (method: string, params: Fields, caps: Caps = {}, isPaid = false) {
+    const { state } = wire
+    const { answered, headers, read, status, url } = yield* exchange(wire, method, params, caps, isPaid)
     // What was paid for is read whatever the status that it comes with.
     const isResult = read.answer !== undefined && "result" in read.answer
     if (status !== 200 && !(method === "tools/call" && isResult)) {
@@ -263,6 +248,40 @@ const speak = (upstream: Upstream, endpoint: URL) => {
     if (opening.has(method)) state.endpoint = url
     return { ...answer, raw: read.raw } satisfies Answered
   })
+
+/** The two ways to send on one conversation: what is answered, and what is not. */
+const speak = (upstream: Upstream, endpoint: URL) => {
+  const state: SessionState = { session: undefined, version: undefined, lastId: 0, endpoint, listed: undefined }
+  const headers = () => ({
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "accept-encoding": "gzip, br, identity",
+    "user-agent": "Tollkeeper/0.1 (agent tools)",
+    ...(state.version === undefined ? {} : { "mcp-protocol-version": state.version }),
+    ...(state.session === undefined ? {} : { "mcp-session-id": state.session })
+  })
+  /** The message as the negotiated era has it. */
+  const framed = ({ params = {}, ...others }: Message) => {
+    if (state.version !== statelessRevision) return Effect.succeed({ message: { ...others, params }, mirrored: {} })
+    const mirrored = mirroredHeaders(others.method, params, state.listed?.inputSchema)
+    return mirrored === undefined
+      ? malformed("the seller's tool schema maps arguments to headers in an invalid way")
+      : Effect.succeed({ message: { ...others, params: withEnvelope(params, clientInfo) }, mirrored })
+  }
+  const post = Effect.fnUntraced(function* (sent: Message, caps: Caps = {}, keepsPart = false) {
+    const { message, mirrored } = yield* framed(sent)
+    const request = {
+      method: "POST",
+      headers: { ...headers(), ...mirrored },
+      keepsPart,
+      decodes: true,
+      body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })),
+      ...(sent.id === undefined ? {} : { reader: toRpcAnswer(sent.id) })
+    } as const
+    return yield* Effect.mapError(upstream.fetch(state.endpoint, request, caps), fetchError(caller))
+  })
+
+  const request = makeRequest({ upstream, state, headers, post })
 
   const ask = (method: string, params: Fields, caps?: Caps): Effect.Effect<Fields, ToolError> =>
     Effect.flatMap(request(method, params, caps), (answered) =>

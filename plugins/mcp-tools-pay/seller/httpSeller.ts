@@ -65,7 +65,7 @@ export const sendOnce = (
           keepsPart: isPaid,
           headers: {
             "user-agent": "Tollkeeper/0.1 (agent tools)",
-            "accept-encoding": "gzip, br, identity",
+            "accept-encoding": "identity",
             accept: "application/json, text/*;q=0.9, */*;q=0.1",
             ...call.headers,
             ...more
@@ -105,9 +105,13 @@ const passing = new Set([408, 425, 429])
 const isContent = ({ status }: HttpAnswer, settlement: SettlementClaim | undefined): boolean =>
   status < 500 && !passing.has(status) && !(status >= 400 && settlement?.success === false)
 
+/** Of a request that was stored. */
+export const httpSellerOf = (upstream: Upstream, request: KeptRequest, timeoutMillis: number): Seller =>
+  httpSeller(upstream, callOf(request), timeoutMillis)
+
 /** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
 export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
-  ofRequest: (request) => httpSeller(upstream, callOf(request), timeoutMillis),
+  ofRequest: (request) => httpSellerOf(upstream, request, timeoutMillis),
   send: Effect.fnUntraced(function* (payment) {
     const sent = yield* sendOnce(upstream, call, paymentHeader(payment), { timeoutMillis, isPaid: true })
     const answer = withoutIdleCut(sent)

@@ -38,10 +38,11 @@ export class Acknowledgements extends Context.Service<
   static readonly layer = Layer.sync(Acknowledgements, () => {
     const sessions = new Map<string, Map<string, Answer>>()
     const begin = (session: string, exchange: string): Exchange => {
-      const answers = sessions.get(session) ?? new Map<string, Answer>()
-      const left = [...answers].filter(([, { isFlushed }]) => isFlushed)
+      const known = (): Map<string, Answer> => sessions.get(session) ?? new Map()
+      const left = [...known()].filter(([, { isFlushed }]) => isFlushed)
       return {
         note: (key, effect) => {
+          const answers = known()
           for (const { effects } of answers.values()) effects.delete(key)
           const own = answers.get(exchange) ?? { effects: new Map(), isFlushed: false }
           // Of two requests under one id, the second begins anew.
@@ -53,6 +54,7 @@ export class Acknowledgements extends Context.Service<
           bounded(sessions, sessionsMax)
         },
         acknowledge: Effect.suspend(() => {
+          const answers = known()
           const taken = left.flatMap(([id, answer]) => {
             if (answers.get(id) === answer) answers.delete(id)
             return [...answer.effects.values()]

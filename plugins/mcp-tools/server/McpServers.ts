@@ -20,18 +20,9 @@ import { type Caller, InputNeeded } from "../Tool.ts"
 import { Config } from "../Config.ts"
 import { Tools } from "../Tools.ts"
 import { Acknowledgements } from "./Acknowledgements.ts"
-import {
-  answer,
-  cutShort,
-  instructions,
-  isQuestion,
-  listed,
-  notAsked,
-  serverName,
-  type ToolResult,
-  unknownTool
-} from "./answerCall.ts"
+import { answer, cutShort, instructions, isQuestion, listed, notAsked, serverName, unknownTool } from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
+import type { ToolResult } from "./fitAnswer.ts"
 import { inexactMeta } from "./messages.ts"
 import { pageTemplate, Pages } from "./Pages.ts"
 

@@ -1,6 +1,6 @@
-// Answers that are longer than a client can take, as resources in pages: `x402://answers/<id>?cursor=<n>`, each page with
-// the address of the next one. Kept in memory for a while and in bounded space; a paid call, repeated, makes its pages
-// again. A page is for the caller that the answer was for.
+// Answers that are longer than a client can take, as resources in pages: `x402://answers/<id>?cursor=<n>`, each page
+// with the address of the next one. Kept in memory for a while and in bounded space; a paid call, repeated, makes its
+// pages again. A page is for the caller that the answer was for.
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -50,7 +50,7 @@ const readUri = (uri: string) => {
 export class Pages extends Context.Service<
   Pages,
   {
-    /** Keeps an answer; succeeds with the address of its first page. `id`: the payment's; the same answer takes its place. */
+    /** Keeps an answer; succeeds with the address of its first page. `id`: the payment's; its answer is kept once. */
     readonly put: (principal: string, text: string, id: string | undefined) => Effect.Effect<string>
     readonly read: (principal: string, uri: string) => Effect.Effect<Page | undefined>
   }

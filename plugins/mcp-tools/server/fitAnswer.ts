@@ -3,8 +3,18 @@
 // longer than the transport's bound is a resource in pages, which the answer links to. An answer that a client's
 // transport drops has not arrived, though it was paid for.
 import { Effect } from "effect"
-import type { ToolResult } from "./answerCall.ts"
 import { Pages } from "./Pages.ts"
+
+/** A result as both eras of the protocol have it. */
+export interface ToolResult {
+  readonly [member: string]: unknown
+  structuredContent?: Record<string, unknown>
+  content: Array<
+    | { type: "text"; text: string }
+    | { type: "resource_link"; uri: string; name: string; mimeType: string; size: number }
+  >
+  isError?: true
+}
 
 /** Both copies together are at most this long. */
 const bothBytesMax = 65_536

@@ -15,6 +15,7 @@ import {
 } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
 import { encodeKeptPayment } from "../../../plugins/mcp-tools-pay/call/KeptWire.ts"
 import { makeSeal, PaymentSeal } from "../../../plugins/mcp-tools-pay/payer/PaymentSeal.ts"
+import { countingOwnMinute } from "../../../plugins/mcp-tools-pay/budget/ownMinute.ts"
 import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
@@ -187,6 +188,33 @@ describe("a budget", () => {
       const again = yield* fileStore(folder)
       expect((yield* again.ofInvocation("kept")).undelivered).toEqual([{ ...held, state: "signed", authorization }])
     }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, Locks.layer)))
+  )
+
+  it.effect("the minute of a rate follows ledgers, not the machine's clock [S217]", () =>
+    Effect.gen(function* () {
+      const limited = { ...ceilings, paymentsPerMinute: 1 }
+      const at = (createdAtMillis: number, ledgerSeconds: number) =>
+        reservation({
+          agent: "key:clock",
+          invocation: `at-${createdAtMillis}`,
+          amount: 1n,
+          createdAtMillis,
+          ledgerSeconds
+        })
+      for (const store of [yield* memoryStore, countingOwnMinute(yield* memoryStore)]) {
+        expect(yield* store.reserve(at(0, 1_000), limited, 0)).toBe("kept")
+        // Three minutes forward, or a day back.
+        expect(yield* store.reserve(at(180_000, 1_005), limited, 0)).toBe("over")
+        expect(yield* store.reserve(at(-86_400_000, 1_005), limited, 0)).toBe("over")
+      }
+      const store = yield* memoryStore
+      yield* store.reserve(at(0, 1_000), limited, 0)
+      expect(yield* store.reserve(at(1, 1_060), limited, 0)).toBe("kept")
+      // A ledger whose clock is the machine's: the process's own count holds.
+      const own = countingOwnMinute(yield* memoryStore)
+      expect(yield* own.reserve(at(0, 1_000), limited, 0)).toBe("kept")
+      expect(yield* own.reserve(at(180_000, 1_180), limited, 0)).toBe("over")
+    })
   )
 
   it.effect("the budget drops a day only when a later one is counted [S104]", () =>

@@ -14,9 +14,10 @@ import { makeBatch } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { queryDeclaration, verified } from "../catalog/support.ts"
-import { call } from "../mcp-tools/support.ts"
+import { call, connectHttp } from "../mcp-tools/support.ts"
 import { enabled, query } from "./httpWorld.ts"
-import { PayWorld } from "./payWorld.ts"
+import { PayWorld, sealed } from "./payWorld.ts"
+import { folder, processKey, start } from "./toolsProcess.ts"
 
 const price = 1_000n
 
@@ -353,6 +354,27 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
       for (const words of [contract, "0.0001 USDC", "refunded", "without the seller after"])
         expect(bought.moves).toContain(words)
     }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "refunds after a restart what a killed process had deposited",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator } = yield* PayWorld
+        const { ref, set } = yield* startListed
+        const before = yield* facilitator.balance(agent.publicKey())
+        const [keystore, state] = [sealed(agent.secret()), yield* folder]
+        const own = set.filter((one) => one !== enabled)
+        const first = yield* start(keystore, state, undefined, own)
+        const client = yield* connectHttp(first.url, processKey)
+        const { body } = yield* call(client, "x402_fetch_resource", { ref, query: query() })
+        expect(body["receipt"]?.deposited, JSON.stringify(body)).toBe("5000")
+        yield* first.kill
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(5_000n)
+        yield* start(keystore, state, undefined, [...own, "batch_payments.refund_idle_seconds=1"])
+        yield* eventually(facilitator.balance(agent.publicKey()), (now) => before - now === 1_000n)
+      }).pipe(Effect.scoped),
+    240_000
   )
 
   it.effect("is asked again for a refund that the ledger does not show", () =>

@@ -53,14 +53,14 @@ const stateFolder = Effect.provide(
 )
 
 /** A client with an answering person, and the questions the person was asked. */
-const withPerson = Effect.fnUntraced(function* (url: string, answer: object) {
+const withPerson = Effect.fnUntraced(function* (url: string, answer: object | (() => never)) {
   const asked: Array<string> = []
   const client = yield* Effect.acquireRelease(
     Effect.promise(async () => {
       const client = new Client({ name: "agent", version: "1.0.0" }, { capabilities: { elicitation: {} } })
       client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
         asked.push(params.message)
-        return answer as never
+        return (typeof answer === "function" ? answer() : answer) as never
       })
       const headers = { authorization: `Bearer ${agentKey.split(":")[1]}` }
       await client.connect(
@@ -240,6 +240,22 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
         expect.stringContaining("0.0002 USDC")
       ])
       expect(question!.length).toBeLessThan(1_500)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a client that fails to ask its person gets an error with a code", () =>
+    Effect.gen(function* () {
+      const { ref, seller, toolsUrl } = yield* PayWorld
+      const calls = seller.calls.length
+      const { asked, client } = yield* withPerson(yield* toolsUrl([asking, trusting]), () => {
+        throw new Error("there is no form")
+      })
+      expect((yield* pay(client, ref, args())).body).toMatchObject({
+        code: "PAYMENT_REJECTED",
+        retryable: true,
+        message: expect.stringContaining("nothing was paid")
+      })
+      expect([asked.length, seller.calls.length]).toEqual([1, calls])
     }).pipe(Effect.scoped)
   )
 

@@ -185,6 +185,9 @@ export class AgentWorld {
       forget: (id) => reached("forget", store.forget(id)),
       totals: (...asked) => reached("totals", store.totals(...asked)),
       keepTotals: (...asked) => reached("keep totals", store.keepTotals(...asked)),
+      channels: reached("channels", store.channels),
+      keepChannel: (...asked) => reached("keep channel", store.keepChannel(...asked)),
+      forgetChannel: (...asked) => reached("forget channel", store.forgetChannel(...asked)),
       receipts: (...asked) => reached("receipts", store.receipts(...asked)),
       isShared: true
     }

@@ -1,0 +1,86 @@
+// The channels of agents in the budget's store: each with its terms and with the call by which its seller is asked for
+// a refund, so that a process that begins anew asks for what one before it has left in a channel.
+import { Effect, Option, Schema } from "effect"
+import { ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
+import { BudgetStore, type StoredChannel } from "../budget/BudgetStore.ts"
+import { withDecimals } from "../budget/ReservationWire.ts"
+import type { KeptRequest } from "../call/Invocation.ts"
+import { Config } from "../Config.ts"
+import { PaymentSeal } from "../payer/PaymentSeal.ts"
+import { httpSellerOf } from "../seller/httpSeller.ts"
+import { type Challenge, type PaymentOption, readOption } from "../seller/SellerWire.ts"
+import { type AgentChannel, AgentChannels } from "./AgentChannels.ts"
+import { readChannelTerms } from "./channelTerms.ts"
+
+const Fields = Schema.Record(Schema.String, Schema.Unknown)
+const LastCall = Schema.fromJsonString(
+  Schema.Struct({
+    sent: Fields,
+    challenge: Schema.Struct({
+      version: Schema.Literals([1, 2]),
+      resourceUrl: Schema.String,
+      resource: Fields,
+      extensions: Fields
+    }),
+    request: Schema.Struct({
+      url: Schema.String,
+      method: Schema.String,
+      headers: Schema.Record(Schema.String, Schema.String),
+      body: Schema.optionalKey(Schema.String)
+    })
+  })
+)
+const decode = Schema.decodeUnknownOption(LastCall)
+
+/** Keeps a channel before money goes to it. */
+export const keepChannel = Effect.fnUntraced(function* (
+  { channelId, config, terms }: AgentChannel,
+  agent: string,
+  {
+    challenge,
+    option,
+    request
+  }: {
+    readonly challenge: Challenge
+    readonly option: PaymentOption
+    readonly request: KeptRequest
+  }
+) {
+  const { extensions, resource, resourceUrl, version } = challenge
+  const last = { sent: option.sent, challenge: { version, resourceUrl, resource, extensions }, request }
+  const sealed = (yield* PaymentSeal).seal(channelId, JSON.stringify(last, withDecimals))
+  yield* (yield* BudgetStore).keepChannel({ channelId, agent, contract: terms.contract, config, sealed })
+})
+
+/** One that was stored, as it is used; undefined where it cannot be opened here, or its terms are no longer allowed. */
+const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: StoredChannel) {
+  const { batch } = yield* Config
+  const text = (yield* PaymentSeal).open(channelId, sealed)
+  const last = text === undefined ? undefined : Option.getOrUndefined(decode(text))
+  const option = readOption(last?.sent)
+  const terms = batch === undefined || option === undefined ? "" : readChannelTerms(option, batch)
+  if (last === undefined || option === undefined || typeof terms === "string") return undefined
+  const channel = yield* (yield* AgentChannels).of(agent, option, terms)
+  if (channel.channelId !== channelId) return undefined
+  const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
+  const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
+  channel.isKept = true
+  channel.last ??= {
+    seller: httpSellerOf(upstream, last.request, paidCallTimeoutMillis),
+    challenge: { ...last.challenge, options: [option], reason: undefined },
+    option
+  }
+  return channel
+})
+
+/** Takes up the channels that are stored, and tells which of them cannot be. */
+export const openStored = Effect.gen(function* () {
+  for (const stored of yield* (yield* BudgetStore).channels) {
+    const channel = yield* Effect.orElseSucceed(opened(stored), () => undefined)
+    if (channel === undefined)
+      yield* Effect.logWarning("a stored payment channel cannot be used here; its payer can withdraw by its terms", {
+        channel: stored.channelId,
+        terms: JSON.stringify(stored.config)
+      })
+  }
+})
