@@ -293,7 +293,7 @@ export class TwinStore {
 
   watched(limit: number): ReadonlyArray<WatchedRecord> {
     return [...this.rows.values()]
-      .flatMap((row) => (row.watchAfter === undefined ? [] : [{ ...recordOf(row), watchAfter: row.watchAfter }]))
+      .flatMap((row) => (row.watchAfter === undefined ? [] : [{ ...this.#recordOf(row), watchAfter: row.watchAfter }]))
       .sort((a, b) => a.authorizationExpiresLedger - b.authorizationExpiresLedger)
       .slice(0, limit)
   }
@@ -321,7 +321,7 @@ export class TwinStore {
     row.watchAfter = undefined
     const type = state === "settled" ? "settlement.settled" : "settlement.spent"
     this.facts.push({ type, subject: id, transaction: row.born.innerHash })
-    return { _tag: "Resolved", record: recordOf(row) }
+    return { _tag: "Resolved", record: this.#recordOf(row) }
   }
 
   #hasEnded(transaction: string): boolean {
