@@ -69,6 +69,15 @@ export const startBatchSeller = async (options: BatchSellerOptions): Promise<Sel
     const receipt = await settled(context)
     if (receipt.success !== true) {
       await server.schemeHooks.onSettleFailure(context)
+      // Its end is not known: the same payment continues, and a new 402 would ask for a second one.
+      if (receipt.errorReason === "settlement_pending")
+        return void response
+          .writeHead(503, {
+            "content-type": "application/json",
+            "retry-after": "1",
+            "payment-response": encode(receipt)
+          })
+          .end(JSON.stringify({ error: receipt.errorReason }))
       return refuse(request, response, receipt.errorReason, paymentPayload)
     }
     response

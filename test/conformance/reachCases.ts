@@ -14,7 +14,7 @@ import { pay } from "../../examples/prepared.mjs"
 import { askFriendbot } from "../support/rpcCall.ts"
 import type { Part } from "./report.ts"
 import { reachBatch } from "./reachBatch.ts"
-import { pythonProgram, type ReachSeller, startSellers, weatherPrice, wordPrice } from "./reachSellers.ts"
+import { pythonProgram, type ReachSeller, reporters, startSellers, weatherPrice, wordPrice } from "./reachSellers.ts"
 import { root, type World } from "./world.ts"
 
 interface Bought {
@@ -178,7 +178,7 @@ export const reachCases = async (world: World, part: Part, say: (line: string) =
     await Promise.all(
       buyers.map(async (buyer) => {
         for (const seller of sellers)
-          for (const scheme of buyer.schemes)
+          for (const scheme of buyer.schemes.filter((one) => seller.schemes?.includes(one) !== false))
             await part.check(`${buyer.name} buys from ${seller.name} by ${scheme}`, async () => {
               const price = await buyOnce(world, way, buyer, seller, scheme)
               total += price
@@ -187,6 +187,16 @@ export const reachCases = async (world: World, part: Part, say: (line: string) =
             })
       })
     )
+    for (const { name, url } of sellers.filter((one) => reporters.includes(one.name)))
+      await part.check(`${name} gives the body of a POST to its page`, async () => {
+        const body = JSON.stringify({ company: "Acme" })
+        const answer = await fetch(`${url}/report`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body
+        })
+        assert.deepEqual([answer.status, await answer.json()], [200, { asked: { company: "Acme" } }])
+      })
     await part.check("the seller has what the buyers have paid, to the atom", async () =>
       assert.equal(await world.balance(payTo), total)
     )

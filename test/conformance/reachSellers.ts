@@ -4,15 +4,18 @@ import { spawn, spawnSync } from "node:child_process"
 import { createServer } from "node:http"
 import { createRequire } from "node:module"
 import { join } from "node:path"
-import { makeSell, priced, toNode } from "../../examples/sellRequest.mjs"
+import { makeSell, priced, toFastify, toNode } from "../../examples/sellRequest.mjs"
 import { memoryStore } from "../../examples/soldOnce.mjs"
 import { testnetUsdc } from "../support/buyer.ts"
+import { installSet } from "./officialSet.ts"
 import { root } from "./world.ts"
 
 export interface ReachSeller {
   readonly name: string
   readonly url: string
   readonly stop: () => Promise<void>
+  /** Default both. */
+  readonly schemes?: ReadonlyArray<"exact" | "upto">
 }
 
 export interface SellerNeeds {
@@ -23,6 +26,7 @@ export interface SellerNeeds {
 }
 
 const require = createRequire(join(root, "package.json"))
+const frameworks = createRequire(join(root, "test/official/frameworks/package.json"))
 const story = "Once a traveller came to a river and asked the ferryman what it costs to cross".split(" ")
 export const weatherPrice = 10_000n
 export const wordPrice = 1_000n
@@ -82,7 +86,37 @@ const byExpress = (needs: SellerNeeds) => {
   const { weather, words } = pagesOf(needs)
   app.get("/weather", toNode(weather))
   app.get("/story", toNode(words))
+  app.post("/report", require("express").json(), toNode(report))
   return listen("Express", app)
+}
+
+/** A page with the body of its request, behind a parser that has read it before. */
+const report = async (request: Request) => Response.json({ asked: await request.json() })
+/** Sellers that have it. */
+export const reporters = ["Express", "Fastify", "Koa"]
+
+const byFastify = async (needs: SellerNeeds): Promise<ReachSeller> => {
+  const app = frameworks("fastify")({ forceCloseConnections: true })
+  const { weather, words } = pagesOf(needs)
+  app.get("/weather", toFastify(weather))
+  app.get("/story", toFastify(words))
+  app.post("/report", toFastify(report))
+  return { name: "Fastify", url: await app.listen({ port: 0, host: "127.0.0.1" }), stop: () => app.close() }
+}
+
+const byKoa = (needs: SellerNeeds) => {
+  const { weather, words } = pagesOf(needs)
+  const routes: Record<string, ReturnType<typeof toNode>> = {
+    "/weather": toNode(weather),
+    "/story": toNode(words),
+    "/report": toNode(report)
+  }
+  const app = new (frameworks("koa"))()
+  app.use(async (context: any) => {
+    context.respond = false
+    await routes[context.path]?.(context.req, context.res)
+  })
+  return listen("Koa", app.callback())
 }
 
 const byHono = async (needs: SellerNeeds) => {
@@ -117,29 +151,37 @@ const byWorker = (needs: SellerNeeds) => {
 const python = ["/usr/bin/python3", "python3"].find((one) => spawnSync(one, ["-c", "import cryptography"]).status === 0)
 export const pythonProgram = python
 
-const byPython = async ({ facilitator, payTo }: SellerNeeds): Promise<ReachSeller> => {
-  const child = spawn(python!, [join(root, "examples/python/sell.py")], {
+const hasFastapi = python !== undefined && spawnSync(python, ["-c", "import fastapi, uvicorn"]).status === 0
+
+const byPython = async ({ facilitator, payTo }: SellerNeeds, name: string, word: string): Promise<ReachSeller> => {
+  const child = spawn(python!, [join(root, "examples/python/sell.py"), ...(word === "" ? [] : [word])], {
     env: { ...process.env, PAY_TO: payTo, FACILITATOR_URL: facilitator, MAX_TIMEOUT: "300" },
     stdio: ["ignore", "pipe", "inherit"]
   })
   const line: string = await new Promise((resolve, reject) => {
     child.stdout.once("data", (data) => resolve(String(data)))
-    child.once("exit", (code) => reject(new Error(`the Python seller ended with ${code}`)))
+    child.once("exit", (code) => reject(new Error(`${name} ended with ${code}`)))
   })
-  return { name: "Python WSGI", url: /http:\/\/[\d.:]+/.exec(line)![0], stop: async () => void child.kill() }
+  const schemes = word === "" ? {} : { schemes: ["exact"] as const }
+  return { name, url: /http:\/\/[\d.:]+/.exec(line)![0], stop: async () => void child.kill(), ...schemes }
 }
 
 /** All that can run here; `say` names the others. */
 export const startSellers = async (needs: SellerNeeds, say: (line: string) => void) => {
+  await installSet("frameworks", say)
   const started = await Promise.all([
     listen("node:http", served(byPath(pagesOf(needs)))),
     byExpress(needs),
+    byFastify(needs),
     byHono(needs),
+    byKoa(needs),
     byRouteHandlers(needs),
     byWorker(needs),
-    ...(python === undefined ? [] : [byPython(needs)])
+    ...(python === undefined ? [] : [byPython(needs, "Python WSGI", "")]),
+    ...(hasFastapi ? [byPython(needs, "FastAPI", "--fastapi")] : [])
   ])
   if (python === undefined) say("  not run: Python, there is no python3 with the package cryptography here")
-  say("  not run: Next and workerd themselves, Fastify, FastAPI: not installed here")
+  if (!hasFastapi) say("  not run: FastAPI, python3 has no fastapi with uvicorn here")
+  say("  not run: Next and workerd themselves: their handlers are called as they call them")
   return started
 }

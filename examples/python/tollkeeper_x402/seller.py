@@ -210,7 +210,8 @@ def wsgi(
             start_response("404 Not Found", [])
             return [b""]
         query = f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else ""
-        url = f"{environ['wsgi.url_scheme']}://{environ['HTTP_HOST']}{path}{query}"
+        host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
+        url = f"{environ['wsgi.url_scheme']}://{host}{path}{query}"
         length = environ.get("CONTENT_LENGTH") or "0"
         body = environ["wsgi.input"].read(int(length)) if method != "GET" and length.isdigit() else b""
         asked = {**environ, "wsgi.input": io.BytesIO(body)}
