@@ -1014,6 +1014,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["what a fee bump signs", "uint32Bytes(kind), bytes))", "uint32Bytes(2), bytes))"],
     ["a signature cut off", "if (signature.length !== signatureBytes) throw", "if (signature.length === 0) throw"]
   ]),
+  ...guards("kernel/settlement/channels/leasableChannels.ts", "test/kernel/settlement/rotation.daily.test.ts", [
+    [
+      "settling stops until a rotation's channels are open",
+      "if (formerChannels.length === 0) return",
+      "if (formerChannels.length >= 0) return"
+    ]
+  ]),
   ...guards("kernel/signer/ownAuthorization.ts", "test/kernel/signer/Signer.test.ts", [
     [
       "an account of ours in the call",
@@ -1024,7 +1031,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/signer/Signer.ts", "test/kernel/signer/Signer.test.ts", [
     [
       "a settlement on any account",
-      'if (!vault.channels.includes(channel)) return yield* refuse("a settlement',
+      'if (!isChannelOfOurs(vault, channel)) return yield* refuse("a settlement',
       'if (channel === "") return yield* refuse("a settlement'
     ],
     [

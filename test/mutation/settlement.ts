@@ -1139,8 +1139,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/settlement/follower/applyDecision.ts",
-        from: "record.sponsor === signer.sponsor && signer.channels.includes(record.channel)",
-        to: "signer.channels.includes(record.channel)"
+        from: "record.sponsor === signer.sponsor && signer.isOurs(record.channel)",
+        to: "signer.isOurs(record.channel)"
       }
     ],
     ...followerTests
