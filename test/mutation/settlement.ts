@@ -716,8 +716,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: store,
-        from: "and state = 'ready' and sequence is not null and settlement is null\n",
-        to: "and state = 'ready' and sequence is not null\n"
+        from: "${leasable()} and settlement is null and not reread",
+        to: "${leasable()} and not reread"
       }
     ],
     ...twin

@@ -761,9 +761,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a channel leased without its key",
     changes: change(
-      store,
-      "address = any(${signer.channels}) and state = 'ready'\n              and sequence is not null and settlement is null",
-      "sponsor = ${signer.sponsor} and state = 'ready'\n              and sequence is not null and settlement is null"
+      "kernel/settlement/channels/leasableChannels.ts",
+      "const isCurrent = sql`address = any(${channels})`",
+      "const isCurrent = sql`sponsor = 'sponsor' and ${channels}::text[] is not null`"
     ),
     ...replicas
   },

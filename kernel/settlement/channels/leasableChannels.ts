@@ -1,5 +1,5 @@
 // Which channels may be leased. After a rotation the new ones do not exist yet: until the first of them is ready, the
-// replaced ones that are still open are leased, so that settling goes on.
+// replaced ones that are still open are leased, so that settling continues.
 import type { SqlClient, Statement } from "effect/sql"
 import type { Signer } from "../../signer/Signer.ts"
 

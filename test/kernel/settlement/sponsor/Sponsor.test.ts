@@ -35,6 +35,7 @@ const makeWorld = () => {
         layerTest(Signer, {
           sponsor: "sponsor",
           channels: ["channel"],
+          formerChannels: [],
           problem: Effect.succeed(undefined),
           assure: Effect.void
         }),
