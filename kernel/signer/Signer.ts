@@ -137,7 +137,7 @@ const wrap = Effect.fnUntraced(function* (house: House, transaction: Transaction
 const signSettlement = Effect.fnUntraced(function* (house: House, request: SettlementToSign) {
   const { crypto, network, networkId, ourKeys, sponsors, vault } = house
   const { channel, inclusionStroops, scheme, transaction } = request
-  if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
+  if (!isChannelOfOurs(vault, channel)) return yield* refuse("a settlement on an account that is no channel")
   const error =
     settlementError(transaction, channel) ??
     settlementNamingIssue(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)

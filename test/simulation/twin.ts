@@ -90,7 +90,7 @@ export const sqlLayer = (kind: DatabaseKind) =>
         source(kind),
         Layer.succeed(Limits, limits),
         layerTest(Network, { id: "ledger:testnet" }),
-        layerTest(Signer, { sponsor: "sponsor", channels }),
+        layerTest(Signer, { sponsor: "sponsor", channels, formerChannels: [] }),
         layerTest(Server, { instance: "twin" }),
         Layer.succeed(Host, { name: "twin", stateFolder: "" }),
         Settings.layerTest({}, () => Option.none())

@@ -66,8 +66,8 @@ const makeSign = Effect.gen(function* () {
       }
     })
     const inclusionStroops = firstBid(yield* clock.fees, mostBid)
-    // Keys were rotated since it was leased.
-    if (!signer.channels.includes(lease.address)) return yield* rotatedAway
+    // Keys were rotated since it was leased, and its own is gone.
+    if (!signer.isOurs(lease.address)) return yield* rotatedAway
     const signed = yield* (
       signer
         .signSettlement({

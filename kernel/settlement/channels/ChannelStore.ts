@@ -9,6 +9,7 @@ import { Network } from "../../config/Network.ts"
 import { Facts } from "../../facts/Facts.ts"
 import { isServedAnew } from "../../facts/FactsEpoch.ts"
 import { Signer } from "../../signer/Signer.ts"
+import { leasableChannels } from "./leasableChannels.ts"
 
 export interface ChannelLease {
   readonly address: string
@@ -87,10 +88,10 @@ export class ChannelStore extends Context.Service<
       const facts = yield* Facts
       const { distrust, onDistrusted, wakeAll } = makeDistrust(sql, network.id)
 
+      const leasable = () => leasableChannels(sql, network.id, signer)
       const lease = (count: number) => sql<ChannelLease>`with free as (
           select address from kernel_channels
-          where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
-            and sequence is not null and settlement is null and not reread
+          where ${leasable()} and settlement is null and not reread
             and (leased_until is null or leased_until < clock_timestamp())
             and not (select ${sql.literal(isServedAnew)})
           order by used_at limit ${count} for update skip locked)
@@ -139,8 +140,7 @@ export class ChannelStore extends Context.Service<
             () => sql<{ ready: number; free: number }>`select count(*)::int as ready,
             (count(*) filter (where settlement is null
               and (leased_until is null or leased_until < clock_timestamp())))::int as free
-            from kernel_channels where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
-              and sequence is not null`
+            from kernel_channels where ${leasable()}`
           ),
           ([row]) => row ?? { ready: 0, free: 0 }
         )

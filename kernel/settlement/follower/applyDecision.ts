@@ -27,7 +27,7 @@ export const makeOptionsFor = Effect.gen(function* () {
   return (record: OpenRecord): DecideOptions => ({
     inclusionStroopsMax: bidCeiling(network.feeCeilings(record.scheme), record.resourceFeeStroops),
     // After a rotation what was signed is sent as it was recorded.
-    canSign: record.sponsor === signer.sponsor && signer.channels.includes(record.channel),
+    canSign: record.sponsor === signer.sponsor && signer.isOurs(record.channel),
     canRebuild: record.sponsor === signer.sponsor && record.attemptCount <= attemptsForRebuildMax
   })
 })

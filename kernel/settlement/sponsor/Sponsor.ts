@@ -14,6 +14,7 @@ import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import { Signer } from "../../signer/Signer.ts"
+import { leasableChannels } from "../channels/leasableChannels.ts"
 import { fundingProblem, isOpening, sponsorProblem, type SponsorStatus } from "./sponsorProblem.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
@@ -71,8 +72,7 @@ const makeReader = Effect.gen(function* () {
       (select count(*)::int from kernel_settlements where state in ('prepared', 'submitted')) as open,
       coalesce(sum(budget_stroops), 0)::int8 as owed,
       extract(epoch from clock_timestamp() - min(recorded_at))::float8 as age,
-      array(select address from kernel_channels where network = ${network.id} and address = any(${signer.channels})
-        and state = 'ready' and sequence is not null) as addresses
+      array(select address from kernel_channels where ${leasableChannels(sql, network.id, signer)}) as addresses
       from kernel_settlements where network = ${network.id} and sponsor = ${signer.sponsor}
         and state in ('prepared', 'submitted')`
     const { addresses, age, open, owed } = stored!

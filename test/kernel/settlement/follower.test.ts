@@ -174,6 +174,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
       sponsors: ["sponsor", ...(world.former?.sponsors ?? [])],
       channels: [channel],
       formerChannels: world.former?.channels ?? [],
+      isOurs: (address: string) => [channel, ...(world.former?.channels ?? [])].includes(address),
       signSettlement: ({ channel }: { channel: string }) =>
         Effect.sync(() => {
           signed.push(`payment on ${channel}`)

@@ -150,20 +150,26 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         const rotated = yield* rotationOf(first).rotate("sponsor")
         const after = rotated.channels.slice(0, 2)
         expect(after.filter((address) => before.includes(address))).toEqual([])
+        // No transaction lands now, so the new channels cannot be created: a former one is leased.
+        expect((yield* first.settle(yield* payment)).json.errorReason).toBe(notYetKnown)
+        const { sql } = first
+        const usedBy = sql<{
+          channel: string
+        }>`select channel from kernel_settlements where sponsor = ${next.publicKey()} order by recorded_at`
+        expect((yield* usedBy).map(({ channel }) => before.includes(channel))).toEqual([true])
         yield* eventually(channelsOf(second), (addresses) => addresses.join() === after.join())
 
         yield* world.ledger.setFaults([])
-        yield* eventually(statesOf(second), ([pending]) => pending![1] === "settled")
+        yield* eventually(statesOf(second), (states) => states.every(([, state]) => state === "settled"))
+        const open = sql`select 1 from kernel_channels where address = any(${after}) and state = 'ready'
+          and sequence is not null`
+        yield* eventually(open, ({ length }) => length === 2)
         for (const replica of [first, second]) {
           const settled = yield* settledBy(replica, yield* payment)
           expect(settled.json.errorReason).toBeUndefined()
           expect(settled.json).toMatchObject({ success: true })
         }
-        const { sql } = first
-        const used = yield* sql<{
-          channel: string
-        }>`select channel from kernel_settlements where sponsor = ${next.publicKey()}`
-        expect(used.filter(({ channel }) => !after.includes(channel))).toEqual([])
+        expect((yield* usedBy).slice(1).filter(({ channel }) => !after.includes(channel))).toEqual([])
 
         // Three minutes later no replica has claimed the former channels; they are merged into the new sponsor.
         yield* sql`update kernel_channels set required_until = clock_timestamp() where address = any(${before})`

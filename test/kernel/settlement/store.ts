@@ -58,7 +58,8 @@ export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}
         Layer.succeed(Host, { name: "this-machine", stateFolder: "" }),
         layerTest(Signer, {
           sponsor: "sponsor",
-          channels: Array.from({ length: 100 }, (_, i) => channelName(i))
+          channels: Array.from({ length: 100 }, (_, i) => channelName(i)),
+          formerChannels: []
         })
       )
     )

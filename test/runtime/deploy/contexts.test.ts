@@ -1,4 +1,4 @@
-// What leaves this machine: the build context of the image, the package, a commit. None of them takes what the guides make
+// What leaves this machine: the image's build context, the package, a commit. None of them takes what the guides make
 // beside the sources. The files are planted in a folder of their own, under this project's own rules.
 import { expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"

@@ -66,6 +66,7 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
     }),
     layerTest(Signer, {
       channels: [channel],
+      isOurs: (address: string) => address === channel,
       signSettlement: () => Effect.succeed({ envelope: "AAAA", innerHash: "a1", outerHash: "b1", sponsor: channel })
     }),
     layerTest(Settlements, {

@@ -37,6 +37,7 @@ const makeWorld = () => {
         layerTest(Signer, {
           sponsor: "sponsor",
           channels: ["channel"],
+          formerChannels: [],
           problem: Effect.succeed(undefined),
           assure: Effect.void
         }),
