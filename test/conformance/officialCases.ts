@@ -52,7 +52,9 @@ export const officialCases = async (
     await manyBuyers(set, world, part, payTo)
     await replays(set, world, part, payTo)
     await identifiers(set, world, part, payTo)
+    await identifierBuysNothing(set, world, part, "/plain")
     if (name === "c") await upfront(set, world, part, payTo)
+    if (name === "c") await identifierBuysNothing(set, world, part, "/upfront")
     await refusalCases(part, world, payTo, price, async () => {
       const buyer = await world.account(1)
       const unpaid = await fetch(`${set.sellerUrl}/plain`)
@@ -85,6 +87,24 @@ const upfront = async (set: OfficialSet, world: World, part: Part, payTo: string
     const again = await fetch(`${set.sellerUrl}/upfront`, { headers: { "payment-signature": signature } })
     assert.notEqual(again.status, 200, await again.text())
     assert.equal((await world.balance(payTo)) - before, price)
+  })
+}
+
+/** A buyer that adds an identifier, which the seller never asked for, to one payment, and sends it again and again. */
+const identifierBuysNothing = async (set: OfficialSet, world: World, part: Part, path: string): Promise<void> => {
+  await part.check(`${path}: one payment with the buyer's identifier buys one page`, async () => {
+    const offered = await fetch(`${set.sellerUrl}${path}`)
+    const required = offered.headers.get("payment-required")!
+    const paymentRequired = JSON.parse(Buffer.from(required, "base64").toString("utf8"))
+    const paymentPayload = await set.sign(paymentRequired, (await world.account(1)).secret())
+    const identifier = { info: { required: false, id: `pay_${crypto.randomUUID().replaceAll("-", "")}` } }
+    paymentPayload.extensions = { ...paymentPayload.extensions, "payment-identifier": identifier }
+    const signature = Buffer.from(JSON.stringify(paymentPayload)).toString("base64")
+    const ask = () => fetch(`${set.sellerUrl}${path}`, { headers: { "payment-signature": signature } })
+    const concurrent = await Promise.all(Array.from({ length: 8 }, ask))
+    const later = [await ask(), await ask(), await ask()]
+    const served = [...concurrent, ...later].filter(({ status }) => status === 200)
+    assert.equal(served.length, 1, [...concurrent, ...later].map(({ status }) => status).join())
   })
 }
 
@@ -216,10 +236,9 @@ const identifiers = async (set: OfficialSet, world: World, part: Part, payTo: st
     assertPaid(purchase)
     assert.equal(JSON.parse(settle.body).paymentPayload.extensions["payment-identifier"].info.id, identifier)
   })
-  await part.check("the same identifier and payment read the stored success", async () => {
+  await part.check("the same identifier and payment name the transaction, and repeat no success", async () => {
     const answer = await post(`${world.facilitator}/settle`, settle.body)
-    assert.equal(answer.status, 200)
-    assert.equal(answer.json.success, true, answer.text)
+    assertRefusedSettle(answer, ["settle_stellar_already_settled"])
     assert.equal(answer.json.transaction, purchase.receipt.transaction)
   })
   await part.check("an identifier with another payment is a conflict, 409, on both routes [S268]", async () => {

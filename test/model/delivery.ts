@@ -118,7 +118,7 @@ const settle = (state: State, process: Process, key: Key): ReadonlyArray<Step> =
     }
     if (isValid) return "verify is valid, and settle gives nothing"
     if (answer._tag === "Failed" && state.left.length === 0) return "called delivered, and no answer has left"
-    if (answer._tag === "Pending" && deliveryOf(state) !== "given") return "called pending, and nobody is given it"
+    if (answer._tag === "Pending" && deliveryOf(state) !== "given") return "called pending, and no process sends it"
     return undefined
   }
   return [{ did, to: state, broken: broken() }]
