@@ -353,7 +353,9 @@ CREATE TABLE public.batch_store_channels (
     refund_amount numeric(39,0),
     refund_payment text,
     refund_for_nonce numeric(39,0),
-    refund_expires_at bigint
+    refund_expires_at bigint,
+    lost numeric(39,0) DEFAULT 0 NOT NULL,
+    lost_at timestamp with time zone
 );
 
 CREATE TABLE public.batch_store_charges (
@@ -1583,6 +1585,8 @@ CREATE INDEX analytics_standings_address ON public.analytics_standings USING btr
 
 CREATE INDEX batch_store_channels_claim ON public.batch_store_channels USING btree (claim) WHERE (claim IS NOT NULL);
 
+CREATE INDEX batch_store_channels_lost ON public.batch_store_channels USING btree (network) WHERE (lost > (0)::numeric);
+
 CREATE INDEX batch_store_channels_unclaimed ON public.batch_store_channels USING btree (unclaimed_since) WHERE (unclaimed_since IS NOT NULL);
 
 CREATE INDEX batch_store_charges_age ON public.batch_store_charges USING btree (charged_at);
@@ -1670,6 +1674,8 @@ CREATE INDEX kernel_rebuilds_inner_hash ON public.kernel_rebuilds USING btree (i
 CREATE INDEX kernel_settlements_age ON public.kernel_settlements USING brin (recorded_at);
 
 CREATE INDEX kernel_settlements_by_identifier ON public.kernel_settlements USING btree (identifier) WHERE (identifier IS NOT NULL);
+
+CREATE INDEX kernel_settlements_deposits ON public.kernel_settlements USING btree (budget_day, pay_to) WHERE (scheme = 'batch-settlement'::text);
 
 CREATE UNIQUE INDEX kernel_settlements_ended_by ON public.kernel_settlements USING btree (network, ended_by) WHERE (ended_by IS NOT NULL);
 

@@ -13,7 +13,7 @@ import type {
   SellerChannels,
   Voucher
 } from "./channels.ts"
-import { channelsOver, impliedBase, memoryStorage } from "./channels.ts"
+import { channelsOver, impliedBase, largest, memoryStorage } from "./channels.ts"
 import {
   channelIdIn,
   contractOf,
@@ -71,7 +71,7 @@ export interface BatchServerOptions {
   readonly withdrawDelay?: number
   /** How long the ledger's state of a channel is trusted without asking again. Default 60 000. */
   readonly stateTtlMillis?: number
-  /** The announced least deposit, as a multiple of the price. Default 10; a smaller deposit is not refused. */
+  /** The announced least deposit, as a multiple of the price, at least the facilitator's. Default 10; it binds. */
   readonly minDepositTimes?: number
 }
 
@@ -190,7 +190,7 @@ export class BatchStellarServer {
 
   /** The terms of a channel with this seller, and the contract that the facilitator announces. */
   async enhancePaymentRequirements(requirements: any, kind: any): Promise<any> {
-    const { areFeesSponsored, batchContract } = kind.extra ?? {}
+    const { areFeesSponsored, batchContract, minDeposit } = kind.extra ?? {}
     const times = BigInt(this.#options.minDepositTimes ?? 10)
     return {
       ...requirements,
@@ -200,7 +200,8 @@ export class BatchStellarServer {
         batchContract,
         receiverAuthorizer: this.authorizer.address,
         withdrawDelay: this.withdrawDelay,
-        minDeposit: String(BigInt(requirements.amount) * times)
+        // Below what the facilitator takes no deposit is sponsored.
+        minDeposit: String(largest(BigInt(requirements.amount) * times, BigInt(minDeposit ?? 0)))
       }
     }
   }

@@ -179,7 +179,7 @@ const isHeld = ({ balance, pendingRefund }: Channel, { price, voucher }: Reserva
   pendingRefund != null &&
   (price === "0" || BigInt(voucher.maxClaimableAmount) > BigInt(balance) - BigInt(pendingRefund.amount))
 
-const largest = (...amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((a, b) => (a > b ? a : b))
+export const largest = (...amounts: ReadonlyArray<bigint>): bigint => amounts.reduce((a, b) => (a > b ? a : b))
 
 /** Whether a voucher builds on one above the newest of the record: that is older than the voucher. */
 const isOld = ({ signedMaxClaimable }: Channel, { price, voucher }: Reservation): boolean =>

@@ -70,6 +70,8 @@ export type SimulationAnswer =
       readonly restoredEntries?: number
       /** XDR of DiagnosticEvents, in order. */
       readonly eventsXdr: ReadonlyArray<Uint8Array>
+      /** XDR of the ScVal that the call returns, where the node says it. */
+      readonly resultXdr?: Uint8Array
       /** XDR of SorobanAuthorizationEntries that a recording simulation proposes; those sent, in an enforcing one. */
       readonly authXdr: ReadonlyArray<Uint8Array>
     }

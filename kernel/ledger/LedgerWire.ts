@@ -44,7 +44,8 @@ export const SimulateTransaction = Schema.Struct({
     Schema.NullOr(
       Schema.Array(
         Schema.Struct({
-          auth: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
+          auth: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
+          xdr: OptionalText
         })
       )
     )

@@ -163,9 +163,11 @@ const makeSimulate = ({ ask }: Endpoints) =>
     if (eventsXdr.includes(undefined) || authXdr.includes(undefined)) {
       return yield* contradiction("simulateTransaction", "events or auth entries that are not base64")
     }
+    const resultXdr = fromBase64(answer.results?.[0]?.xdr ?? "")
     return {
       _tag: "Simulated",
       latestLedger,
+      ...(resultXdr === undefined || resultXdr.length === 0 ? {} : { resultXdr }),
       resourceFeeStroops: data.resourceFee,
       sorobanDataXdr,
       restoredEntries,

@@ -3,6 +3,7 @@
 // at a time.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import type { KnownChannel } from "../x402-batch/contract.ts"
 import { claimPauseSeconds } from "./claimPause.ts"
 import type { ChannelRecord } from "./ChannelWire.ts"
 
@@ -41,6 +42,16 @@ export interface Withdrawals {
   readonly firstEndsAt: number | null
 }
 
+/** What of one token was charged and can be claimed no more. */
+export interface Lost {
+  readonly token: string
+  readonly channels: number
+  /** Atomic units. */
+  readonly amount: string
+  /** Whether some of it was found within the last day. */
+  readonly isRecent: boolean
+}
+
 /** A seller's channel with something to claim, and its newest voucher. */
 export interface Watched {
   readonly principal: string
@@ -50,6 +61,8 @@ export interface Watched {
   readonly signature: string
   readonly charged: string
   readonly withdrawRequestedAt: number
+  readonly refundNonce: string
+  readonly lost: string
 }
 
 /** The channels that a claim claims, as its payload has them. */
@@ -82,12 +95,13 @@ export class Claims extends Context.Service<
     readonly attempted: (claim: OpenClaim) => Sql<void>
     /** Channels that are watched for withdrawals: at most `watchedMax` by seller and id, after `after`. */
     readonly watched: (network: string, after: Pick<Watched, "principal" | "channelId">) => Sql<ReadonlyArray<Watched>>
-    /** Stores a withdrawal that the ledger shows, or its end. */
+    /** Stores what the ledger shows of a channel, and what of its charges its payer has withdrawn. */
     readonly seen: (
       network: string,
       of: Pick<Watched, "principal" | "channelId">,
-      withdrawRequestedAt: number
+      state: KnownChannel["state"]
     ) => Sql<void>
+    readonly lost: (network: string) => Sql<ReadonlyArray<Lost>>
     readonly withdrawals: (network: string) => Sql<Withdrawals>
     readonly forget: (keepMillis: number) => Sql<number>
   }
@@ -106,13 +120,22 @@ export class Claims extends Context.Service<
         watched: (network, after) =>
           sql<Watched>`select principal, channel_id as "channelId", config as "channelConfig",
               signed_max::text as "maxClaimableAmount", signature, charged::text as charged,
-              withdraw_requested_at::float8 as "withdrawRequestedAt"
+              withdraw_requested_at::float8 as "withdrawRequestedAt", refund_nonce::text as "refundNonce",
+              lost::text as lost
             from batch_store_channels where network = ${network} and charged > total_claimed
               and (principal, channel_id) > (${after.principal}, ${after.channelId})
             order by principal, channel_id limit ${watchedMax}`,
-        seen: (network, { channelId, principal }, withdrawRequestedAt) =>
-          Effect.asVoid(sql`update batch_store_channels set withdraw_requested_at = ${withdrawRequestedAt}
+        seen: (network, { channelId, principal }, { balance, refundNonce, totalClaimed, withdrawRequestedAt }) =>
+          Effect.asVoid(sql`update batch_store_channels set withdraw_requested_at = ${withdrawRequestedAt},
+              balance = ${String(balance)}::numeric, refund_nonce = ${String(refundNonce)}::numeric,
+              total_claimed = greatest(total_claimed, ${String(totalClaimed)}::numeric),
+              lost = greatest(charged - ${String(balance)}::numeric, 0),
+              lost_at = case when charged > ${String(balance)}::numeric then coalesce(lost_at, clock_timestamp()) end
             where principal = ${principal} and network = ${network} and channel_id = ${channelId}`),
+        lost: (network) =>
+          sql<Lost>`select token, count(*)::int as channels, sum(lost)::text as amount,
+              bool_or(lost_at > clock_timestamp() - interval '1 day') as "isRecent"
+            from batch_store_channels where network = ${network} and lost > 0 group by token order by token`,
         withdrawals: (network) =>
           Effect.map(
             sql<Withdrawals>`select count(*)::int as unanswered,

@@ -21,6 +21,7 @@ export const ReportedChannel = Schema.Struct({
   held: units("Deposited, and not claimed, refunded or withdrawn; atomic units."),
   charged: Schema.NullOr(units("Charged in all, by the seller's record in the store.")),
   claimed: units("Claimed in all."),
+  lost: Schema.NullOr(units("Charged and not claimed in time: the payer has withdrawn it.")),
   opened_at: Schema.NullOr(time("When the store first saw the channel.")),
   last_request_at: Schema.NullOr(time("The last request that reserved or charged it.")),
   withdrawal_ends_at: Schema.NullOr(time("When a started withdrawal may end: claims are possible until then."))
@@ -47,6 +48,7 @@ interface Row {
   readonly balance: string
   readonly charged: string
   readonly claimed: string
+  readonly lost: string
   readonly withdrawRequestedAt: number
   readonly openedAt: Date
   readonly requestedAt: Date
@@ -123,7 +125,7 @@ const readRows = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, network:
   if (table?.isThere !== true) return []
   return yield* sql<Row>`select channel_id as "channelId", principal, config->>'payer' as payer,
       receiver as "payTo", token as asset, withdraw_delay::float8 as "withdrawDelay", balance::text as balance,
-      charged::text as charged, total_claimed::text as claimed,
+      charged::text as charged, total_claimed::text as claimed, lost::text as lost,
       withdraw_requested_at::float8 as "withdrawRequestedAt", opened_at as "openedAt", requested_at as "requestedAt"
     from batch_store_channels where network = ${network}
     order by withdraw_requested_at = 0, withdraw_requested_at + withdraw_delay, balance - total_claimed desc, channel_id
@@ -157,6 +159,7 @@ export const reportChannels = Effect.gen(function* () {
       held: larger(0n, (seen?.balance ?? BigInt(row.balance)) - claimed).toString(),
       charged: row.charged,
       claimed: claimed.toString(),
+      lost: row.lost,
       opened_at: row.openedAt.toISOString(),
       last_request_at: row.requestedAt.toISOString(),
       withdrawal_ends_at: endOf(seen?.withdrawRequestedAt ?? row.withdrawRequestedAt, row.withdrawDelay)
@@ -176,6 +179,7 @@ export const reportChannels = Effect.gen(function* () {
             held: (state.balance - state.totalClaimed).toString(),
             charged: null,
             claimed: state.totalClaimed.toString(),
+            lost: null,
             opened_at: null,
             last_request_at: null,
             withdrawal_ends_at: endOf(state.withdrawRequestedAt, config.withdrawDelay)

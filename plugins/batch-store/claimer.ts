@@ -15,7 +15,7 @@ import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Authorizer } from "./Authorizer.ts"
 import { claimPayment, claimPrincipal } from "./claimPayment.ts"
-import { Claims, claimsOf, type Due, type OpenClaim, type Withdrawals } from "./Claims.ts"
+import { Claims, claimsOf, type Due, type Lost, type OpenClaim, type Withdrawals } from "./Claims.ts"
 import { Config } from "./Config.ts"
 import { metrics } from "./metrics.ts"
 import { watchWithdrawals } from "./watchWithdrawals.ts"
@@ -98,17 +98,30 @@ const makeRecordDue = Effect.gen(function* () {
   })
 })
 
-/** A withdrawal that is not answered is the operator's to see: what is left of its delay is all the time there is. */
-const reportOf = ({ firstEndsAt, unanswered }: Withdrawals) =>
-  unanswered === 0
-    ? { state: "ready" as const, figures: { withdrawalsUnanswered: 0 } }
-    : {
-        state: "degraded" as const,
-        detail: `${unanswered} started withdrawals with charges not claimed; the first may end at ${new Date(
-          (firstEndsAt ?? 0) * 1_000
-        ).toISOString()}`,
-        figures: { withdrawalsUnanswered: unanswered }
-      }
+/**
+ * A withdrawal that is not answered is the operator's to see: what is left of its delay is all the time there is. So is,
+ * for a day, what was lost by one that ended.
+ */
+const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<Lost>) => {
+  const endsAt = new Date((firstEndsAt ?? 0) * 1_000).toISOString()
+  const details = [
+    ...(unanswered === 0
+      ? []
+      : [`${unanswered} started withdrawals with charges not claimed; the first may end at ${endsAt}`]),
+    ...lost
+      .filter(({ isRecent }) => isRecent)
+      .map(
+        ({ amount, channels, token }) => `payers have withdrawn ${amount} of ${token}, charged in ${channels} channels`
+      )
+  ]
+  const figures = {
+    withdrawalsUnanswered: unanswered,
+    channelsLost: lost.reduce((sum, { channels }) => sum + channels, 0)
+  }
+  return details.length === 0
+    ? { state: "ready" as const, figures }
+    : { state: "degraded" as const, detail: details.join("; "), figures }
+}
 
 export const startClaimer = Effect.gen(function* () {
   const claims = yield* Claims
@@ -120,6 +133,7 @@ export const startClaimer = Effect.gen(function* () {
   const recordDue = yield* makeRecordDue
   const watch = yield* watchWithdrawals
   let withdrawals: Withdrawals = { unanswered: 0, firstEndsAt: null }
+  let lost: ReadonlyArray<Lost> = []
   let watchedAt = -Infinity
 
   const watchWhenDue = Effect.gen(function* () {
@@ -131,6 +145,8 @@ export const startClaimer = Effect.gen(function* () {
 
   const report = Effect.gen(function* () {
     withdrawals = yield* claims.withdrawals(network.id)
+    lost = yield* claims.lost(network.id)
+    for (const { amount, token } of lost) yield* measure(metrics.lost, Number(amount), { asset: token })
     const now = (yield* Clock.currentTimeMillis) / 1_000
     yield* measure(metrics.unanswered, withdrawals.unanswered)
     yield* measure(metrics.overdue, Math.max(0, (withdrawals.firstEndsAt ?? now) - now))
@@ -153,6 +169,6 @@ export const startClaimer = Effect.gen(function* () {
   yield* reconciler({ id: "batch-store-forget", every: "1 hour", turn: claims.forget(keepMillis) })
   yield* health.register(
     "batch-store",
-    Effect.sync(() => reportOf(withdrawals))
+    Effect.sync(() => reportOf(withdrawals, lost))
   )
 })

@@ -11,6 +11,11 @@ export const metrics = {
     unit: "count",
     help: "Channels whose payer has started a withdrawal while charges of them are not claimed."
   }),
+  lost: gauge("tollkeeper_batch_store_lost_units", {
+    unit: "count",
+    labels: ["asset"],
+    help: "What was charged, not claimed in time and withdrawn by payers, atomic units of the asset."
+  }),
   overdue: gauge("tollkeeper_batch_store_withdrawal_seconds_left", {
     unit: "seconds",
     help: "Time left to claim the channel whose withdrawal ends first; 0 when none is unanswered or its time is over."

@@ -9,6 +9,7 @@ import { isRefusal } from "../../kernel/payment/Refusal.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
+import { larger } from "./ChannelWire.ts"
 import { claimPayment, batchScheme } from "./claimPayment.ts"
 import { Claims, type Watched, watchedMax } from "./Claims.ts"
 
@@ -43,14 +44,19 @@ export const watchWithdrawals = Effect.gen(function* () {
   })
 
   const note = Effect.fnUntraced(function* (watched: Watched, { state }: KnownChannel) {
-    const { channelId, charged, principal, withdrawRequestedAt } = watched
-    if (state.withdrawRequestedAt === withdrawRequestedAt) return
-    yield* claims.seen(network.id, watched, state.withdrawRequestedAt)
-    if (state.withdrawRequestedAt === 0 && BigInt(charged) > state.balance)
+    const { channelId, charged, lost: before, principal, refundNonce, withdrawRequestedAt } = watched
+    const lost = larger(0n, BigInt(charged) - state.balance)
+    // A withdrawal that started and ended unseen leaves its nonce moved, and less than what was charged.
+    const isSame = state.withdrawRequestedAt === withdrawRequestedAt && state.refundNonce === BigInt(refundNonce)
+    if (isSame && lost === BigInt(before)) return
+    yield* claims.seen(network.id, watched, state)
+    if (lost > BigInt(before))
       yield* Effect.logError("a payer has withdrawn what was charged and not claimed", {
         channel: channelId,
         seller: principal,
-        unclaimed: String(BigInt(charged) - state.balance)
+        payer: watched.channelConfig.payer,
+        asset: watched.channelConfig.token,
+        unclaimed: String(lost)
       })
   })
 

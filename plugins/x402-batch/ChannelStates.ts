@@ -4,19 +4,25 @@
 // a ledger, a voucher waits for no read, and a channel that no call changes is not read again. Where a node has no
 // events, the channels in use are read with each ledger instead. What this facilitator settles itself is read again
 // immediately.
-import { Context, Deferred, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { Network } from "../../kernel/config/Network.ts"
+import { batched } from "../../kernel/database/batched.ts"
 import { LedgerClock, type LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
 import { channelKey, channelStateOf, receiverKey, type ReceiverState, receiverStateOf } from "./batchCalls.ts"
 import { batchKeys } from "./Config.ts"
+import { proveState } from "./proveState.ts"
 import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 
 /** Channels of one read. */
 const readMax = 200
+/** Time between the starts of two reads: channels that nobody opened cost at most so many calls. */
+const readIntervalMillis = 20
+/** Simulations a second that show whether a channel exists. */
+const proofsPerSecondMax = 10
 /** Ledgers since its last use for which a channel is watched. */
 const usedLedgers = 24
 /** Closes of ledgers that are remembered: a reading is rarely more than one behind. */
@@ -27,7 +33,6 @@ const doubtMillis = 500
 /** Reads states from the ledger into the cache. */
 const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: string) {
   const rpc = yield* LedgerRpc
-  const reading = new Map<string, Deferred.Deferred<Known, LedgerUnavailable>>()
 
   const readSome = Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
     const { latestLedger, values } = yield* rpc.contractData(channelIds.map((id) => channelKey(contract, id)))
@@ -46,29 +51,36 @@ const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: s
     return found
   })
 
-  const fresh = Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
-    const found: Array<Known> = []
-    for (let at = 0; at < channelIds.length; at += readMax)
-      found.push(...(yield* readSome(channelIds.slice(at, at + readMax))))
-    return found
+  /** Reads of one moment are one call, each channel once in it; none begins while another is under way. */
+  const readOne = yield* batched({
+    maxBatchSize: readMax,
+    minIntervalMillis: readIntervalMillis,
+    runBatch: Effect.fnUntraced(function* (channelIds: ReadonlyArray<string>) {
+      const byId = new Map((yield* readSome([...new Set(channelIds)])).map((known) => [known.channelId, known]))
+      return channelIds.map((channelId) => byId.get(channelId)!)
+    })
   })
-
-  /** Single flight: one read of a channel at a time, shared by its waiters. */
-  const readOne = Effect.fnUntraced(function* (channelId: string) {
-    const running = reading.get(channelId)
-    if (running !== undefined) return yield* Deferred.await(running)
-    const deferred = Deferred.makeUnsafe<Known, LedgerUnavailable>()
-    reading.set(channelId, deferred)
-    return yield* Effect.map(readSome([channelId]), ([known]) => known!).pipe(
-      Effect.onExit((exit) => {
-        reading.delete(channelId)
-        return Deferred.done(deferred, exit)
-      })
-    )
-  })
+  const fresh = (channelIds: ReadonlyArray<string>) => Effect.forEach(channelIds, readOne, { concurrency: "unbounded" })
 
   return { fresh, readOne }
 })
+
+/** Bounds what channels that nobody opened cost: at most so many simulations a second. */
+const makeProofs = (cache: StateCache, contract: string) => {
+  let [begunMillis, begun] = [-Infinity, 0]
+  return Effect.fnUntraced(function* (channelId: string, leastLedger: number) {
+    const known = cache.last(channelId)
+    if (known?.isProven === true && (cache.asOf(channelId) ?? 0) >= leastLedger) return known
+    const readMillis = yield* monotonicMillis
+    if (readMillis - begunMillis >= 1_000) [begunMillis, begun] = [readMillis, 0]
+    if (++begun > proofsPerSecondMax)
+      return yield* new LedgerUnavailable({ operation: "simulateTransaction", message: "too many unknown channels" })
+    const { ledger, state } = yield* proveState(yield* LedgerRpc, contract, channelId, leastLedger)
+    const proven: Known = { channelId, ledger, state, readMillis, isProven: true }
+    const kept = cache.store(proven)
+    return kept.state === undefined ? proven : kept
+  })
+}
 
 export class ChannelStates extends Context.Service<
   ChannelStates,
@@ -81,6 +93,11 @@ export class ChannelStates extends Context.Service<
     readonly fresh: (channelIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Known>, LedgerUnavailable>
     /** What was claimed for a receiver of a token, read now; undefined when nothing ever was. */
     readonly receiver: (receiver: string, token: string) => Effect.Effect<ReceiverState | undefined, LedgerUnavailable>
+    /**
+     * The same of a channel whose entry no read showed: by a simulation, which knows archived ones too. Fails where
+     * nothing proves that there is none.
+     */
+    readonly prove: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
     /** A ledger's close time, Unix seconds, at or before the one as of which a channel is known. */
     readonly closedAt: (channelId: string) => number | undefined
     /** The channels in use, most recently used last. */
@@ -129,9 +146,14 @@ export class ChannelStates extends Context.Service<
       const watch = yield* reconciler({ id: "batch-channels", every: "30 seconds", turn: watchEvents })
       yield* clock.subscribe(watch.wake)
 
+      const proofs = makeProofs(cache, contract)
       return ChannelStates.of({
         read,
         fresh,
+        prove: Effect.fnUntraced(function* (channelId: string) {
+          const { sequence } = yield* clock.now
+          return yield* Effect.provideService(proofs(channelId, sequence - staleLedgersMax), LedgerRpc, rpc)
+        }),
         doubt: Effect.fnUntraced(function* (channelId: string) {
           const known = cache.last(channelId)
           const at = yield* monotonicMillis

@@ -1,7 +1,7 @@
 // A network's settings of `batch-settlement`: the address of the contract that holds its channels. Without it the
 // scheme is not offered there.
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
-import { optionalText } from "../../kernel/config/Setting.ts"
+import { amount, integer, optionalText } from "../../kernel/config/Setting.ts"
 
 /**
  * The first deposit of a token costs some 210,000 stroops, a claim of 40 channels 248,000, and one of 199 channels
@@ -14,6 +14,20 @@ export const batchKeys = networkKeys(
   {
     batch_contract: optionalText({
       doc: "Address of the batch-settlement contract; absent: not offered. The one of this project is not audited."
+    }),
+    batch_deposit_fee_times: integer({
+      default: 2,
+      min: 0,
+      max: 1_000,
+      doc: "A deposit is worth at least this many times its own fee and its share of a claim; 0: no floor."
+    }),
+    batch_unit_stroops: amount({
+      default: 1,
+      doc: "What an atomic unit of any of the network's assets is worth at least, stroops; above zero."
+    }),
+    batch_deposits_stroops_per_key_per_day: amount({
+      default: 200_000_000,
+      doc: "What the sponsor pays for a caller's deposits in a day, within its budget; some 1,800 new channels."
     })
   },
   ({ batch_contract }) =>

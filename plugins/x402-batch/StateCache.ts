@@ -23,6 +23,8 @@ export interface Known {
   /** Undefined when the contract does not know the channel, or the node shows its archived entry no more. */
   readonly state: ChannelState | undefined
   readonly readMillis: number
+  /** Whether a simulation showed it: only then is a channel without a state known to be none. */
+  readonly isProven?: boolean
 }
 
 interface Entry {

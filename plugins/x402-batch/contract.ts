@@ -21,6 +21,7 @@ export {
   voucherDigest
 } from "./batchCodec.ts"
 export { channelKey, channelStateOf, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
+export { proveState } from "./proveState.ts"
 export { Delegates, type DelegateSign, type HasCharged, signatureSeconds } from "./Delegates.ts"
 /** The channels in use, for what lists them, and what signs for sellers without a key of their own. */
 export const batchChannelsContract = contract("x402-batch", KnownChannels, Delegates)

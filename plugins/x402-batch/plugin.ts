@@ -1,6 +1,7 @@
 // The `batch-settlement` scheme as a plugin: one deposit, many vouchers, few transactions. Offered only on a network
 // with a configured contract, which has not been audited.
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
+import { databaseContract } from "../../kernel/database/Database.ts"
 import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
@@ -16,6 +17,7 @@ export const plugin = define({
   needs: [
     supervisorContract,
     configContract,
+    databaseContract,
     networkContract,
     rpcContract,
     ledgerContract,

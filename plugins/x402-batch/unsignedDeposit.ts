@@ -20,6 +20,7 @@ import { batchFunctions, depositArgs, depositTransferArgs } from "./batchCalls.t
 import { type BatchContract, type ChannelConfig, channelIdOf, decodeAmount, decodeChannelConfig } from "./batchCodec.ts"
 import { callAt, type DepositPayload, type Voucher } from "./BatchWire.ts"
 import { ChannelStates } from "./ChannelStates.ts"
+import { depositMinError } from "./depositTerms.ts"
 import { acceptedRefusal, channelError, unsignedCallError } from "./checks.ts"
 import { expectedCall } from "./ledgerCalls.ts"
 import { type CheckError, refuse } from "./refusals.ts"
@@ -39,16 +40,15 @@ const noSignature = "00".repeat(64)
 const callOf = (contract: string, functionName: string, args: ReadonlyArray<Value>): Invoked =>
   ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as Invoked
 
-/** The deposit without a choice: what the seller announces as its least, or the price. */
-const leastOf = (announced: unknown, price: bigint): bigint => {
-  const least = decodeAmount(announced) ?? 0n
-  return least > price ? least : price
-}
+/** The deposit without a choice: the least that is taken, or the price. */
+const leastOf = (announced: unknown, price: bigint, depositMin: bigint): bigint =>
+  [decodeAmount(announced) ?? 0n, depositMin].reduce((a, b) => (a > b ? a : b), price)
 
 const askedFor = (
   at: BatchContract,
   { requirements: { amount, asset, extra, payTo } }: Payment,
-  { choices, payer }: UnsignedOrder
+  { choices, payer }: UnsignedOrder,
+  depositMin: bigint
 ): Asked | { readonly error: NonNullable<CheckError> } => {
   const price = Option.getOrElse(amount, () => 0n)
   const { charged = "0", payerAuthorizer = payer, salt = noSalt } = choices
@@ -62,9 +62,11 @@ const askedFor = (
   const before = decodeAmount(charged)
   if (before === undefined) return { error: ["payload_type", "choices.charged is not a decimal string of an amount"] }
   const deposit =
-    choices["amount"] === undefined ? leastOf(extra["minDeposit"], price) : decodeAmount(choices["amount"])
+    choices["amount"] === undefined ? leastOf(extra["minDeposit"], price, depositMin) : decodeAmount(choices["amount"])
   if (deposit === undefined) return { error: ["payload_type", "choices.amount is not a decimal string of an amount"] }
   if (deposit === 0n) return { error: ["deposit_amount", "the deposit is not above zero"] }
+  const small = depositMinError(deposit, extra["minDeposit"], depositMin)
+  if (small !== undefined) return { error: small }
   const channelId = channelIdOf(at, config.success)
   const voucher = { channelId, maxClaimableAmount: before + price, signature: noSignature }
   return { config: config.success, voucher, amount: deposit }
@@ -99,7 +101,15 @@ export const unsignedDeposit = (
 
 /** Lays out a deposit by a seller's terms, checked as verify checks one. */
 export const layOutDeposit = Effect.fnUntraced(function* (
-  { at, vouchers }: { readonly at: BatchContract; readonly vouchers: Vouchers },
+  {
+    at,
+    depositMin,
+    vouchers
+  }: {
+    readonly at: BatchContract
+    readonly vouchers: Vouchers
+    readonly depositMin: bigint
+  },
   payment: Payment,
   order: UnsignedOrder
 ) {
@@ -107,7 +117,7 @@ export const layOutDeposit = Effect.fnUntraced(function* (
   const refused = (error: NonNullable<CheckError>): Refusal => refuse(error[0], error[1], payer)
   const unaccepted = acceptedRefusal(payment, at.address, false)
   if (unaccepted !== undefined) return { ...unaccepted, payer: Option.some(payer) }
-  const asked = askedFor(at, payment, order)
+  const asked = askedFor(at, payment, order, depositMin)
   if ("error" in asked) return refused(asked.error)
   const { isOurs } = yield* Signer
   const { amount, config, voucher } = asked

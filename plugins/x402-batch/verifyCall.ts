@@ -7,6 +7,8 @@ import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock, type LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import { overBudget } from "../../kernel/payment/answers.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
 import type { Refusal } from "../../kernel/payment/Refusal.ts"
@@ -19,6 +21,7 @@ import { callOperation, encodeOperation, type Invoked } from "../../kernel/stell
 import { simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import type { BatchContract } from "./batchCodec.ts"
 import type { LedgerPayload } from "./BatchWire.ts"
+import { depositMinError } from "./depositTerms.ts"
 import { ChannelStates } from "./ChannelStates.ts"
 import { acceptedRefusal, callError } from "./checks.ts"
 import { type DelegateSign, withDelegate } from "./Delegates.ts"
@@ -43,6 +46,10 @@ export interface CallContext {
   readonly vouchers: Vouchers
   /** Signs for the callers whose authorizers' keys are held here. */
   readonly sign: DelegateSign
+  /** The least deposit, atomic units. */
+  readonly depositMin: bigint
+  /** Whether the caller's deposits of today may cost so much more, stroops. */
+  readonly fitsBudget: (source: string, stroops: bigint) => Effect.Effect<boolean, LedgerUnavailable>
   /** The identity of a payment's authorization, known before the ledger was asked; none for a settle. */
   readonly keyOf: (payment: Payment) => string | undefined
   /** Notes what a settle that finds nothing left was recorded as, should it be its own repetition. */
@@ -124,6 +131,8 @@ const offlineRefusal = Effect.fnUntraced(function* (
     const most = (yield* Network).assets.get(payment.requirements.asset)?.paymentMax ?? 0n
     if (payload.amount > most)
       return refuse("deposit_amount", "the deposit is above this asset's largest payment", payer)
+    const small = depositMinError(payload.amount, payment.requirements.extra["minDeposit"], context.depositMin)
+    if (small !== undefined) return refuse(small[0], small[1], payer)
   }
   return undefined
 })
@@ -216,14 +225,21 @@ export const verifyCall = Effect.fnUntraced(function* (
     const [word, message] = "error" in checked ? checked.error : (["rpc_read_failed", "no result"] as const)
     return { ...refuse(word, message, payer), ...refusedAuthorization(simulated, expiresLedger ?? 0) }
   }
+  if (
+    payload._tag === "Deposit" &&
+    !(yield* context.fitsBudget(payment.principal.source, simulated.resourceFeeStroops))
+  )
+    return overBudget(Option.fromUndefinedOr(payer))
   const raised = payload._tag === "Claim" ? raisedBy(payload.claims, at, read.states) : 0n
   const amounts = amountsOf(payload, checked.shown, parties, raised)
   if ("error" in amounts) return refuse(...amounts.error, payer)
   const [channelId] = channelsOf(at, payload)
-  const state = channelId === undefined ? undefined : read.states.get(channelId)
+  let state = channelId === undefined ? undefined : read.states.get(channelId)
   if (payload._tag === "Deposit") {
-    const deposited = checked.shown.own.find((event) => event._tag === "Deposited")
-    const error = depositStateError(payload, state, deposited?.balance ?? 0n)
+    const balance = checked.shown.own.find((event) => event._tag === "Deposited")?.balance ?? 0n
+    // The read showed none, and the deposit is not all that is in the channel: it was archived, or the node is behind.
+    if (state === undefined && balance > amounts.amount) state = (yield* (yield* ChannelStates).prove(channelId!)).state
+    const error = depositStateError(payload, state, balance)
     if (error !== undefined) return refuse(error[0], error[1], payer)
   }
   const verified: Verified = {

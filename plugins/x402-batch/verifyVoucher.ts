@@ -98,7 +98,11 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
     return Effect.flatMap(states.read(channelId), (known) => {
       const answer = decide(payment, payload, known)
       if (!isRefusal(answer)) return Effect.succeed(settled(answer))
-      return Effect.map(states.doubt(channelId), (read) => {
+      // An archived channel and a node that is behind look like one that nobody opened.
+      const doubted = Effect.flatMap(states.doubt(channelId), (read) =>
+        read.state === undefined ? states.prove(channelId) : Effect.succeed(read)
+      )
+      return Effect.map(doubted, (read) => {
         const again = read === known ? answer : decide(payment, payload, read)
         return isRefusal(again) ? again : settled(again)
       })

@@ -18,6 +18,7 @@ import {
   channelKey,
   channelStateOf,
   networkIdOf,
+  proveState,
   voucherDigest
 } from "../../x402-batch/contract.ts"
 import type { Seller } from "../call/Invocation.ts"
@@ -143,8 +144,12 @@ export class AgentChannels extends Context.Service<
         balance: Effect.fnUntraced(function* (channel) {
           if (channel.known !== undefined) return channel.known
           const key = channelKey(channel.terms.contract, channel.channelId)
-          const { values } = yield* Effect.mapError(rpc.contractData([key]), () => unavailable)
-          const state = channelStateOf(values.get(key))
+          const { latestLedger, values } = yield* Effect.mapError(rpc.contractData([key]), () => unavailable)
+          // An archived channel is not shown: what was claimed of it would be paid again.
+          const absent = proveState(rpc, channel.terms.contract, channel.channelId, latestLedger)
+          const state = values.has(key)
+            ? channelStateOf(values.get(key))
+            : (yield* Effect.mapError(absent, () => unavailable)).state
           channel.known = { charged: larger(state?.totalClaimed ?? 0n, channel.charged), balance: state?.balance ?? 0n }
           return channel.known
         }),

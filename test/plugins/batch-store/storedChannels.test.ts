@@ -31,6 +31,13 @@ const asked = (channelId: string, name: string, max: bigint, price = 100n): Rese
   state,
   voucher: { channelId, maxClaimableAmount: String(max), signature: "ab".repeat(64) }
 })
+/** What the ledger shows of a channel. */
+const shown = (withdrawRequestedAt: number) => ({
+  balance: 10_000n,
+  totalClaimed: 0n,
+  withdrawRequestedAt,
+  refundNonce: 0n
+})
 const options = { ttlSeconds: 60, delegated: true }
 const shop: Place = { principal: "key:shop", network }
 
@@ -222,7 +229,7 @@ for (const kind of databaseKinds) {
           const due = { network, claimEverySeconds: 3_600 }
           const own = Effect.map(claims.due(due), (groups) => groups.filter((one) => one.principal === place.principal))
           expect(yield* own).toEqual([])
-          yield* claims.seen(network, { ...place, channelId: ids[1]! }, 1_700_000_000)
+          yield* claims.seen(network, { ...place, channelId: ids[1]! }, shown(1_700_000_000))
           const [group] = yield* own
           expect(group).toMatchObject({ receiver: channelConfig.receiver, alone: false })
           expect(yield* claims.withdrawals(network)).toEqual({ unanswered: 1, firstEndsAt: 1_700_000_900 })
@@ -440,9 +447,16 @@ for (const kind of databaseKinds) {
           expect(yield* failAfter(2, true)).toBeCloseTo(720, -1)
           expect(yield* failAfter(48, true)).toBeCloseTo(3_600, -1)
           // What a payer is about to withdraw is claimed again soon.
-          yield* claims.seen(network, { ...place, channelId: id }, 1_700_000_000)
+          yield* claims.seen(network, { ...place, channelId: id }, shown(1_700_000_000))
           expect(yield* failAfter(48, true)).toBeCloseTo(60, -1)
-          yield* claims.seen(network, { ...place, channelId: id }, 0)
+          yield* claims.seen(network, { ...place, channelId: id }, shown(0))
+          expect(yield* claims.lost(network)).toEqual([])
+          // Its payer has withdrawn: what was charged is not there to be claimed, until it deposits again.
+          yield* claims.seen(network, { ...place, channelId: id }, { ...shown(0), balance: 30n, refundNonce: 1n })
+          const lost = { token: channelConfig.token, channels: 1, amount: "70", isRecent: true }
+          expect(yield* claims.lost(network)).toEqual([lost])
+          yield* claims.seen(network, { ...place, channelId: id }, { ...shown(0), refundNonce: 1n })
+          expect(yield* claims.lost(network)).toEqual([])
 
           yield* channels.sync(place, id, { ...state, totalClaimed: "100" }, undefined)
           const [settle] = yield* open

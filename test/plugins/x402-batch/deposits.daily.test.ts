@@ -186,3 +186,36 @@ it.live("a deposit is refused by its reason when anything of it is another's", (
     assert.strictEqual(refused.json.errorReason, word("deposit_authorization"))
   }).pipe(Effect.scoped)
 )
+
+it.live("deposits of dust and beyond a budget of their own are not sponsored", () =>
+  Effect.gen(function* () {
+    const facilitator = yield* startBatch({
+      set: ["networks.ledger:testnet.batch_deposits_stroops_per_key_per_day=500000"]
+    })
+    const { batch } = facilitator
+    const { kinds } = (yield* facilitator.ask("/supported")).json
+    const { minDeposit } = kinds.find(({ scheme }: { scheme: string }) => scheme === "batch-settlement").extra
+    // Twice what opening a channel and its share of a claim cost, at 10,000 stroops an atomic unit.
+    assert.strictEqual(minDeposit, "24")
+    const seller = yield* facilitator.seller
+    const payer = yield* facilitator.account(10_000n)
+    const deposit = Effect.fnUntraced(function* (amount: bigint, extra: object = {}) {
+      const channel = batch.channel(payer, seller.payTo, seller.authorizer)
+      const payload = yield* Effect.promise(() => batch.deposit(channel, amount, 1n))
+      const terms = batch.body(channel, payload, 1n).paymentRequirements
+      const body = batch.body(channel, payload, 1n, { extra: { ...terms.extra, ...extra } })
+      const [verified, settled] = [(yield* facilitator.verify(body)).json, (yield* facilitator.settle(body)).json]
+      return settled.success ? "settled" : [verified.invalidReason, settled.errorReason]
+    })
+    const below = [word("deposit_below_min_deposit"), word("deposit_below_min_deposit")]
+    for (const _ of [1, 2]) assert.deepStrictEqual(yield* deposit(1n), below)
+    assert.deepStrictEqual(yield* deposit(23n), below)
+    assert.deepStrictEqual(yield* deposit(100n, { minDeposit: "101" }), below)
+    assert.strictEqual(yield* deposit(101n, { minDeposit: "101" }), "settled")
+    // Each new channel has another salt, and costs the sponsor a new entry.
+    const spent = "settle_ledger_sponsor_budget_exceeded"
+    const outcomes: Array<unknown> = []
+    for (let at = 0; at < 6; at++) outcomes.push(yield* deposit(100n))
+    assert.deepStrictEqual(outcomes.at(-1), [spent, spent])
+  }).pipe(Effect.scoped)
+)

@@ -1,0 +1,48 @@
+// A channel's state by a simulation of the contract's own `state`, where a read of its entry showed none: an archived
+// entry is restored in the simulation, and only the contract's own error says that there is no such channel. A node
+// that is behind the ledger that its caller knows, and any other refusal, prove nothing: the ledger is then unavailable.
+import { xdr } from "@stellar/stellar-sdk/base"
+import { Effect } from "effect"
+import type { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import { accountOf, contractAddressOf } from "../../kernel/stellar/Address.ts"
+import { callOperation, encodeOperation, type Invoked } from "../../kernel/stellar/ContractCall.ts"
+import { simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
+import { readXdr } from "../../kernel/stellar/readXdr.ts"
+import { bytesValue, type Value } from "../../kernel/stellar/Value.ts"
+import { batchFunctions, channelStateOf } from "./batchCalls.ts"
+import { bytesOfHex, type ChannelState } from "./batchCodec.ts"
+import { batchErrors } from "./batchErrors.ts"
+
+/** Source of a simulation that is never sent. */
+const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+
+const unproven = (message: string) => new LedgerUnavailable({ operation: "simulateTransaction", message })
+
+export interface ProvenState {
+  readonly ledger: number
+  /** Undefined: the contract has no such channel. */
+  readonly state: ChannelState | undefined
+}
+
+/** The state of a channel, or the proof that there is none, as of `leastLedger` or later. */
+export const proveState = Effect.fnUntraced(function* (
+  rpc: Pick<LedgerRpc["Service"], "simulate">,
+  contract: string,
+  channelId: string,
+  leastLedger: number
+): Effect.fn.Return<ProvenState, LedgerUnavailable> {
+  const args = [bytesValue(bytesOfHex(channelId))]
+  const invoked = { contractAddress: contractAddressOf(contract), functionName: batchFunctions.state, args }
+  const operation = encodeOperation(callOperation(invoked as unknown as Invoked, []))
+  const answer = yield* rpc.simulate(simulationEnvelope(accountOf(nullAccount), operation))
+  const { latestLedger: ledger } = answer
+  if (ledger < leastLedger) return yield* unproven(`the node is at ledger ${ledger}, behind ${leastLedger}`)
+  if (answer._tag === "Simulated" && answer.resultXdr !== undefined) {
+    const state = channelStateOf(readXdr(xdr.ScVal.schema, answer.resultXdr) as unknown as Value)
+    if (state !== undefined) return { ledger, state }
+  }
+  if (answer._tag === "Refused" && answer.code.includes(`Contract, #${batchErrors.ChannelNotFound})`))
+    return { ledger, state: undefined }
+  return yield* unproven("nothing shows whether the channel exists; ask again later")
+})
