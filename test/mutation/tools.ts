@@ -654,7 +654,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     "budget/reconcileHolds.ts"
   ),
   agents(
-    "agents: what is acknowledged is paid for again at once",
+    "agents: what is acknowledged is paid for again without a window",
     "yield* Effect.mapError((yield* BudgetStore).settleAcknowledged(replay.windowMillis)",
     "yield* Effect.mapError((yield* BudgetStore).settleAcknowledged(0)",
     "call/Payments.ts"
