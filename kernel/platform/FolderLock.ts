@@ -10,5 +10,7 @@ export class FolderLock extends Context.Service<
   {
     /** Holds the folder until the Scope closes. */
     readonly hold: (folder: string) => Effect.Effect<void, FolderInUse, Scope.Scope>
+    /** The same, once no other process has it: waits this long, by the machine's own time. */
+    readonly holdSoon: (folder: string, waitMillis: number) => Effect.Effect<void, FolderInUse, Scope.Scope>
   }
 >()("tollkeeper/platform/FolderLock") {}

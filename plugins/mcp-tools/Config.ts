@@ -99,7 +99,7 @@ const signerSection = section("signer", "The signer that pays for agents.", {
   })
 })
 
-const answersSection = section("answers", "How much of an answer a client takes at once.", {
+const answersSection = section("answers", "How much of an answer a client takes in one message.", {
   stdio_bytes_max: integer({
     default: 8_388_608,
     min: 16_384,

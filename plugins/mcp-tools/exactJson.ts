@@ -1,5 +1,5 @@
 // JSON whose values a program does not change by reading and writing it again. A number beyond what a double holds and
-// a name that stands twice in an object do not survive that: 1917043659912705296 becomes ...705300, 1e400 null, and of
+// a name that is repeated in an object do not survive that: 1917043659912705296 becomes ...705300, 1e400 null, and of
 // two members one is left. Such a text is passed on as text, or refused, and never as its value. The texts here are
 // valid JSON. Pure.
 
@@ -56,7 +56,7 @@ export const inexactIn = (text: string): string | undefined => {
       const keys = open.at(-1)
       if (isKey && keys !== undefined) {
         const key = unescaped(text.slice(i, end + 1))
-        if (keys.has(key)) return `a name that stands twice in an object: ${shown(JSON.stringify(key))}`
+        if (keys.has(key)) return `a name that is repeated in an object: ${shown(JSON.stringify(key))}`
         keys.add(key)
         isKey = false
       }

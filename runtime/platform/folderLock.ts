@@ -111,6 +111,24 @@ export const lockFolder = (folder: string): Effect.Effect<void, FolderLocked, Sc
     )
   )
 
+const inUse = ({ message }: FolderLocked) => new FolderInUse({ message })
+const betweenMillis = 5
+
+const pause = Effect.callback<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), betweenMillis)
+  return Effect.sync(() => clearTimeout(timer))
+})
+
+const lockSoon = (folder: string, waitMillis: number): Effect.Effect<void, FolderLocked, Scope.Scope> =>
+  Effect.suspend(() => {
+    const end = performance.now() + waitMillis
+    const attempt: Effect.Effect<void, FolderLocked, Scope.Scope> = Effect.catch(lockFolder(folder), (locked) =>
+      performance.now() < end ? Effect.andThen(pause, attempt) : Effect.fail(locked)
+    )
+    return attempt
+  })
+
 export const layer: Layer.Layer<FolderLock> = Layer.succeed(FolderLock, {
-  hold: (folder) => Effect.mapError(lockFolder(folder), ({ message }) => new FolderInUse({ message }))
+  hold: (folder) => Effect.mapError(lockFolder(folder), inUse),
+  holdSoon: (folder, waitMillis) => Effect.mapError(lockSoon(folder, waitMillis), inUse)
 })

@@ -1,13 +1,11 @@
 // One step at a time over the files of a folder, of all processes of this machine. The lock of one that died is taken
 // over.
-import { Effect, Schedule, Semaphore } from "effect"
+import { Effect, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { BudgetUnavailable } from "./BudgetStore.ts"
 
 /** How long a step waits for the step of another process. */
 const turnMillis = 10_000
-const betweenMillis = 5
-const between = Schedule.spaced(betweenMillis)
 
 export const turnsIn = Effect.fnUntraced(function* (folder: string) {
   const folders = yield* Effect.serviceOption(FolderLock)
@@ -16,10 +14,7 @@ export const turnsIn = Effect.fnUntraced(function* (folder: string) {
   const held =
     folders._tag === "None"
       ? Effect.void
-      : Effect.mapError(
-          Effect.retry(folders.value.hold(folder), { schedule: between, times: turnMillis / betweenMillis }),
-          (cause) => new BudgetUnavailable({ cause })
-        )
+      : Effect.mapError(folders.value.holdSoon(folder, turnMillis), (cause) => new BudgetUnavailable({ cause }))
   return <A, E, R>(step: Effect.Effect<A, E, R>): Effect.Effect<A, E | BudgetUnavailable, R> =>
     Semaphore.withPermit(lock, Effect.scoped(Effect.andThen(held, step))) as Effect.Effect<A, E | BudgetUnavailable, R>
 })

@@ -59,7 +59,7 @@ export const checkRequest = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, ToolError> {
   const input = readInputSchema(extensions)
   const [queryParams, body] = [schemaOf(input, "queryParams"), schemaOf(input, "body")]
-  // A template's parameters may stand for the query's.
+  // A template's parameters may replace the query's.
   const hasQuery = Object.keys(query).length > 0
   const isAsked = hasQuery || (Object.keys(pathParameters).length === 0 && namesIn(queryParams).length > 0)
   if (queryParams !== undefined && isAsked) yield* checkInput(typed(query, queryParams), queryParams, "query")

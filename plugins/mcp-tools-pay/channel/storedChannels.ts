@@ -73,7 +73,7 @@ const opened = Effect.fnUntraced(function* ({ agent, channelId, sealed }: Stored
   return channel
 })
 
-/** Takes up the channels that are stored, and tells which of them cannot be. */
+/** Takes up the channels that are stored, and logs which of them cannot be. */
 export const openStored = Effect.gen(function* () {
   for (const stored of yield* (yield* BudgetStore).channels) {
     const channel = yield* Effect.orElseSucceed(opened(stored), () => undefined)

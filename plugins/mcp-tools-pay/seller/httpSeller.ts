@@ -77,7 +77,7 @@ export const sendOnce = (
       fetchError("the seller")
     ),
     (answer) =>
-      answer.status >= 300 && answer.status <= 399 && !isPaid
+      answer.status >= 300 && answer.status <= 399 && (!isPaid || answer.body.length === 0)
         ? toolError("UNTRUSTED_REDIRECT", "the seller answers with a redirect, which is not followed", {
             reason: "redirected"
           })

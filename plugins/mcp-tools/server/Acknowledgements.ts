@@ -1,6 +1,6 @@
 // Which answers a host has taken. A session that makes another request after an answer has left this process has the
-// answer: until then whoever gave it keeps it. An answer that a later request brings again is not acknowledged by that
-// request. Memory of this process: what it forgets is never acknowledged.
+// answer: until then the plugin that gave it keeps it. An answer that a later request brings again is not acknowledged
+// by that request. Memory of this process: what it forgets is never acknowledged.
 import { Context, Effect, Layer } from "effect"
 
 /** One call of a session. */

@@ -35,7 +35,7 @@ const listMillis = 60_000
 const answerTemplate = {
   uriTemplate: pageTemplate,
   name: "answer",
-  description: "A page of an answer that was too long to be sent at once; its call names the first one.",
+  description: "A page of an answer that was too long for one message; its call names the first one.",
   mimeType: "application/json"
 }
 
@@ -104,7 +104,7 @@ const throughQuestions = async (
   return result
 }
 
-/** How often a client that asks for it hears that its call goes on. */
+/** Interval of progress notifications, for a client that asks for them. */
 const progressInterval = "5 seconds"
 
 const withProgress = <A, E, R>({ _meta, notify }: Requested, call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

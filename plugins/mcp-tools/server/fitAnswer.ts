@@ -74,7 +74,7 @@ export const fitAnswer = Effect.fnUntraced(function* (
   if (!readsStructure && escaped <= room) return { content: text(json), ...failed }
   const uri = yield* (yield* Pages).put(principal, json, identifierIn(body))
   const words =
-    `The answer has ${bytes} bytes, more than a client of this transport can take at once. Read it in pages: ` +
+    `The answer has ${bytes} bytes, more than one message of this transport may have. Read it in pages: ` +
     `resources/read of ${uri}, and of each page's _meta.next until there is none; their texts, joined, are its JSON.`
   const link = { type: "resource_link" as const, uri, name: "answer", mimeType: "application/json", size: bytes }
   return {

@@ -304,10 +304,10 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
           expect((yield* buy()).body["receipt"]?.settledAmount).toBe("1000")
           const { onBeforeVerify } = server.schemeHooks
           const sent: Array<string> = []
-          let isAway = true
+          let isLost = true
           server.schemeHooks.onBeforeVerify = async (context: any) => {
             sent.push(context.paymentPayload.payload.voucher.maxClaimableAmount)
-            return isAway ? Promise.reject(new Error("the answer is lost")) : onBeforeVerify(context)
+            return isLost ? Promise.reject(new Error("the answer is lost")) : onBeforeVerify(context)
           }
           const [lost, next] = [query(), query()]
           expect((yield* buy(lost)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
@@ -316,7 +316,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             message: expect.stringContaining("nothing was signed for this one")
           })
           expect(sent).toEqual(["2000", "2000"])
-          isAway = false
+          isLost = false
           expect((yield* buy(next)).body["receipt"]?.settledAmount).toBe("1000")
           expect(sent).toEqual(["2000", "2000", "2000", "3000"])
           const { body } = yield* buy(lost)

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { eventually } from "../../support/eventually.ts"
 import { pay, PayWorld } from "./payWorld.ts"
 import { amount, type Behaviour } from "./seller.ts"
-import { type Json } from "../mcp-tools/support.ts"
+import { call, type Json } from "../mcp-tools/support.ts"
 
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 5_000 })
@@ -238,7 +238,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a dishon
         expect(new Set(payments.map((payment) => JSON.stringify(payment))).size).toBe(1)
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
         expect(JSON.parse(readFileSync(join(folder, "tools", "reservations.json"), "utf8"))).toMatchObject([
-          { state: "settled" }
+          { state: "spent" }
         ])
       }).pipe(Effect.scoped),
     240_000
@@ -282,8 +282,9 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a dishon
         receipt: { status: "settled" }
       })
       expect(seller.calls.length).toBe(calls)
-      // A payment ends just after its answer.
-      expect(yield* eventually(state, (now) => now !== "spent")).toBe("settled")
+      // Another request of the session acknowledges the answer.
+      yield* call(client, "x402_search_resources", {})
+      expect(yield* eventually(state, (now) => now !== "spent")).toBe("acknowledged")
     }).pipe(Effect.scoped)
   )
 })

@@ -263,7 +263,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     Effect.gen(function* () {
       const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
       seller.behaviour = {}
-      const url = yield* toolsUrl([asking, trusting])
+      const url = yield* toolsUrl([asking, trusting, "budget.replay_seconds=0"])
       const before = yield* facilitator.balance(agent.publicKey())
       const asked: Array<string> = []
       const modern = yield* connectModern(url, (message) => {
@@ -290,6 +290,8 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       const [twin, answered] = yield* Effect.all([round({ approve: yes[key!] }), round(yes)], { concurrency: 2 })
       expect(answered.structuredContent.receipt?.status, JSON.stringify([twin, answered])).toBe("settled")
       expect(twin.structuredContent.receipt).toEqual(answered.structuredContent.receipt)
+      // Another request acknowledges the answer; the same call is a new purchase then.
+      yield* askRaw(url, "tools/call", { name: "x402_search_resources", arguments: {} }, { headers: bearer })
       const replayed = yield* round(yes)
       expect(replayed.resultType).toBe("input_required")
       expect(Object.keys(replayed.inputRequests)).not.toContain(key)
@@ -306,7 +308,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       seller.behaviour = {}
       const folder = yield* stateFolder
       const operator = operatorAt(folder)
-      const client = yield* paying([asking], agentKey, folder)
+      const client = yield* paying([asking, "budget.replay_seconds=0"], agentKey, folder)
       const before = yield* facilitator.balance(agent.publicKey())
       const own = args()
       const held = yield* pay(client, ref, own)
@@ -323,6 +325,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
       const both = yield* Effect.all([pay(client, ref, own), pay(client, ref, own)], { concurrency: "unbounded" })
       const paid = both.flatMap(({ body }) => body["receipt"]?.paymentIdentifier ?? [])
       expect(new Set(paid).size).toBe(1)
+      yield* call(client, "x402_search_resources", {})
       expect((yield* pay(client, ref, own)).body).toMatchObject({ details: { approval: { state: "pending" } } })
       expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
       const outcomes = (yield* operator.log).map(({ outcome, rule }) => `${outcome} by ${rule}`)

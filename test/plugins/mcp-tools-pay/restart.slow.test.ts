@@ -88,11 +88,8 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 2 * readyMillisMax 
           expect(tool.body).toMatchObject({ structuredContent: { sum: own.a + own.b }, receipt: { status: "settled" } })
           expect((yield* fetched(again, page, asked)).body).toMatchObject({ receipt: { status: "settled" } })
           expect(new Set(yield* paymentsOf(own)).size).toBe(1)
-          // Delivered: once their responses have left, nothing of them is stored.
-          yield* eventually(
-            Effect.sync(() => readdirSync(join(state, "tools", "payments"))),
-            (files) => files.length === 0
-          )
+          // Delivered, and kept until it is acknowledged: the same call gets it again.
+          expect((yield* pay(again, ref, own)).body["receipt"]).toEqual(tool.body["receipt"])
 
           // The previous folder, restored: it has open payments, and sends the same again.
           const restored = yield* connectHttp((yield* start(keystore, copy)).url, processKey)
