@@ -153,6 +153,12 @@ const makeFits = Effect.fnUntraced(function* (
 /** The end of a UTC day, Unix milliseconds. */
 const endOf = (day: string): number => Date.parse(day) + 86_400_000
 
+/** The next reset after a time, Unix milliseconds. */
+export const resetAfter = (now: number): BudgetReset => {
+  const at = endOf(new Date(now).toISOString().slice(0, 10))
+  return { at, inMillis: at - now }
+}
+
 export class Budget extends Context.Service<
   Budget,
   {
@@ -235,10 +241,7 @@ export class Budget extends Context.Service<
         today,
         status,
         fitsAsRead,
-        resets: Effect.map(time, (now) => {
-          const at = endOf(new Date(now).toISOString().slice(0, 10))
-          return { at, inMillis: at - now }
-        }),
+        resets: Effect.map(time, resetAfter),
         charge: (principal, stroops, spread) =>
           Effect.flatMap(today, (day) => charge(sql, day, principal, stroops, spread)),
         commit: (reservation, chargedStroops) => commit(sql, reservation, chargedStroops)

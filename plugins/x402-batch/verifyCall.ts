@@ -2,12 +2,13 @@
 // one read, then one simulation of the very call that is submitted. Claims of many channels are one call; what is wrong
 // with one of them is named by its position, and claims that do not fit one transaction are refused with that reason,
 // so that their sender splits them.
-import { Effect, Option } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerClock, type LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import { resetAfter } from "../../kernel/budget/Budget.ts"
 import { overBudget } from "../../kernel/payment/answers.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusedAuthorization } from "../../kernel/payment/readSimulation.ts"
@@ -229,7 +230,7 @@ export const verifyCall = Effect.fnUntraced(function* (
     payload._tag === "Deposit" &&
     !(yield* context.fitsBudget(payment.principal.source, simulated.resourceFeeStroops))
   )
-    return overBudget(Option.fromUndefinedOr(payer))
+    return overBudget(resetAfter(yield* Clock.currentTimeMillis), Option.fromUndefinedOr(payer))
   const raised = payload._tag === "Claim" ? raisedBy(payload.claims, at, read.states) : 0n
   const amounts = amountsOf(payload, checked.shown, parties, raised)
   if ("error" in amounts) return refuse(...amounts.error, payer)
