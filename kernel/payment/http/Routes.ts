@@ -19,7 +19,7 @@ import { readBody } from "../../http/readBody.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { SettlementRecord } from "../../settlement/store/Settlements.ts"
 import { ChannelCount } from "../../settlement/channels/ChannelCount.ts"
-import { measureUnsafe } from "../../telemetry/Measure.ts"
+import { measure, measureUnsafe } from "../../telemetry/Measure.ts"
 import { traffic } from "../../telemetry/metrics.ts"
 import { Signer } from "../../signer/Signer.ts"
 import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
@@ -29,7 +29,7 @@ import { Facilitator } from "../Facilitator.ts"
 import { observePayment } from "../observePayment.ts"
 import { makeSettledExtensions } from "../settledExtensions.ts"
 import type { Payment } from "../Payment.ts"
-import { isRefusal, type Refusal, refusal } from "../Refusal.ts"
+import { coreReasons, isRefusal, type Refusal, refusal } from "../Refusal.ts"
 import { Schemes } from "../Scheme.ts"
 import { lookupSettlements } from "./lookupSettlements.ts"
 import { encodeSupported } from "./supported.ts"
@@ -300,6 +300,9 @@ export const layer = HttpRouter.use((router) =>
     const channelCount = yield* ChannelCount
     const { refuseEarly, unauthorized } = yield* makeAnswering
     const run = yield* makeRun
+    // So that an alert sees the first of each.
+    for (const operation of ["verify", "settle"])
+      for (const { reason } of coreReasons) yield* measure(traffic.answers, 0, { operation, reason })
 
     const handle = <A>(operation: Operation<A>, perSecond: number) => {
       const takeToken = makeRateLimit(perSecond)
