@@ -308,7 +308,7 @@ const ofTheTraverse: ReadonlyArray<Mutation> = [
   ),
   offered(
     "a payment is decoded each time",
-    `memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, profileOf))`,
+    `memoizePerObject((payload: Payment["payload"]) =>`,
     '(payload: Payment["payload"]) => decodePayload(payload, profileOf)'
   ),
   audited(
