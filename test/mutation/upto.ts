@@ -309,7 +309,7 @@ const ofTheTraverse: ReadonlyArray<Mutation> = [
   offered(
     "a payment is decoded each time",
     `memoizePerObject((payload: Payment["payload"]) =>`,
-    '(payload: Payment["payload"]) => decodePayload(payload, profileOf)'
+    `((payload: Payment["payload"]) =>`
   ),
   audited(
     "the auditor asks zero for a transfer",
