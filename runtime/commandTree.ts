@@ -6,11 +6,12 @@ import { config } from "./commands/config.ts"
 import { ledger } from "./commands/ledger.ts"
 import { pay } from "./commands/pay.ts"
 import { receipts } from "./commands/receipts.ts"
+import { repair } from "./commands/repair.ts"
 import { reset } from "./commands/reset.ts"
 import { start, tools } from "./commands/start.ts"
 import { operatorCommands } from "./operators.ts"
 import { tollkeeper } from "./runCommands.ts"
 
 export const commandTree = tollkeeper.pipe(
-  Command.withSubcommands([start, pay, tools, approvals, ledger, receipts, ...operatorCommands, config, reset])
+  Command.withSubcommands([start, pay, tools, approvals, ledger, receipts, ...operatorCommands, config, repair, reset])
 )

@@ -26,7 +26,7 @@ export type OperatorFamily = (typeof operatorFamilies)[number]
 export const isStandaloneCommand = ([family, command]: ReadonlyArray<string>): boolean =>
   (family === "channels" && command === "open") ||
   (family === "keys" && command === "seal") ||
-  (family === "backup" && command === "restore")
+  (family === "backup" && command !== "save")
 
 /** Request: the command line's arguments, and its working directory. */
 export const Asked = Schema.Struct({

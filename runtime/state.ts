@@ -26,6 +26,7 @@ const own: ReadonlySet<string> = new Set([
   "running",
   "database",
   "database.lock",
+  "database.restoring",
   "ledger",
   "ledger.lock",
   "state.lock",
@@ -92,6 +93,13 @@ export const claimState = (folder: string) =>
     const text = { what: "State of Tollkeeper. `tollkeeper reset` deletes it.", format: 1 }
     // Written even when it exists, so that a read-only disk is reported before anything is opened.
     writeFileSync(mark, `${JSON.stringify(text)}\n`, { mode: 0o600 })
+  })
+
+/** Takes a claim back, and the folder where it is empty: what was begun in it did not succeed. */
+export const releaseState = (folder: string) =>
+  Effect.sync(() => {
+    rmSync(join(folder, MARK), { force: true })
+    if (readdirSync(folder).length === 0) rmSync(folder, { recursive: true })
   })
 
 /** Whether a process was ever started over the folder. */

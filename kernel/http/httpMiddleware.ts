@@ -146,6 +146,8 @@ const answerError = Effect.fnUntraced(function* (
 /** Wraps the router's handler. */
 export const httpMiddleware = <E, R>(handler: Answering<E, R>, routes: DeclaredRules) => {
   const untracedId = makeUntracedIds()
+  /** Routes whose errors are exported at 0, so that an alert sees the first. */
+  const counted = new Set<string>()
   const watched = (request: Request, fiber: AnyFiber) => {
     const { method } = request
     const path = pathOf(request.url)
@@ -162,6 +164,10 @@ export const httpMiddleware = <E, R>(handler: Answering<E, R>, routes: DeclaredR
       Effect.tap(({ status }) =>
         Effect.withFiber((within) => {
           const milliseconds = Number((clock.monotonicTimeNanosUnsafe() - startedAt) / 1_000_000n)
+          if (!counted.has(route)) {
+            counted.add(route)
+            measureUnsafe(within, traffic.requests, 0, { route, status: "500" })
+          }
           measureUnsafe(within, traffic.requests, 1, { route, status: String(status) })
           measureUnsafe(within, traffic.requestSeconds, milliseconds / 1_000, { route })
           if (isProbe && status < 400) return Effect.void

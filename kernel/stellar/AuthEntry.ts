@@ -4,7 +4,7 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import type { Crypto } from "../platform/Crypto.ts"
 import { contractAddressOf, encodeAddress } from "./Address.ts"
 import { authorizedKind, credentialsKind, preimageKind } from "./kinds.ts"
-import { bytesRead, int64Bytes, joinedBytes, uint32Bytes } from "./readXdr.ts"
+import { bytesRead, int64Bytes, joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
 import { bytesOf, bytesValue, entriesOf, mapValue, type Value, vecOf, vecValue } from "./Value.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire
@@ -37,6 +37,9 @@ export const invokedInstead = (call: xdr.InvokeContractArgsWire): Pick<Invocatio
 /** The authorization of one whole call, and of nothing below it. */
 export const invocationOf = (call: xdr.InvokeContractArgsWire): Invocation =>
   ({ ...invokedInstead(call), subInvocations: [] }) as unknown as Invocation
+
+/** Throws on anything that is not one entry. */
+export const decodeEntry = (bytes: Uint8Array): AuthEntry => readXdr(xdr.SorobanAuthorizationEntry.schema, bytes)
 
 export const encodeEntry = (entry: AuthEntry): Uint8Array => xdr.SorobanAuthorizationEntry.schema.encode(entry)
 

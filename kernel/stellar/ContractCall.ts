@@ -1,12 +1,12 @@
 // The one contract call that a transaction or an operation is, with any function and arguments; or undefined, when it
 // is anything else.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { addressText } from "./Address.ts"
+import { addressText, contractAddressOf } from "./Address.ts"
 import type { AuthEntry } from "./AuthEntry.ts"
 import type { Operation, Transaction } from "./Envelope.ts"
 import { hostFunctionKind, operationKind } from "./kinds.ts"
 import { bytesRead, readXdr } from "./readXdr.ts"
-import { symbolText } from "./Value.ts"
+import { symbolText, type Value } from "./Value.ts"
 
 /** A contract, a function and its arguments, as in the XDR. */
 export type Invoked = xdr.InvokeContractArgsWire
@@ -53,6 +53,10 @@ export const callOf = ({ operations }: Pick<Transaction, "operations">): Contrac
   const [operation] = operations
   return operations.length !== 1 || operation === undefined ? undefined : callOfOperation(operation)
 }
+
+/** A new call of a contract's function. */
+export const callTo = (contract: string, functionName: string, args: ReadonlyArray<Value>): Invoked =>
+  ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as Invoked
 
 /** An operation without a source that makes this call under these authorizations. */
 export const callOperation = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>): Operation =>

@@ -57,6 +57,9 @@ export class Sender extends Context.Service<
       const store = yield* Deliveries
       const attempt = yield* makeAttempt
       const failing = new Set<string>()
+      // So that an alert sees the first.
+      for (const outcome of ["Delivered", "Failed", "GivenUp"] satisfies ReadonlyArray<Attempted["_tag"]>)
+        yield* measure(metrics.deliveries, 0, { outcome })
 
       const send = Effect.fn("Webhooks.send")(function* (receiver: Receiver, delivery: Delivery) {
         const attempted = yield* attempt(receiver, delivery)

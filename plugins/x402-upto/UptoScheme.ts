@@ -20,19 +20,22 @@ import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
 import { endOfLife, subjectOf, verifyPayment, scheme, type State } from "./verifyPayment.ts"
 import { refusals } from "./refusals.ts"
-import { drafts, type Offered, positionIn, profileIn, tollkeeper } from "./profiles.ts"
+import { drafts, type Offered, positionIn, profileIn, stateless, tollkeeper } from "./profiles.ts"
 import { unsignedSettlement } from "./unsignedSettlement.ts"
 import { decodePayload, type ProfileOf } from "./UptoWire.ts"
 
 /** Decodes a payment's transaction once: it is needed before and after verify. */
-const makePayloadOf = (profileOf: ProfileOf) => {
-  const decoded = memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, profileOf))
+const makePayloadOf = (profileOf: ProfileOf, statelessContract: string | undefined) => {
+  const decoded = memoizePerObject((payload: Payment["payload"]) =>
+    decodePayload(payload, profileOf, statelessContract)
+  )
   return ({ payload }: Payment) => decoded(payload)
 }
 
 /** What the facilitator announces of a contract. */
 const announced = ({ contract, profile }: Offered, sponsor: string) => ({
   uptoContract: contract,
+  ...(profile.boundsTerms ? { settlementContract: contract } : {}),
   ...(positionIn(profile, "facilitator") < 0 ? {} : { facilitatorAddress: sponsor })
 })
 
@@ -55,7 +58,8 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
   const services = yield* Effect.context<Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
   const clock = yield* LedgerClock
   const signer = yield* Signer
-  const payloadOf = makePayloadOf(profileIn(offered))
+  const ofDraft = offered.find(({ profile }) => profile.name === stateless.name)
+  const payloadOf = makePayloadOf(profileIn(offered), ofDraft?.contract)
   const proven = new Set<string>()
   const [ours, ...others] = offered
   const upto: Scheme = {

@@ -1,5 +1,6 @@
 // The payload of an `upto` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one call
-// of the settlement contract with the maximum as its amount, authorized by the payer. Decoded once into the subject of
+// of the settlement contract with the maximum as its amount, authorized by the payer; or the fields of the stateless
+// draft (`statelessFields.ts`). Decoded once into the subject of
 // the checks, and encoded again with the settled amount and the facilitator's authorization beside the payer's.
 import { Result } from "effect"
 import { addressText } from "../../kernel/stellar/Address.ts"
@@ -18,7 +19,7 @@ import {
   decodeOperation,
   invokedBy
 } from "../../kernel/stellar/ContractCall.ts"
-import { type Operation, plainIn, readEnvelope, sourceOf, type Transaction } from "../../kernel/stellar/Envelope.ts"
+import { type Operation, plainIn, readEnvelope, sourceOf } from "../../kernel/stellar/Envelope.ts"
 import {
   addressOf,
   boolOf,
@@ -34,6 +35,7 @@ import {
   vecValue
 } from "../../kernel/stellar/Value.ts"
 import { type ArgumentName, positionIn, type Profile } from "./profiles.ts"
+import { envelopeOfFields } from "./statelessFields.ts"
 
 /** The arguments of a settlement call by name. Undefined: absent, or of another type. */
 export interface SettleArgs {
@@ -60,7 +62,6 @@ export interface SettleCall extends Omit<ContractCall, "args"> {
 }
 
 export interface UptoPayload {
-  readonly tx: Transaction
   readonly source: string
   /** Absent when the transaction is not one contract call. */
   readonly call: SettleCall | undefined
@@ -96,17 +97,26 @@ const settleCall = (profileOf: ProfileOf, call: ContractCall | undefined): Settl
   return { ...call, profile, values: call.args, args: settleArgs(profile, call.args) }
 }
 
-/** Decodes `payload.transaction`; the reason names the problem, never the content. */
+/**
+ * Decodes `payload.transaction`, or the fields of the stateless draft where its contract is offered; the reason names
+ * the problem, never the content.
+ */
 export const decodePayload = (
-  { transaction }: Readonly<Record<string, unknown>>,
-  profileOf: ProfileOf
+  payload: Readonly<Record<string, unknown>>,
+  profileOf: ProfileOf,
+  statelessContract?: string
 ): Result.Result<UptoPayload, { readonly reason: string }> => {
+  const { authEntries, transaction } = payload
+  if (transaction === undefined && authEntries !== undefined && statelessContract !== undefined)
+    return Result.flatMap(envelopeOfFields(payload, statelessContract), (transaction) =>
+      decodePayload({ transaction }, profileOf)
+    )
   if (typeof transaction !== "string") return Result.fail({ reason: "payload.transaction is not a string" })
   const read = readEnvelope(transaction)
   if (Result.isFailure(read)) return Result.fail({ reason: `payload.transaction is ${read.failure.reason}` })
   const tx = plainIn(read.success)
   if (tx === undefined) return Result.fail({ reason: "payload.transaction is not a plain v1 envelope" })
-  return Result.succeed({ tx, source: sourceOf(tx), call: settleCall(profileOf, callOf(tx)) })
+  return Result.succeed({ source: sourceOf(tx), call: settleCall(profileOf, callOf(tx)) })
 }
 
 /** The contract call that an invocation authorizes; undefined for any other kind. */

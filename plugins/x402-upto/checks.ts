@@ -20,7 +20,7 @@ import {
 import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isVoid, u32Of } from "../../kernel/stellar/Value.ts"
 import type { CheckError } from "./refusals.ts"
-import { type Offered, positionIn } from "./profiles.ts"
+import { type Offered, positionIn, stateless } from "./profiles.ts"
 import {
   contractCallOf,
   encodeValues,
@@ -60,11 +60,22 @@ export interface Check {
 /** Ledgers that must remain for a transaction to be built, sent and included. */
 export const ledgersLeftMin = 2
 
+/** The profile's name in terms: ours, its successor's (`uptoProfile`), or by the member that only the draft has. */
+const profileNamed = ({ profile, settlementContract, uptoProfile }: Terms["extra"]): unknown => {
+  if (profile !== undefined) return profile
+  if (uptoProfile !== undefined) return uptoProfile === "stateless" ? stateless.name : uptoProfile
+  return settlementContract === undefined ? undefined : stateless.name
+}
+
 /** The profile that the seller's terms name; ours without one. */
 export const askedFor = ({ offered, terms }: Pick<Subject, "offered" | "terms">): Offered | undefined => {
-  const name = terms.extra["profile"] ?? offered[0]?.profile.name
+  const name = profileNamed(terms.extra) ?? offered[0]?.profile.name
   return offered.find(({ profile }) => profile.name === name)
 }
+
+/** Whether terms name the contract, by the draft's member or by ours. */
+const namesContract = ({ extra }: Terms, contract: string): boolean =>
+  (extra["settlementContract"] ?? extra["uptoContract"]) === contract
 
 /**
  * The first ledger in which an authorization can be used. A window in seconds begins with the first ledger that closes
@@ -162,6 +173,20 @@ export const checks: ReadonlyArray<Check> = [
             "invalid_upto_ledger_payload_wrong_contract",
             "the contract called is not this network's upto contract of the profile asked for"
           ]
+  },
+  {
+    name: "the terms name this contract",
+    find: ({ accepted, terms }, { contract, profile }) =>
+      !profile.boundsTerms || [accepted, terms].every((one) => namesContract(one, contract))
+        ? undefined
+        : ["invalid_upto_ledger_payload_wrong_contract", "the terms name another settlement contract"]
+  },
+  {
+    name: "the terms say that fees are sponsored",
+    find: ({ accepted, terms }, { profile }) =>
+      !profile.boundsTerms || [accepted, terms].every(({ extra }) => extra["areFeesSponsored"] === true)
+        ? undefined
+        : ["invalid_upto_ledger_fees_not_sponsored", "extra.areFeesSponsored is not true in both copies of the terms"]
   },
   {
     name: "the profile's function with all its arguments",
@@ -341,10 +366,32 @@ export const checks: ReadonlyArray<Check> = [
     }
   },
   {
+    name: "the window is within the timeout",
+    find: ({ accepted, stage, time }, { profile }, { beginsAt, endsAt }) => {
+      if (!profile.boundsTerms || beginsAt === undefined || endsAt === undefined) return undefined
+      const seconds = BigInt(accepted.maxTimeoutSeconds)
+      const isFar = stage === "verify" && endsAt > BigInt(time.closedAtSeconds) + seconds
+      return isFar || endsAt - beginsAt > seconds
+        ? ["invalid_upto_ledger_expiration_too_far", `the window ends at second ${endsAt}, beyond the timeout`]
+        : undefined
+    }
+  },
+  {
+    name: "allowance and signature end together",
+    find: (_, { args, auth: [entry], profile }) =>
+      !profile.boundsTerms || credentialsOf(entry!)?.signatureExpirationLedger === args.deadline
+        ? undefined
+        : [
+            "invalid_upto_ledger_payload_wrong_expiration",
+            "the last ledger of the signature is not the last ledger of the allowance"
+          ]
+  },
+  {
     name: "not too far in the future",
-    find: (subject, { args, auth: [entry] }) => {
+    find: (subject, { args, auth: [entry], profile }) => {
       const ends = Math.max(args.deadline ?? 0, credentialsOf(entry!)?.signatureExpirationLedger ?? 0)
-      const latest = latestExpiry(subject.time, subject.accepted.maxTimeoutSeconds, subject.expiryToleranceLedgers)
+      const tolerance = profile.boundsTerms ? 0 : subject.expiryToleranceLedgers
+      const latest = latestExpiry(subject.time, subject.accepted.maxTimeoutSeconds, tolerance)
       return ends > latest
         ? [
             "invalid_upto_ledger_expiration_too_far",

@@ -51,6 +51,11 @@ export interface Profile {
   readonly zeroApproves: boolean
   /** Whether the last second of the window still counts. */
   readonly lastSecondCounts: boolean
+  /**
+   * Whether the draft bounds a payment itself: sponsored fees and the contract in both copies of the terms, a window
+   * within the timeout, and one last ledger for allowance and signature, without our tolerance.
+   */
+  readonly boundsTerms: boolean
   /** The fields of the contract's own event; undefined: it has none. */
   readonly stated: ((event: ContractEvent) => Stated) | undefined
 }
@@ -65,6 +70,7 @@ export const tollkeeper: Profile = {
   revokedUntil: "deadline",
   zeroApproves: false,
   lastSecondCounts: true,
+  boundsTerms: false,
   stated: ({ body }) => {
     const fields = fieldsOf(body.v0.data)
     const [, payer, payTo, token] = body.v0.topics.map(addressOf)
@@ -93,6 +99,7 @@ export const stateless: Profile = {
   revokedUntil: "zero",
   zeroApproves: true,
   lastSecondCounts: false,
+  boundsTerms: true,
   stated: undefined
 }
 
@@ -117,6 +124,7 @@ export const stateful: Profile = {
   revokedUntil: "deadline",
   zeroApproves: true,
   lastSecondCounts: true,
+  boundsTerms: false,
   stated: ({ body }) => {
     const fields = fieldsOf(body.v0.data)
     const [, token, payer, payTo] = body.v0.topics.map(addressOf)
@@ -134,6 +142,7 @@ export const seven: Profile = {
   revokedUntil: "deadline",
   zeroApproves: true,
   lastSecondCounts: true,
+  boundsTerms: false,
   stated: ({ body }) => {
     const [payer, payTo, max, actual] = vecOf(body.v0.data) ?? []
     return { payer: addressOf(payer), payTo: addressOf(payTo), max: i128Of(max), actual: i128Of(actual) }

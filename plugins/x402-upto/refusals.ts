@@ -29,6 +29,11 @@ export const refusals = [
   row("invalid_upto_ledger_settlement_not_yet_valid", "the window of the authorization has begun"),
   row("invalid_upto_ledger_settlement_expired", "the window of the authorization has not ended"),
   row("invalid_upto_ledger_expiration_too_far", "the authorization does not outlive its timeout"),
+  row("invalid_upto_ledger_fees_not_sponsored", "the terms say that fees are sponsored, where the draft requires it"),
+  row(
+    "invalid_upto_ledger_payload_wrong_expiration",
+    "allowance and signature end together, where the draft requires it"
+  ),
   row("invalid_upto_ledger_payload_no_auth_entries", "there is an authorization entry"),
   row("invalid_upto_ledger_payload_unsupported_credential_type", "address credentials only"),
   row("invalid_upto_ledger_payload_facilitator_in_auth", "the facilitator appears in its one argument alone"),

@@ -4,9 +4,8 @@ import { Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import { type Unsigned, unsignedEntry, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"
-import { contractAddressOf } from "../../kernel/stellar/Address.ts"
 import { type Invocation, invocationOf } from "../../kernel/stellar/AuthEntry.ts"
-import type { Invoked } from "../../kernel/stellar/ContractCall.ts"
+import { callTo } from "../../kernel/stellar/ContractCall.ts"
 import {
   addressValue,
   boolValue,
@@ -18,9 +17,6 @@ import {
 } from "../../kernel/stellar/Value.ts"
 import { type ArgumentName, type Offered, positionIn, type Profile } from "./profiles.ts"
 
-const callOf = (contract: string, functionName: string, args: ReadonlyArray<Value>): Invoked =>
-  ({ contractAddress: contractAddressOf(contract), functionName, args: [...args] }) as unknown as Invoked
-
 const has = (profile: Profile, name: ArgumentName): boolean => positionIn(profile, name) >= 0
 
 /** The names and values that a client cannot know from its terms. */
@@ -28,7 +24,7 @@ const chosenFor = (profile: Profile, order: UnsignedOrder, endsAt: bigint): Unsi
   profile: profile.name,
   settlementId: Hex.encode(order.salt),
   ...(has(profile, "validAfter") ? { validAfter: order.latestLedger } : {}),
-  ...(has(profile, "beginsAt") ? { beginsAt: 0, endsAt: Number(endsAt) } : {}),
+  ...(has(profile, "beginsAt") ? { beginsAt: order.closedAtSeconds, endsAt: Number(endsAt) } : {}),
   ...(has(profile, "autoRevoke") ? { autoRevoke: true } : {})
 })
 
@@ -49,7 +45,7 @@ export const unsignedSettlement = (
     max: i128Value(max),
     validAfter: u32Value(latestLedger),
     deadline: u32Value(expiresLedger),
-    beginsAt: u64Value(0n),
+    beginsAt: u64Value(BigInt(order.closedAtSeconds)),
     endsAt: u64Value(endsAt),
     facilitator: addressValue(sponsor),
     settlementId: bytesValue(salt),
@@ -58,18 +54,18 @@ export const unsignedSettlement = (
   }
   const approve = (amount: bigint, lastLedger: number): Invocation =>
     invocationOf(
-      callOf(terms.asset, "approve", [values.payer, addressValue(contract), i128Value(amount), u32Value(lastLedger)])
+      callTo(terms.asset, "approve", [values.payer, addressValue(contract), i128Value(amount), u32Value(lastLedger)])
     )
   const endLedger = profile.revokedUntil === "zero" ? 0 : expiresLedger
   const below = [approve(max, expiresLedger), ...(profile.revokes === "never" ? [] : [approve(0n, endLedger)])]
-  const signed = callOf(
+  const signed = callTo(
     contract,
     profile.functionName,
     profile.signed.map((name) => values[name])
   )
   const invocation = { ...invocationOf(signed), subInvocations: below } as unknown as Invocation
   return {
-    invoked: callOf(
+    invoked: callTo(
       contract,
       profile.functionName,
       profile.arguments.map((name) => values[name])

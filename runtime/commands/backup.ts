@@ -1,15 +1,18 @@
 // `tollkeeper backup`: the whole embedded database in one file, saved while it runs, and restored into an empty folder.
 // The file is a tar archive of the data folder as it is between two statements; the database recovers from it as it
-// does from `kill -9`. The embedded ledger and the development sponsor's seed are left out: they are a test network and
+// does from `kill -9`. A restore checks the archive, opens it in a folder aside, reads every row, and only then takes
+// the database's name. The embedded ledger and the development sponsor's seed are left out: they are a test network and
 // test money, and an archive must hold no key. A PostgreSQL server has its own tools.
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { Database } from "../../kernel/database/Database.ts"
-import { openEmbedded } from "../platform/pglite.ts"
+import { archiveProblem, clientOf, examineRows, holdingsText } from "../embeddedCheck.ts"
+import { openEmbedded, restoringFolder } from "../platform/pglite.ts"
 import { lockFolder } from "../platform/folderLock.ts"
-import { claimState, StateRefused } from "../state.ts"
+import { claimState, isClaimed, releaseState, StateRefused } from "../state.ts"
 import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, Within } from "./CommandTarget.ts"
 
 const file = Argument.String("file").pipe(Argument.withDescription("The archive, such as tollkeeper.tar"))
@@ -44,25 +47,86 @@ const save = Command.make("save", { ...placeFlags(), json: jsonFlag, file }, ({ 
   }).pipe(Effect.provide(databaseOf(place)))
 ).pipe(Command.withDescription("Save the embedded database to one file, also while it runs"))
 
+/** Opens an archive in a folder that is not there yet, and reads all that it holds; the folder goes when it fails. */
+const unpack = Effect.fnUntraced(function* (file: string, folder: string) {
+  const refuse = (why: string, cause?: unknown) =>
+    new StateRefused({ message: `${file} cannot be restored: ${why}; nothing was kept`, cause })
+  const holdings = yield* Effect.gen(function* () {
+    const problem = yield* Effect.try({
+      try: () => archiveProblem(file),
+      catch: (cause) => refuse(String(cause), cause)
+    })
+    if (problem !== undefined) return yield* refuse(problem)
+    const opened = yield* openEmbedded({ folder, from: file }).pipe(
+      Effect.mapError((error) => refuse("the database in it does not open", error))
+    )
+    const found = yield* examineRows.pipe(
+      Effect.provide(clientOf(opened)),
+      Effect.mapError((error) => refuse("its tables cannot be read", error))
+    )
+    const [bad] = found.unreadable
+    if (bad !== undefined) return yield* refuse(`table ${bad.table} is damaged (${bad.why})`)
+    if (found.tables === 0) return yield* refuse("it holds no tables")
+    return found
+  }).pipe(Effect.scoped)
+  return holdings
+})
+
+/** Removed when the Scope closes, unless it was renamed. */
+const asideOf = (folder: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      rmSync(folder, { recursive: true, force: true })
+      return folder
+    }),
+    () => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  )
+
+const mustExist = (file: string) =>
+  existsSync(file) ? Effect.void : new StateRefused({ message: `there is no ${file}; name an archive of \`save\`` })
+
 const restore = Command.make(
   "restore",
   { state: stateFlag, json: jsonFlag, file },
   Effect.fn(function* ({ file, json, state }) {
     const folder = join(state, "database")
-    if (!existsSync(file))
-      return yield* new StateRefused({ message: `there is no ${file}; name an archive of \`save\`` })
+    yield* mustExist(file)
     if (existsSync(folder))
       return yield* new StateRefused({ message: `${folder} is there already; name an empty place with --state DIR` })
+    const isNew = !isClaimed(state)
     yield* claimState(state)
-    yield* lockFolder(folder)
-    yield* openEmbedded({ folder, from: resolve(file) })
-    yield* answer(json, { folder, file: resolve(file) }, [
-      `${folder} holds what ${file} held; start with --state ${state}`
+    const holdings = yield* Effect.gen(function* () {
+      yield* lockFolder(folder)
+      const aside = yield* asideOf(restoringFolder(folder))
+      const found = yield* unpack(resolve(file), aside)
+      yield* Effect.sync(() => renameSync(aside, folder))
+      return found
+    }).pipe(
+      Effect.scoped,
+      Effect.tapError(() => (isNew ? releaseState(state) : Effect.void))
+    )
+    yield* answer(json, { folder, file: resolve(file), ...holdings }, [
+      `${folder} holds what ${file} held: ${holdingsText(holdings)}; start with --state ${state}, ` +
+        "then compare it with the ledger by `tollkeeper audit`"
     ])
-  }, Effect.scoped)
+  })
 ).pipe(Command.withDescription("Restore an archive into an empty state folder"))
+
+const verify = Command.make(
+  "verify",
+  { json: jsonFlag, file },
+  Effect.fn(function* ({ file, json }) {
+    yield* mustExist(file)
+    const parent = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-verify-"))),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+    )
+    const holdings = yield* unpack(resolve(file), join(parent, "database"))
+    yield* answer(json, { file: resolve(file), ...holdings }, [`${file} can be restored: ${holdingsText(holdings)}`])
+  }, Effect.scoped)
+).pipe(Command.withDescription("Check an archive as restore does, without restoring it"))
 
 export const backup = Command.make("backup").pipe(
   Command.withDescription("The embedded database in one file; a PostgreSQL server has pg_dump"),
-  Command.withSubcommands([save, restore])
+  Command.withSubcommands([save, restore, verify])
 )

@@ -4,10 +4,10 @@
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
-import { readdirSync } from "node:fs"
+import { existsSync, readdirSync, statSync } from "node:fs"
 import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
-import { resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { headersFor } from "../../kernel/config/rpcHeaders.ts"
@@ -23,8 +23,10 @@ import { fundingProblem } from "../../kernel/settlement/sponsor/sponsorProblem.t
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
+import { archiveProblem } from "../embeddedCheck.ts"
 import { typed } from "../layout.ts"
 import { readDisk } from "../platform/nodeDisk.ts"
+import { damageOf } from "../resetLog.ts"
 import { sentenceOf } from "../sentence.ts"
 import {
   answer,
@@ -284,6 +286,36 @@ const namesServer = (place: CommandTarget) =>
     () => Effect.succeed(true)
   )
 
+/** The newest whole archive beside a state folder or in it. */
+const newestBackup = (folder: string): string | undefined =>
+  [folder, dirname(folder)]
+    .filter((place) => existsSync(place))
+    .flatMap((place) =>
+      readdirSync(place)
+        .filter((name) => name.endsWith(".tar"))
+        .map((name) => join(place, name))
+    )
+    .filter((file) => archiveProblem(file) === undefined)
+    .map((file) => ({ file, at: statSync(file).mtime }))
+    .toSorted((one, other) => other.at.getTime() - one.at.getTime())
+    .map(({ at, file }) => `${file} of ${at.toISOString()}`)[0]
+
+/** The remedy of an embedded database that is there and does not open: never a start, which fails again. */
+const damageRemedy = (folder: string): string | undefined => {
+  const database = join(folder, "database")
+  if (!existsSync(join(database, "PG_VERSION")) && !existsSync(join(database, "base"))) return undefined
+  const backup = newestBackup(folder)
+  const restore =
+    backup === undefined
+      ? "no backup was found beside it"
+      : `or \`tollkeeper backup restore\` puts ${backup} into another folder, without what came later`
+  const damage = damageOf(database)
+  return (
+    `${damage === undefined ? "" : `${damage}; `}a folder in use names its process; else ` +
+    `\`tollkeeper repair --state ${folder}\` keeps a copy and says what is lost; ${restore}`
+  )
+}
+
 const examine = Effect.fnUntraced(function* (place: CommandTarget) {
   const on = <A, E, R>(layer: Layer.Layer<A, E, R>) => Effect.provide(layer)
   const settings = groundAt(place)
@@ -297,11 +329,12 @@ const examine = Effect.fnUntraced(function* (place: CommandTarget) {
       ? "start the database, or correct DATABASE_URL; a folder in use names its process"
       : `start the facilitator with \`${typed("start")}\`; a folder in use names its process`
   const folder = resolve(within?.folder ?? ".", place.state)
+  const damaged = within === undefined ? damageRemedy(folder) : undefined
   return [
     yield* orError("disk", config, examineDisk(folder).pipe(on(settings))),
     yield* orError("port", config, examinePort(folder).pipe(on(server))),
     yield* orError("keys", config, examineKeys.pipe(on(keys))),
-    yield* orError("database", database, examineDatabase.pipe(on(databaseOf(place)))),
+    yield* orError("database", damaged ?? database, examineDatabase.pipe(on(databaseOf(place)))),
     yield* orError("network", config, examineNetwork.pipe(on(Layer.merge(network, server)))),
     yield* orError("sponsor", "fix the RPC first", examineSponsor),
     yield* orError("reconciler", "see the log of the facilitator", examineReconcilers)

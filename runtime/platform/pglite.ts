@@ -3,7 +3,7 @@
 // processes lost rows). It survives the death of the process at any moment, but not of the machine: PGlite never calls
 // fsync.
 import { Effect, Layer, Schema, type Scope } from "effect"
-import { chmodSync, mkdirSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync } from "node:fs"
 import { Duplex } from "node:stream"
 import { MessageChannel, Worker } from "node:worker_threads"
 import { DatabaseRefused, DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
@@ -100,6 +100,19 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
     }
   })
 
+/** Where a restore unpacks: it becomes `folder` once it was read whole. */
+export const restoringFolder = (folder: string): string => `${folder}.restoring`
+
+/** A restore that was cut off leaves no database: a start would open an empty one in its place. */
+const refuseUnfinished = (folder: string) =>
+  existsSync(restoringFolder(folder)) && !existsSync(folder)
+    ? new DatabaseRefused({
+        message:
+          `a restore into ${folder} was cut off; run \`tollkeeper backup restore\` again, ` +
+          `or delete ${restoringFolder(folder)}`
+      })
+    : Effect.void
+
 /** The database is this user's alone, independent of the parent folder's owner and mode. */
 const closeToOthers = (folder: string) =>
   Effect.try({
@@ -116,6 +129,7 @@ export const layer = (folder: string | undefined): Layer.Layer<DatabaseSource> =
     open: Effect.gen(function* () {
       if (folder !== undefined) {
         yield* Effect.mapError(lockFolder(folder), ({ message }) => new DatabaseRefused({ message }))
+        yield* refuseUnfinished(folder)
         yield* closeToOthers(folder)
       }
       const { connect, dump } = yield* openEmbedded(folder === undefined ? {} : { folder })

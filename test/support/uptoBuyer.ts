@@ -77,6 +77,10 @@ export interface UptoOptions {
   readonly extensions?: Record<string, unknown>
   readonly resourceUrl?: string
   readonly tamper?: UptoTamper
+  /** Over the terms' honest members. */
+  readonly extra?: Record<string, unknown>
+  /** The payload of the stateless draft, as fields. */
+  readonly asFields?: boolean
 }
 
 export interface UptoPayment {
@@ -124,19 +128,20 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
   const deadline = tamper.deadline ?? latest + Math.ceil(maxTimeoutSeconds / (options.secondsPerLedger ?? 5))
   const max = tamper.max ?? options.max
   const payer = addressOf(options.payer)
-  const layout = layoutOf(options.profile ?? "tollkeeper", {
+  const terms = {
     payer: tamper.payerArgument ?? payer,
     payTo: tamper.payTo ?? options.payTo,
     token,
     max,
     validAfter: tamper.validAfter ?? latest,
     deadline,
-    beginsAt: tamper.beginsAt ?? 0n,
+    beginsAt: tamper.beginsAt ?? BigInt(closeTime ?? 0),
     endsAt: tamper.endsAt ?? BigInt(closeTime ?? 0) + BigInt(maxTimeoutSeconds),
     facilitator: tamper.facilitator ?? options.facilitator,
     id: options.settlementId ?? Keypair.random().rawPublicKey(),
     autoRevoke: options.autoRevoke ?? true
-  })
+  }
+  const layout = layoutOf(options.profile ?? "tollkeeper", terms)
   const signedArgs = tamper.args?.(layout.signed) ?? layout.signed
   const approve = ([amount, lastLedger]: readonly [amount: bigint, lastLedger: number]) =>
     invocationOf(callOf(token, "approve", [address(payer), address(contract), i128(amount), u32(lastLedger)]))
@@ -169,6 +174,18 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
     )
   })
   const base64 = envelopeOf(tamper.operations?.([operation]) ?? [operation], tamper.source ?? nullAccount)
+  const fields = () => ({
+    from: tamper.payerArgument ?? payer,
+    payTo: tamper.payTo ?? options.payTo,
+    asset: token,
+    maxAmount: String(max),
+    validAfter: Number(terms.beginsAt),
+    deadline: Number(terms.endsAt),
+    expirationLedger: deadline,
+    salt: Buffer.from(terms.id).toString("hex"),
+    autoRevoke: terms.autoRevoke,
+    authEntries: (tamper.authEntries?.([entry]) ?? [entry]).map((one) => one.toXdr("base64"))
+  })
   const requirements = {
     scheme: "upto",
     network: options.network ?? "ledger:testnet",
@@ -180,12 +197,13 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
       areFeesSponsored: true,
       uptoContract: options.contract,
       facilitatorAddress: options.facilitator,
-      ...(options.profile === undefined ? {} : { profile: options.profile })
+      ...(options.profile === undefined ? {} : { profile: options.profile }),
+      ...options.extra
     }
   }
   const paymentPayload = {
     x402Version: 2,
-    payload: { transaction: tamper.base64?.(base64) ?? base64 },
+    payload: options.asFields === true ? fields() : { transaction: tamper.base64?.(base64) ?? base64 },
     ...(options.extensions === undefined ? {} : { extensions: options.extensions }),
     resource: { url: options.resourceUrl ?? "http://127.0.0.1/metered", description: "", mimeType: "" },
     accepted: structuredClone(requirements)

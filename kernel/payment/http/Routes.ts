@@ -21,7 +21,7 @@ import { readBody } from "../../http/readBody.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { SettlementRecord } from "../../settlement/store/Settlements.ts"
 import { ChannelCount } from "../../settlement/channels/ChannelCount.ts"
-import { measureUnsafe } from "../../telemetry/Measure.ts"
+import { measure, measureUnsafe } from "../../telemetry/Measure.ts"
 import { traffic } from "../../telemetry/metrics.ts"
 import { Signer } from "../../signer/Signer.ts"
 import type { SettleAnswer, VerifyAnswer } from "../Answer.ts"
@@ -31,7 +31,7 @@ import { Facilitator } from "../Facilitator.ts"
 import { observePayment } from "../observePayment.ts"
 import { makeSettledExtensions } from "../settledExtensions.ts"
 import type { Payment } from "../Payment.ts"
-import { isRefusal, type Refusal, refusal } from "../Refusal.ts"
+import { coreReasons, isRefusal, type Refusal, refusal } from "../Refusal.ts"
 import { Schemes } from "../Scheme.ts"
 import { makeDeliverSuccess } from "./deliverSuccess.ts"
 import { lookupSettlements } from "./lookupSettlements.ts"
@@ -310,6 +310,9 @@ export const layer = HttpRouter.use((router) =>
     const { refuseEarly, unauthorized } = yield* makeAnswering
     const run = yield* makeRun
     const { answerNow, within } = yield* makeDeliverSuccess
+    // So that an alert sees the first of each.
+    for (const operation of ["verify", "settle"])
+      for (const { reason } of coreReasons) yield* measure(traffic.answers, 0, { operation, reason })
 
     const handle = <A>(operation: Operation<A>, perSecond: number) => {
       const takeToken = makeRateLimit(perSecond)

@@ -227,11 +227,8 @@ export class Sponsor extends Context.Service<
       const errorOf = Effect.fnUntraced(function* (scheme: string) {
         const unsigned = yield* signer.problem
         if (unsigned !== undefined) return unsigned
-        const status = readings.status()
-        return (
-          status &&
-          sponsorProblem(status, (yield* clock.fees).asked, network.feeCeilings(scheme), signer.sponsor, openMax)
-        )
+        const [status, { asked }] = [readings.status(), yield* clock.fees]
+        return status && sponsorProblem(status, asked, network.feeCeilings(scheme), signer.sponsor, openMax)
       })
 
       const problem = Effect.fnUntraced(function* (scheme: string) {

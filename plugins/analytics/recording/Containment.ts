@@ -21,6 +21,8 @@ export class Containment extends Context.Service<
     Containment,
     Effect.gen(function* () {
       const failing = new Set<string>()
+      // So that an alert sees the first.
+      yield* measure(metrics.failures, 0)
       yield* (yield* Health).register(
         "analytics",
         Effect.sync(() =>

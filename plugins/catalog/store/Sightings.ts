@@ -2,6 +2,8 @@
 // the outcomes of observations. They are batched in memory; an actor stores them within a second, and last-seen times
 // alone every ten. A crash loses at most that, and while the database is unavailable what exceeds the bounds is lost,
 // counted. A settled payment counts once, by its transaction, whichever replica saw it. No payment waits for any of it.
+import { measure } from "../../../kernel/telemetry/Measure.ts"
+import { metrics } from "../metrics.ts"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -50,6 +52,8 @@ export class Sightings extends Context.Service<
       const { asked, listed, moved } = yield* Changes
       const { contest } = yield* Contenders
       const pending = new SightingsBatch(yield* Crypto)
+      // So that an alert sees the first.
+      yield* measure(metrics.dropped, 0)
       const trusted = yield* trustedClock
 
       let first: Effect.Effect<void> = Effect.void

@@ -30,21 +30,51 @@ export const rulesFile = {
 /** When every case is evaluated, half an hour into its series. */
 const readAt = "30m"
 
-const caseOf = (alert: Alert, name: string, series: ReadonlyArray<Series>, expected: ReadonlyArray<object>) => ({
+const caseOf = (
+  alert: Alert,
+  name: string,
+  series: ReadonlyArray<Series>,
+  expected: ReadonlyArray<object>,
+  time = readAt
+) => ({
   name,
   interval: "1m",
   input_series: series.map(([one, values]) => ({ series: one, values })),
-  alert_rule_test: [{ eval_time: readAt, alertname: alert.name, exp_alerts: expected }]
+  alert_rule_test: [{ eval_time: time, alertname: alert.name, exp_alerts: expected }]
 })
 
-/** The cases of `promtool test rules`, as data: each alert fires in its own, and is silent in the other. */
+/** A ramp of events from the first sample on, as the cases of counters have it. */
+const ramp = "0+1x60"
+
+/** The same series with its first event only: exported at 0 before it, or absent. Ten minutes before it is read. */
+const firstEvents = (alert: Alert) =>
+  alert.expr.includes("increase(")
+    ? (["0x20 1x40", "_x20 1x40"] as const).map((values) =>
+        caseOf(
+          alert,
+          `${alert.name} fires at the first event, ${values.startsWith("_") ? "absent" : "at 0"} before it`,
+          alert.fires.series.map(([series, sent]) => [series, sent === ramp ? values : sent]),
+          [expected(alert)],
+          "29m"
+        )
+      )
+    : []
+
+const expected = (alert: Alert) => ({
+  exp_labels: { severity: alert.severity, ...alert.fires.labels },
+  exp_annotations: annotationsOf(alert)
+})
+
+/**
+ * The cases of `promtool test rules`, as data: each alert fires in its own, is silent in the other, and one of a
+ * counter fires at its first event.
+ */
 export const casesFile = {
   rule_files: ["alerts.yml"],
   evaluation_interval: "1m",
   tests: alerts.flatMap((alert) => [
-    caseOf(alert, `${alert.name} fires`, alert.fires.series, [
-      { exp_labels: { severity: alert.severity, ...alert.fires.labels }, exp_annotations: annotationsOf(alert) }
-    ]),
+    caseOf(alert, `${alert.name} fires`, alert.fires.series, [expected(alert)]),
+    ...firstEvents(alert),
     caseOf(alert, `${alert.name} is silent`, alert.calm, [])
   ])
 }

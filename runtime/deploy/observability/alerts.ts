@@ -6,6 +6,12 @@ import type { Alert, Series } from "./Alert.ts"
 import { channels } from "./channelAlerts.ts"
 
 const one = 'instance="a"'
+/**
+ * Counters that grew within a window. `increase` needs two samples of a series, so one that appeared within the window
+ * counts too: its first event may be why it appeared.
+ */
+const grew = (series: string, window: string, by = "instance") =>
+  `sum by (${by}) ((increase(${series}[${window}]) > 0) or (${series} > 0 unless ${series} offset ${window}))`
 const always = (value: number | string) => `${value}x60`
 
 const money: ReadonlyArray<Alert> = [
@@ -93,9 +99,10 @@ const money: ReadonlyArray<Alert> = [
   {
     name: "TollkeeperAuthorizationsSpentElsewhere",
     severity: "warning",
-    expr:
-      'sum by (instance) (increase(tollkeeper_payment_answers_total{operation="settle", ' +
-      'reason="settle_ledger_authorization_spent"}[15m])) > 0',
+    expr: grew(
+      'tollkeeper_payment_answers_total{operation="settle", reason="settle_ledger_authorization_spent"}',
+      "15m"
+    ),
     for: "0m",
     summary:
       "Another transaction spent an authorization submitted here: a payer pays twice, or transactions are copied.",
@@ -169,7 +176,7 @@ const traffic: ReadonlyArray<Alert> = [
   {
     name: "TollkeeperInternalErrors",
     severity: "critical",
-    expr: 'sum by (instance, route) (increase(tollkeeper_http_requests_total{status="500"}[10m])) > 0',
+    expr: grew('tollkeeper_http_requests_total{status="500"}', "10m", "instance, route"),
     for: "0m",
     summary: "A request failed with an internal error of this program.",
     fires: {
@@ -355,7 +362,7 @@ const surroundings: ReadonlyArray<Alert> = [
   {
     name: "TollkeeperWebhooksGivenUp",
     severity: "warning",
-    expr: 'sum by (instance) (increase(tollkeeper_webhooks_deliveries_total{outcome="GivenUp"}[1h])) > 0',
+    expr: grew('tollkeeper_webhooks_deliveries_total{outcome="GivenUp"}', "1h"),
     for: "0m",
     summary: "A receiver of webhooks did not take a message in its time.",
     fires: {
@@ -367,9 +374,7 @@ const surroundings: ReadonlyArray<Alert> = [
   {
     name: "TollkeeperBookkeepingFails",
     severity: "warning",
-    expr:
-      "sum by (instance) (increase(tollkeeper_analytics_failures_total[15m])) > 0 " +
-      "or sum by (instance) (increase(tollkeeper_catalog_dropped_total[15m])) > 0",
+    expr: `${grew("tollkeeper_analytics_failures_total", "15m")} or ${grew("tollkeeper_catalog_dropped_total", "15m")}`,
     for: "5m",
     summary: "Analytics cannot write, or the catalog drops observations. Payments continue.",
     fires: { series: [[`tollkeeper_analytics_failures_total{${one}}`, "0+1x60"]], labels: { instance: "a" } },
