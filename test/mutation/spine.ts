@@ -996,7 +996,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   })),
   ...(
     [
-      ["a network that was reset is waited for", channels, "if (yield* handleNetworkReset) memory.ready = false", ""],
+      [
+        "a network that was reset is waited for",
+        channels,
+        "if (yield* handleNetworkReset(isCompareDue)) memory.ready = false",
+        ""
+      ],
       [
         "a running process never sees a reset",
         channels,
