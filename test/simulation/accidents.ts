@@ -77,7 +77,7 @@ const liar = ({ world }: Storm) => {
   world.faults = { ...world.faults, rpcAway: 0, slow: 0 }
 }
 
-/** Whoever reads the ledger submits the authorization of a payment that failed. */
+/** A reader of the ledger submits the authorization of a payment that failed. */
 const lateUses = ({ millis, world }: Storm) => {
   const { ledger, random, store, time } = world
   for (let at = 1_000; at < millis; at += 2_000)

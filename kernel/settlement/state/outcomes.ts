@@ -50,7 +50,7 @@ export const failedUnspent = (settlement: OpenSettlement, landed: Landed, isNonc
   amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
   message: `${whyFailed(landed)}; ${aliveUntil(settlement)}`,
-  // Without an authorization nobody else can use one.
+  // Without an authorization only its own transaction moves money.
   ...(isNonceless ? {} : { watchAfter: landed.executed.ledger })
 })
 
