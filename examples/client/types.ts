@@ -1594,6 +1594,8 @@ export type ServiceStatus = {
   readonly settle_p95_ms: number | null
   /** Share of those with an end on the ledger. */
   readonly ended_in_two_ledgers: number | null
+  /** Share of outcomes that two RPC endpoints showed; the others rest on one. */
+  readonly confirmed_by_two_endpoints: number | null
   /** Share of minutes in which the service could write. */
   readonly availability: number | null
   /** Incidents, the newest first; 100 at most. */
@@ -1657,6 +1659,8 @@ export type SettleAnswer = {
   readonly errorReason?: string
   /** The refusal in a sentence. */
   readonly errorMessage?: string
+  /** Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it. */
+  readonly authorizationLivesUntilLedger?: number
   /** With 503: an estimate of when the same payment may succeed, in milliseconds. */
   readonly retryAfterMs?: number
   /** With success: what plugins attest of the payment, by their keys. */
@@ -1690,12 +1694,16 @@ export type Settlement = {
   readonly resolvedAt?: string
   /** The ledger that included the transaction. */
   readonly ledger?: number
+  /** How many RPC endpoints showed the outcome; 1 where one alone was configured or answered. */
+  readonly confirmations?: 1 | 2
   /** What the sponsor was charged. */
   readonly feeStroops?: string
   /** Why it failed. */
   readonly errorReason?: string
   /** The same in a sentence, with what the ledger shows of the authorization. */
   readonly errorMessage?: string
+  /** Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it. */
+  readonly authorizationLivesUntilLedger?: number
   /** Hash of the other transaction that used the authorization: the payer may have paid by it. */
   readonly spentBy?: string
 }
@@ -1886,6 +1894,8 @@ export type VerifyAnswer = {
   readonly invalidReason?: string
   /** The refusal in a sentence. */
   readonly invalidMessage?: string
+  /** Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it. */
+  readonly authorizationLivesUntilLedger?: number
   /** Hash of the transaction that the payment was settled by; when it was before. */
   readonly transaction?: string
   /** Of the scheme. */

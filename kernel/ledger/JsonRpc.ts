@@ -203,9 +203,22 @@ const errorIn = (method: string, error: unknown) =>
     retryAfterMillis: error instanceof HttpRefused ? error.retryAfterMillis : 0
   })
 
+/** Endpoints that contradicted others, until when by monotonic time. */
+const makeDistrust = () => {
+  const until = new Map<number, bigint>()
+  return {
+    isDistrusted: (endpoint: number, now: bigint) => (until.get(endpoint) ?? 0n) > now,
+    distrust: (endpoint: number) =>
+      Effect.map(Clock.monotonicTimeNanos, (now) => void until.set(endpoint, now + distrustNanos)),
+    distrusted: Effect.map(Clock.monotonicTimeNanos, (now) =>
+      [...until].flatMap(([endpoint, end]) => (end > now ? [endpoint] : [])).toSorted((a, b) => a - b)
+    )
+  }
+}
+
 export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
   const badUntil = new Map<string, bigint>()
-  const distrustedUntil = new Map<number, bigint>()
+  const { distrust, distrusted, isDistrusted } = makeDistrust()
   let unfit: ReadonlySet<number> = new Set()
   const asking = yield* makeAsking(options)
 
@@ -248,9 +261,8 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
     // Of one alone there is no order.
     if (places.length === 1) return places
-    const isUntil = (until: bigint | undefined) => (until ?? 0n) > now
     const rank = (url: string, place: number) =>
-      isUntil(badUntil.get(url)) ? 3 : isUntil(distrustedUntil.get(place)) ? 2 : unfit.has(place) ? 1 : 0
+      (badUntil.get(url) ?? 0n) > now ? 3 : isDistrusted(place, now) ? 2 : unfit.has(place) ? 1 : 0
     return options.urls
       .map((url, place) => ({ url, place, rank: rank(url, place) }))
       .sort((a, b) => a.rank - b.rank || a.place - b.place)
@@ -275,11 +287,8 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
       unfit = endpoints
     },
     order: Effect.map(ordered, (endpoints) => endpoints.map(({ place }) => place)),
-    distrust: (endpoint) =>
-      Effect.map(Clock.monotonicTimeNanos, (now) => void distrustedUntil.set(endpoint, now + distrustNanos)),
-    distrusted: Effect.map(Clock.monotonicTimeNanos, (now) =>
-      [...distrustedUntil].flatMap(([endpoint, until]) => (until > now ? [endpoint] : [])).toSorted((a, b) => a - b)
-    )
+    distrust,
+    distrusted
   }
   return endpoints
 })

@@ -22,6 +22,8 @@ import { decodeBytes, decodeWith, fromBase64, readSnapshots, snapshotKeys } from
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readContractEvents } from "./readContractEvents.ts"
+import { readHostError } from "./readHostError.ts"
+import { readHeader } from "./readHeader.ts"
 import { readHoldings } from "./readHoldings.ts"
 import { readRefusal } from "./readRefusal.ts"
 import { type ContractEvent, contractEventsIn, entryChangesIn, readEvent } from "../stellar/TransferEvents.ts"
@@ -45,9 +47,6 @@ export interface LedgerRpcOptions {
   readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
 
-/** Maximum length of the excerpt of the host's message. */
-const detailCharactersMax = 300
-
 /** Timeout for several endpoints when all are polled for their newest ledger. */
 const surveyTimeout = Duration.seconds(2)
 
@@ -68,13 +67,6 @@ type IncludedAnswer = Pick<
 > & {
   readonly status: string
   readonly ledger?: number
-}
-
-/** `Error(Type, Code)` of a host error, and the first plain text of its event log. */
-export const readHostError = (error: string): { readonly code: string; readonly detail: string } => {
-  const code = /Error\([A-Za-z]+, #?[A-Za-z0-9]+\)/.exec(error)?.[0] ?? "Error(Unknown, Unknown)"
-  const said = /data:\[?"([^"]{1,200})"/.exec(error)?.[1] ?? ""
-  return { code, detail: said.slice(0, detailCharactersMax) }
 }
 
 /** The token movements among them; None when there are none to read, or one cannot be read. */
@@ -298,11 +290,8 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
   })
 
   const snapshots = Effect.fnUntraced(function* (asked: ReadonlyArray<SnapshotQuery>) {
-    const { answer, endpoint } = yield* askWhich(
-      "getLedgerEntries",
-      { keys: snapshotKeys(asked) },
-      Wire.GetLedgerEntries
-    )
+    const keys = snapshotKeys(asked)
+    const { answer, endpoint } = yield* askWhich("getLedgerEntries", { keys }, Wire.GetLedgerEntries)
     const read = readSnapshots(asked, answer.entries ?? [])
     if (typeof read === "string") return yield* contradiction("getLedgerEntries", read)
     return { latestLedger: answer.latestLedger, snapshots: read, endpoint }
@@ -349,21 +338,6 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
   return { accounts, snapshots, codeHash, contractData, holdings, nonceSpent }
 }
 
-/** The network's first ledgers: the second one follows the genesis, which has no transactions. */
-const firstLedgers = 2
-
-const makeHeader = ({ ask }: Endpoints) =>
-  Effect.fnUntraced(function* (sequence: number) {
-    const question = { startLedger: sequence, pagination: { limit: 1 } }
-    const { ledgers } = yield* ask("getLedgers", question, Wire.GetLedgers)
-    const found = ledgers?.[0]
-    const entry = decodeWith(xdr.LedgerHeaderHistoryEntry.schema, found?.headerXdr)
-    if (found?.sequence !== sequence || entry === undefined)
-      return yield* contradiction("getLedgers", "the answer is not for this ledger")
-    const isFirst = sequence <= firstLedgers || entry.header.previousLedgerHash.every((byte) => byte === 0)
-    return { hash: found.hash, isFirst }
-  })
-
 /** Each endpoint's own answers. */
 const makeReaders = ({ at }: Endpoints, { urls }: LedgerRpcOptions, hashing: Hashing): ReadonlyArray<EndpointReader> =>
   urls.map((url, endpoint) => {
@@ -380,13 +354,12 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const hashing = { crypto, networkId: networkIdOf(crypto, options.passphrase) }
   const readers = makeReaders(endpoints, options, hashing)
   return LedgerRpc.of({
-    header: makeHeader(endpoints),
+    header: readHeader(endpoints.ask),
     others: (but) =>
       readers.length === 1
         ? Effect.succeed([])
         : Effect.map(endpoints.order, (places) => places.flatMap((place) => (place === but ? [] : readers[place]!))),
-    distrust: endpoints.distrust,
-    distrusted: endpoints.distrusted,
+    ...{ distrust: endpoints.distrust, distrusted: endpoints.distrusted },
     ...makeLatest(endpoints, options),
     ...makeTransactions(endpoints, hashing),
     ...makeEntries(endpoints),

@@ -37,6 +37,7 @@ export const occurrences = [
   "node forgets",
   "node far ahead",
   "false NOT_FOUND",
+  "forged success",
   "node frozen",
   "network halts",
   "commits lost",

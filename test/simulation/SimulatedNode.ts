@@ -20,6 +20,9 @@ export class SimulatedNode {
   stillAt: number | undefined
   /** Share of answers to "which is the newest ledger" that are far ahead. */
   ahead = 0
+  /** Share of transactions that it says have succeeded though none has them. */
+  forges = 0
+  readonly #forged = new Map<string, boolean>()
   readonly #ledger: SimulatedLedger
   readonly #random: Random
   readonly #hidden = new Map<string, boolean>()
@@ -50,6 +53,14 @@ export class SimulatedNode {
     return hidden
   }
 
+  /** Whether it lies about a transaction that is not on the ledger. */
+  isForged(hash: string): boolean {
+    if (this.forges === 0) return false
+    const forged = this.#forged.get(hash) ?? this.#random.chance(this.forges)
+    this.#forged.set(hash, forged)
+    return forged
+  }
+
   /** Whether its index of transactions has one that was included. */
   knows(included: Pick<Included, "ledger" | "innerHash">): boolean {
     return (
@@ -66,5 +77,6 @@ export class SimulatedNode {
     this.hides = 0
     this.stillAt = undefined
     this.ahead = 0
+    this.forges = 0
   }
 }

@@ -39,6 +39,10 @@ export class World {
   readonly broken: Array<string> = []
   faults: Faults = quiet
   faultsSeen = 0
+  /** One endpoint forges successes; the others answer in time when they are asked to confirm. */
+  get hasLiar(): boolean {
+    return !this.isBalanced && this.nodes.some(({ forges }) => forges > 0)
+  }
   /** The store has lost transactions that it had called committed. */
   hasLostCommits = false
   /** A stranger has used a channel. */
@@ -93,6 +97,11 @@ export class World {
       node.ahead = chance(0.2) ? 0.1 : 0
       return node
     })
+  }
+
+  /** A payment's envelope by its inner hash. */
+  submissionOf(innerHash: string): Submission | undefined {
+    return [...this.submissions.values()].find((one) => one.innerHash === innerHash && one.kind === "payment")
   }
 
   fault(what: Occurrence): void {

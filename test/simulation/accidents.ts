@@ -1,5 +1,6 @@
 // Accidents of a run beside the faults of single calls: clocks that jump, machines that die, nodes that freeze, a
 // surge, a network that halts, a store that loses its last transactions, a stranger on our channels.
+import { isNonceless } from "./SimulatedBatch.ts"
 import type { Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
@@ -66,6 +67,36 @@ const networkTrouble = ({ millis, world }: Storm) => {
   }
 }
 
+/** One of the endpoints says that payments have succeeded which are on no ledger. */
+const liar = ({ world }: Storm) => {
+  const { chance } = world.random
+  if (world.isBalanced || !chance(0.15)) return
+  world.nodes[2]!.forges = 0.5
+  world.nodes[1]!.hides = 0
+  // What a silent second endpoint lets pass is another matter: one word decides then, and the record says so.
+  world.faults = { ...world.faults, rpcAway: 0, slow: 0 }
+}
+
+/** A reader of the ledger submits the authorization of a payment that failed. */
+const lateUses = ({ millis, world }: Storm) => {
+  const { ledger, random, store, time } = world
+  for (let at = 1_000; at < millis; at += 2_000)
+    time.after(at, () => {
+      for (const { born, watchAfter } of store.rows.values()) {
+        const authorization = [...world.authorizations.values()].find(
+          ({ key, scheme }) => key === born.authorizationKey && scheme === born.scheme
+        )
+        if (
+          watchAfter !== undefined &&
+          authorization !== undefined &&
+          !isNonceless(authorization.act) &&
+          random.chance(0.3)
+        )
+          ledger.spendElsewhere(authorization)
+      }
+    })
+}
+
 /** A stranger that has our keys, or the same ones. */
 const usurpers = ({ millis, world }: Storm) => {
   const { coverage, ledger, random, time } = world
@@ -117,6 +148,8 @@ const arrangedDeaths = ({ faultsMin, isFair, millis, someReplica, world }: Storm
 export const planAccidents = (storm: Storm): void => {
   clockJumps(storm)
   networkTrouble(storm)
+  liar(storm)
+  lateUses(storm)
   usurpers(storm)
   lostCommits(storm)
   arrangedDeaths(storm)

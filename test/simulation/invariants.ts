@@ -6,6 +6,7 @@ import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import type { Included } from "./SimulatedLedger.ts"
+import { isNonceless } from "./SimulatedBatch.ts"
 import { batchViolations } from "./batchInvariants.ts"
 import { isMetaReadable } from "./simulatedRpc.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
@@ -65,6 +66,15 @@ const isPaidByLost = ({ hasLostCommits }: World, { attempts, state }: Row, ours:
 const isAsMoved = (ours: Included, recorded: bigint | undefined): boolean =>
   recorded === ours.moved || (!isMetaReadable(ours) && recorded === ours.authorization!.amount)
 
+/** What a stranger's later use moved for a payment that had failed; undefined where it was not corrected. */
+const correctedBy = ({ ledger, store }: World, { born }: Row) =>
+  store.facts.some(({ subject, type }) => subject === born.id && type === "settlement.failed")
+    ? ledger.foreign.find(
+        ({ authorization: { act, key, scheme } }) =>
+          key === born.authorizationKey && scheme === born.scheme && !isNonceless(act)
+      )
+    : undefined
+
 /** What is settled is what ours moved; every record ends, each by a transaction of its own. */
 const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -76,7 +86,16 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
     if (row.state === "unresolved" && !isUndecidable(world, row)) found.push(`${name} has no resolution`)
     if (ours !== undefined && row.state !== "settled" && !isPaidByLost(world, row, ours))
       found.push(`${name} moved money in ${ours.innerHash.slice(0, 8)} and is not settled`)
+    const late = ours === undefined ? correctedBy(world, row) : undefined
+    const isLate = late !== undefined && late.ledger > (row.outcome?.channel?.ledger ?? 0)
+    if (row.state === "failed" && isLate && row.outcome?.reason === "settle_ledger_transaction_failed")
+      found.push(`${name} was used in ledger ${late.ledger} and is still failed`)
     if (row.state !== "settled") continue
+    if (late !== undefined) {
+      if (row.outcome?.amountTransferred !== late.moved)
+        found.push(`${name} moved ${row.outcome?.amountTransferred}, a stranger ${late.moved}`)
+      continue
+    }
     if (ours === undefined) found.push(`${name} is settled, and the ledger moved nothing for it`)
     else if (!isAsMoved(ours, row.outcome?.amountTransferred))
       found.push(`${name} moved ${row.outcome?.amountTransferred}, the ledger ${ours.moved}`)
@@ -151,7 +170,12 @@ const facts = (world: World, rows: Rows): ReadonlyArray<string> =>
   rows.flatMap((row) => {
     const reported = world.store.facts.filter(({ subject }) => subject === row.born.id).map(({ type }) => type)
     const due = isOpen(row.state) ? ["settlement.recorded"] : ["settlement.recorded", `settlement.${row.state}`]
-    return reported.join() === due.join() || world.hasLostCommits
+    const [, end, correction, ...more] = reported
+    const isCorrected =
+      end === "settlement.failed" &&
+      correction === (row.state === "settled" ? "settlement.settled" : "settlement.spent") &&
+      more.length === 0
+    return reported.join() === due.join() || isCorrected || world.hasLostCommits
       ? []
       : [`${nameOf(row)} has the facts ${reported.join()}`]
   })
@@ -172,11 +196,12 @@ const contradiction = (
   ours: Included | undefined
 ): string | undefined => {
   const isOwner = row?.born.principal.owner === payment.principal.owner
+  const late = row === undefined ? undefined : correctedBy(world, row)
   switch (answer._tag) {
     case "Settled":
       if (!isOwner && !world.hasLostCommits) return "settled, and it is not the caller's"
       if (row === undefined && world.hasLostCommits) return undefined
-      return row?.state === "settled" && ours?.innerHash === answer.transaction
+      return row?.state === "settled" && (ours?.innerHash ?? late?.hash) === answer.transaction
         ? undefined
         : `settled in ${answer.transaction.slice(0, 8)}, and is ${row?.state ?? "not recorded"}`
     case "Pending":
@@ -189,7 +214,7 @@ const contradiction = (
     case "Failed": {
       const { reason } = answer.refusal
       const claimed = claimOf(reason)
-      if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits)
+      if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits && late === undefined)
         return `${claimed}, and is ${row?.state ?? "not recorded"}`
       // Of a record that was lost, maybe another caller's: asked again, it was recorded anew, and then ended otherwise.
       const isOfLost = world.hasLostCommits && row !== undefined && row.recordedAt >= receivedAt

@@ -10,7 +10,7 @@ import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Occurrence } from "./Coverage.ts"
 import { resourceFeeStroops } from "./keys.ts"
 import { batchAccount } from "./SimulatedBatch.ts"
-import type { Authorization, Foreign, Included, Usurpation } from "./SimulatedLedger.ts"
+import type { Authorization, Foreign, Included, Submission, Usurpation } from "./SimulatedLedger.ts"
 import type { SimulatedNode } from "./SimulatedNode.ts"
 import { asset, operationOf } from "./simulatedScheme.ts"
 import type { Replica } from "./Replica.ts"
@@ -50,6 +50,18 @@ const executedOf = (included: Included): ExecutedTransaction => {
     transfers: isReadable || !succeeded ? Option.some(moved) : Option.none()
   }
 }
+
+/** What a lying node says of a payment that is on no ledger. */
+const forgedOf = (submission: Submission, node: SimulatedNode, endpoint: number): ExecutedTransaction => ({
+  ledger: node.latestLedger,
+  closedAtSeconds: 0,
+  innerHash: submission.innerHash,
+  outerHash: submission.outerHash,
+  feeChargedStroops: resourceFeeStroops,
+  succeeded: true,
+  transfers: Option.none(),
+  endpoint
+})
 
 /** A transaction that is none of ours. */
 const strangersOf = ({ authorization, closedAtSeconds, hash, ledger, moved }: Foreign) => ({
@@ -102,7 +114,8 @@ const usurpersOf = ({ channel, hash, ledger, sequence }: Usurpation) => ({
 export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service"] => {
   const { ledger, random } = world
   const someNode = (): SimulatedNode => {
-    const fit = world.isBalanced ? world.nodes : world.nodes.filter((_, number) => !replica.unfit.has(number))
+    const isCalled = (_: SimulatedNode, number: number) => !replica.unfit.has(number) && !replica.distrusted.has(number)
+    const fit = world.isBalanced ? world.nodes : world.nodes.filter(isCalled)
     return random.pick(fit.length === 0 ? world.nodes : fit)
   }
   const asked = <A>(
@@ -149,6 +162,18 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
             latestLedger,
             executed: { ...executedOf(found), endpoint: endpointOf(node) }
           }
+        const other = ledger.foreign.find((one) => one.hash === hash && one.ledger <= latestLedger)
+        if (other !== undefined)
+          return {
+            _tag: "Included" as const,
+            latestLedger,
+            executed: { ...strangersOf(other).executed, endpoint: endpointOf(node) }
+          }
+        const submission = found === undefined ? world.submissionOf(hash) : undefined
+        if (submission !== undefined && node.isForged(submission.innerHash)) {
+          world.coverage.count("forged success")
+          return { _tag: "Included" as const, latestLedger, executed: forgedOf(submission, node, endpointOf(node)) }
+        }
         if (found !== undefined && found.ledger <= latestLedger && found.ledger >= oldestLedger)
           world.coverage.count("false NOT_FOUND")
         return { _tag: "NotFound" as const, latestLedger: claimed(node), oldestLedger }

@@ -7,8 +7,7 @@ import { terms } from "../PaymentOption.ts"
 const address = text("Address.")
 const livesUntil = Schema.Int.annotate({
   description:
-    "Of a failed payment: anyone may still submit its authorization until this ledger, and a later use corrects the " +
-    "outcome. A payer signs again only after it."
+    "Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it."
 })
 
 /** The body of /verify and /settle. `Wire.ts` reads more: unknown fields at any level. */

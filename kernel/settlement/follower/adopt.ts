@@ -267,11 +267,9 @@ export const makeAdopter = Effect.gen(function* () {
     if (found === undefined || typeof found === "string") return found && ({ _tag: found } as Adopted)
     const { adopted, answer, by } = yield* verify(request, found)
     if (adopted === undefined) return answer
+    const { authorizationExpiresLedger, channel, innerHash } = adopted
     const confirmations = yield* confirmOutcome({
-      promised: adopted,
-      channel: adopted.channel,
-      innerHash: adopted.innerHash,
-      authorizationExpiresLedger: adopted.authorizationExpiresLedger,
+      ...{ promised: adopted, channel, innerHash, authorizationExpiresLedger },
       outcome: { ...adopted, state: "settled", transaction: adopted.innerHash, reason: undefined, channel: undefined },
       shownBy: found.executed.endpoint
     })

@@ -16,7 +16,7 @@ export interface Spending {
   readonly envelope: Envelope
   /** What moved, when it is this very payment, made by us. */
   readonly moved: bigint | undefined
-  /** The same, whoever sent it: exactly this authorization, and the promised amount moved. */
+  /** The same for any sender: exactly this authorization, and the promised amount moved. */
   readonly paid: bigint | undefined
   /** Sent by us, paid or not. */
   readonly isOurs: boolean

@@ -1,7 +1,7 @@
 // Watches failed settlements whose authorization can still be used: the failed transaction published it, so anyone may
 // submit it until its last ledger. Each ledger their nonces are read in batches, at every endpoint. A use corrects the
-// settlement: it is settled when the transaction carried this very authorization and moved exactly what was promised,
-// whoever sent it; otherwise the authorization was spent in another transaction. While nothing is watched, one
+// settlement: it is settled when the transaction of any sender carried this very authorization and moved exactly what
+// was promised; otherwise the authorization was spent in another transaction. While nothing is watched, one
 // statement every recovery period is all that happens.
 import { Duration, Effect } from "effect"
 import { reconciler } from "../../actor/Actor.ts"

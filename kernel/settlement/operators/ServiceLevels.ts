@@ -30,6 +30,8 @@ export interface Levels {
   readonly settleP95: number | null
   /** Of those that ended, the share that ended within two ledgers of its record; null without any. */
   readonly endedInTwoLedgers: number | null
+  /** Of outcomes with a count of endpoints, the share that two endpoints showed; null without any. */
+  readonly confirmedByTwo: number | null
   /** Share of the minutes since the first beat of the window; null before the first. */
   readonly availability: number | null
   readonly gaps: ReadonlyArray<Gap>
@@ -40,6 +42,7 @@ interface Row {
   readonly verifyP95: number | null
   readonly settleP95: number | null
   readonly endedInTwoLedgers: number | null
+  readonly confirmedByTwo: number | null
 }
 
 export class ServiceLevels extends Context.Service<
@@ -69,7 +72,8 @@ export class ServiceLevels extends Context.Service<
               extract(epoch from resolved_at - coalesce(asked_at, recorded_at)) * 1000)
               filter (where state = 'settled'))::float8 as "settleP95",
             (avg(case when ledger - recorded_ledger <= ${ledgersTarget} then 1 else 0 end)
-              filter (where ledger is not null))::float8 as "endedInTwoLedgers"
+              filter (where ledger is not null))::float8 as "endedInTwoLedgers",
+            (avg(confirmations - 1))::float8 as "confirmedByTwo"
           from kernel_settlements where recorded_at >= ${from}`
         return row!
       })

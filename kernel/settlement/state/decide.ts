@@ -78,7 +78,7 @@ const landedFailed = (settlement: OpenSettlement, evidence: Evidence, landed: La
   // A snapshot older than its inclusion does not show the nonce after it.
   if (snapshot.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
   return snapshot.nonce === "none" || isUnspent(settlement, snapshot)
-    ? end(Ending.failedUnspent(settlement, landed))
+    ? end(Ending.failedUnspent(settlement, landed, snapshot.nonce === "none"))
     : whereSpent(settlement, evidence, snapshot, landed)
 }
 

@@ -44,13 +44,14 @@ export const succeeded = (landed: Landed): Outcome => ({
 })
 
 /** It landed without paying, and the nonce was seen unspent afterwards, while the authorization lived. */
-export const failedUnspent = (settlement: OpenSettlement, landed: Landed): Outcome => ({
+export const failedUnspent = (settlement: OpenSettlement, landed: Landed, isNonceless = false): Outcome => ({
   ...whatLanded(landed, landed.executed.ledger),
   state: "failed",
   amountTransferred: undefined,
   reason: "settle_ledger_transaction_failed",
   message: `${whyFailed(landed)}; ${aliveUntil(settlement)}`,
-  watchAfter: landed.executed.ledger
+  // Without an authorization only its own transaction moves money.
+  ...(isNonceless ? {} : { watchAfter: landed.executed.ledger })
 })
 
 /** Its number was used and the nonce unspent, in one answer while the authorization lived: no money moved. */

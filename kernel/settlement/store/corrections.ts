@@ -44,7 +44,8 @@ export const corrections = Effect.gen(function* () {
           ended_by = case when ${isSettled} then ${transaction} else ended_by end,
           ledger = case when ${isSettled} then ${ledger}::int8 else ledger end,
           closed_at = case when ${isSettled} then ${new Date(closedAtSeconds * 1_000)}::timestamptz else closed_at end,
-          moved = ${moved?.toString() ?? null}::numeric, reason = ${reason ?? null}, reason_message = ${message ?? null},
+          moved = ${moved?.toString() ?? null}::numeric,
+          reason = ${reason ?? null}, reason_message = ${message ?? null},
           confirmations = ${confirmations}::smallint
         where id = ${id} and state = 'failed' and watch_after is not null
         returning ${columns}),

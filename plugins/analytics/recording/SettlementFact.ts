@@ -1,5 +1,6 @@
 // A settlement in analytics, and how facts change it. Idempotent: a repeated fact changes nothing, an end that moved
-// money or failed is final unless a later fact corrects it, and an open or unanswered settlement is never failed (S96, S155, S178–S180). Pure.
+// money or failed is final unless a later fact corrects it, and an open or unanswered settlement is never failed (S96,
+// S155, S178–S180). Pure.
 import type { RecordedFact } from "./FactWire.ts"
 
 export type Status = "open" | "unknown" | "success" | "failed"

@@ -13,6 +13,9 @@ export const ServiceStatus = Schema.Struct({
   verify_p95_ms: Schema.NullOr(Schema.Finite).annotate({ description: "Verification within settle." }),
   settle_p95_ms: Schema.NullOr(Schema.Finite).annotate({ description: "From request to settled." }),
   ended_in_two_ledgers: share.annotate({ description: "Share of those with an end on the ledger." }),
+  confirmed_by_two_endpoints: share.annotate({
+    description: "Share of outcomes that two RPC endpoints showed; the others rest on one."
+  }),
   availability: share.annotate({ description: "Share of minutes in which the service could write." }),
   items: Schema.Array(
     Schema.Struct({

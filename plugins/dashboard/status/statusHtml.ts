@@ -40,7 +40,8 @@ const figuresOf = (status: Status): string =>
     ["Settlements", grouped(status.settlements), "recorded"],
     ["Verify time, p95", seconds(status.verify_p95_ms), "95 of 100 within it"],
     ["Settle time, p95", seconds(status.settle_p95_ms), "from request to settled"],
-    ["Ended in two ledgers", percent(status.ended_in_two_ledgers), "of those with an end on the ledger"]
+    ["Ended in two ledgers", percent(status.ended_in_two_ledgers), "of those with an end on the ledger"],
+    ["Shown by two endpoints", percent(status.confirmed_by_two_endpoints), "of outcomes; the others by one"]
   ]
     .map(([name, value, note]) => `<div><dt>${name}</dt><dd>${value}<span class="note">${note}</span></dd></div>`)
     .join("\n")

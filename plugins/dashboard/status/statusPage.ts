@@ -43,6 +43,7 @@ const bodyOf = (levels: Levels, incidents: ReadonlyArray<Incident>): typeof Serv
     verify_p95_ms: levels.verifyP95,
     settle_p95_ms: levels.settleP95,
     ended_in_two_ledgers: levels.endedInTwoLedgers,
+    confirmed_by_two_endpoints: levels.confirmedByTwo,
     availability: levels.availability,
     items: all.slice(0, incidentsMax).map(({ cause, from, to }) => ({
       cause,

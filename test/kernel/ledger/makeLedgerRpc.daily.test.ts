@@ -13,7 +13,8 @@ import {
   withSignatures
 } from "../../../kernel/stellar/Envelope.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
-import { checkEndpoints, layer, readHostError } from "../../../kernel/ledger/makeLedgerRpc.ts"
+import { checkEndpoints, layer } from "../../../kernel/ledger/makeLedgerRpc.ts"
+import { readHostError } from "../../../kernel/ledger/readHostError.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"

@@ -9,6 +9,7 @@ const status = {
   verify_p95_ms: 41.4,
   settle_p95_ms: 5_432,
   ended_in_two_ledgers: 0.99999,
+  confirmed_by_two_endpoints: 1,
   availability: 1,
   items: [
     { cause: "ledger_stalled", summary: "No new ledger.", from: "2026-11-27T01:00:00.000Z", to: null },
