@@ -174,9 +174,7 @@ class Batch:
                 key.public_key().verify(signature, channel.voucher_hash(int(most)))
             except (InvalidSignature, ValueError):
                 continue
-            # Never below what was answered before, as a seller's restored record has it.
-            answered = self.channels.get(channel.id.hex(), Known()).charged
-            if answered <= int(charged) <= int(most) and not before < int(most) <= sent:
+            if int(charged) <= int(most) and not before < int(most) <= sent:
                 # A seller that says that less is deposited is not believed.
                 held = max(int(balance), self.channels.get(channel.id.hex(), Known()).balance)
                 self.channels[channel.id.hex()] = Known(int(charged), held, max(int(most), before, sent))
