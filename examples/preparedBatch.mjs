@@ -203,8 +203,7 @@ export const noteCharged = (terms, options, payload, receipt) => {
 }
 
 /**
- * Takes the total of a corrective 402, where a voucher of our own key is for at least as much; never one below what was
- * answered before, as a seller's restored record has it. `sent`: what the refused
+ * Takes the total of a corrective 402, where a voucher of our own key is for at least as much. `sent`: what the refused
  * request was sent for, and what had been signed before it. What lies between is the voucher just sent, and is no proof
  * of an earlier total.
  * @param {any} required @param {Terms} terms @param {Options} options @param {{ max: bigint, before: bigint }} sent
@@ -219,7 +218,7 @@ export const noteCorrected = (required, terms, options, sent) => {
   const { signature, signedMaxClaimable: max } = shown?.voucherState ?? {}
   if (![balance, charged, max].every((one) => digits.test(one ?? "")) || !/^[0-9a-f]{128}$/.test(signature ?? ""))
     return false
-  if (BigInt(charged) > BigInt(max) || BigInt(charged) < (channels.get(channelId)?.charged ?? 0n)) return false
+  if (BigInt(charged) > BigInt(max)) return false
   if (BigInt(max) > sent.before && BigInt(max) <= sent.max) return false
   // What this buyer's own key signs is one signature: any other is not its own, whatever a library accepts.
   if (sign(null, voucherHash(BigInt(max)), privateKeyOf(options.secret)).toString("hex") !== signature) return false

@@ -76,10 +76,9 @@ export const privateKeyOf = (secret) => {
   return createPrivateKey({ key: der, format: "der", type: "pkcs8" })
 }
 
-/** The account of a seed, G…; its raw key beside it. @param {string} secret */
-export const accountOf = (secret) => {
-  const key = createPublicKey(privateKeyOf(secret)).export({ format: "der", type: "spki" }).subarray(-32)
-  const versioned = join(Buffer.from([6 << 3]), key)
+/** @param {number} version @param {Uint8Array} key */
+const strkeyText = (version, key) => {
+  const versioned = join(Buffer.from([version]), key)
   let crc = 0
   for (const byte of versioned) {
     crc ^= byte << 8
@@ -88,7 +87,16 @@ export const accountOf = (secret) => {
   let bits = BigInt(`0x${join(versioned, Buffer.from([crc & 0xff, crc >> 8])).toString("hex")}`)
   let text = ""
   for (let at = 0; at < 56; at++, bits >>= 5n) text = alphabet[Number(bits & 31n)] + text
-  return { account: text, key }
+  return text
+}
+
+/** A seed, S…, of 32 bytes. @param {Uint8Array} bytes */
+export const seedOf = (bytes) => strkeyText(18 << 3, bytes)
+
+/** The account of a seed, G…; its raw key beside it. @param {string} secret */
+export const accountOf = (secret) => {
+  const key = createPublicKey(privateKeyOf(secret)).export({ format: "der", type: "spki" }).subarray(-32)
+  return { account: strkeyText(6 << 3, key), key }
 }
 
 /**

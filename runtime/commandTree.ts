@@ -2,6 +2,7 @@
 // that a running process executes does not need: see `commandLine.ts`.
 import { Command } from "effect/cli"
 import { approvals } from "./commands/approvals.ts"
+import { checkSeller } from "./commands/checkSeller.ts"
 import { config } from "./commands/config.ts"
 import { ledger } from "./commands/ledger.ts"
 import { pay } from "./commands/pay.ts"
@@ -13,5 +14,17 @@ import { operatorCommands } from "./operators.ts"
 import { tollkeeper } from "./runCommands.ts"
 
 export const commandTree = tollkeeper.pipe(
-  Command.withSubcommands([start, pay, tools, approvals, ledger, receipts, ...operatorCommands, config, repair, reset])
+  Command.withSubcommands([
+    start,
+    pay,
+    checkSeller,
+    tools,
+    approvals,
+    ledger,
+    receipts,
+    ...operatorCommands,
+    config,
+    repair,
+    reset
+  ])
 )

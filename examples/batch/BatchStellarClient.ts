@@ -14,6 +14,8 @@ import {
   withdrawArgs
 } from "../../plugins/x402-batch/contract.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
+import { cutsMax } from "../keptPayments.mjs"
+import { leastTimes } from "../preparedBatch.mjs"
 import { ledgersOf, usualAssets } from "../preparedBytes.mjs"
 import type { ChannelConfig } from "./channels.ts"
 import { channelIdIn, contractOf, isVoucherOf, placeOf, type Signer, signerOf, signVoucher } from "./vouchers.ts"
@@ -25,6 +27,10 @@ export interface ClientChannel {
   readonly balance: string
   /** The most that a voucher was signed for, kept before that voucher is sent. Default `charged`. */
   readonly signed?: string
+  /** Payments in a row whose answer has not come. */
+  readonly unanswered?: number
+  /** A deposit without an answer: what was signed, and the last ledger in which it can land. */
+  readonly open?: { readonly amount: string; readonly transaction: string; readonly expires: number }
 }
 
 export interface ClientStorage {
@@ -47,10 +53,12 @@ export interface BatchClientOptions {
   readonly storage?: ClientStorage
   /** A session key that signs vouchers in the payer's place. Default the payer's own. */
   readonly voucherSecret?: string
-  /** A deposit is this many times the price, or what the seller announces as its least. Default 100. */
+  /** A deposit is this many times the price, or a seller's announced least, up to ten times that. Default 100. */
   readonly depositTimes?: number
-  /** The most that one deposit may be, atomic units; what needs more is refused. Default: no bound. */
+  /** The most that one deposit may be, atomic units; what needs more is refused. Default 10,000,000: one USDC. */
   readonly depositMax?: bigint
+  /** Seconds until a buyer has its money back without the seller, at most. Default a day. */
+  readonly withdrawDelayMax?: number
   /** 32 bytes, hex: separates channels with one seller. Default zeros. */
   readonly salt?: string
   /** Contracts of the assets to deposit. Default USDC and XLM of the terms' network. */
@@ -65,6 +73,9 @@ const ledgerSaysOtherwise = /_(channel_not_found|cumulative_(exceeds_balance|bel
 /** Placeholder source account until the facilitator replaces it with a leased channel. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const timeoutSeconds = 60
+const depositMaxDefault = 10_000_000n
+const withdrawDelayMin = 900
+const withdrawDelayMaxDefault = 86_400
 
 const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
 
@@ -111,6 +122,8 @@ export class BatchStellarClient {
   readonly #server: rpc.Server
   readonly #storage: ClientStorage
   readonly #known = new Set<string>()
+  /** Of each recipient, the channel of its deposit without an answer: other terms would be another channel. */
+  readonly #opening = new Map<string, string>()
   /** Of each channel's newest request: its voucher, and the most that was signed before. */
   readonly #sent = new Map<string, { readonly max: bigint; readonly before: bigint }>()
 
@@ -146,6 +159,7 @@ export class BatchStellarClient {
     const place = placeOf(requirements.network, contractOf(requirements))
     const price = BigInt(requirements.amount)
     const known = await this.#storage.get(channelId)
+    this.#checkAnswers(known)
     const isEnough = known !== undefined && BigInt(known.charged) + price <= BigInt(known.balance)
     // A deposit whose answer was lost, or another's, is in the channel already.
     const channel = isEnough ? known : await this.#recover(requirements, channelId, known?.charged)
@@ -153,18 +167,55 @@ export class BatchStellarClient {
     const sign = async () => {
       const before = signedIn(channel)
       this.#sent.set(channelId, { max, before })
-      await this.#storage.set(channelId, { ...channel, signed: String(larger(max, before)) })
+      const now = (await this.#storage.get(channelId)) ?? channel
+      const unanswered = (now.unanswered ?? 0) + 1
+      await this.#storage.set(channelId, { ...now, ...channel, signed: String(larger(max, before)), unanswered })
       return signVoucher(this.#signer, place, channelId, max)
     }
     const missing = max - BigInt(channel.balance)
     if (missing <= 0n) return { x402Version, payload: { type: "voucher", channelConfig, voucher: await sign() } }
-    const { asset, network } = requirements
-    if (!(this.#options.assets ?? usualAssets(network)).includes(asset))
-      throw new Error(`${asset} is not an asset that this buyer pays in`)
-    const amount = this.#depositFor(requirements, missing)
-    const authorization = { transaction: await this.#authorizeDeposit(requirements, channelConfig, amount) }
-    const deposit = { amount: String(amount), authorization }
+    this.#checkTerms(requirements)
+    const { amount, transaction } = await this.#openDeposit(requirements, channelConfig, channelId, missing)
+    const deposit = { amount, authorization: { transaction } }
     return { x402Version, payload: { type: "deposit", channelConfig, voucher: await sign(), deposit } }
+  }
+
+  /** Signs again in a channel that three lost answers in a row have stopped: the caller accepts what they charged. */
+  async goOn(requirements: any): Promise<void> {
+    await this.#answered(this.channelIdOf(requirements))
+  }
+
+  /** Stops after three lost answers in a row: each of them may have been charged. */
+  #checkAnswers(known: ClientChannel | undefined): void {
+    if (known === undefined || (known.unanswered ?? 0) < cutsMax) return
+    const charged = `${known.charged} charged by its answers, at most ${signedIn(known)} by what was signed`
+    throw new Error(`${known.unanswered} answers of this channel in a row were lost: ${charged}; see goOn`)
+  }
+
+  async #answered(channelId: string): Promise<void> {
+    const { unanswered: _, ...known } = (await this.#storage.get(channelId)) ?? {}
+    if (_ !== undefined) await this.#storage.set(channelId, known as ClientChannel)
+  }
+
+  /** The deposit that has no answer yet, or a new one: a seller has one at a time. */
+  async #openDeposit(requirements: any, config: ChannelConfig, channelId: string, missing: bigint) {
+    const seller = `${requirements.network} ${requirements.payTo}`
+    const opening = this.#opening.get(seller) ?? channelId
+    const open = (await this.#storage.get(opening))?.open
+    if (open !== undefined && (await this.#server.getLatestLedger()).sequence <= open.expires) {
+      this.#opening.set(seller, opening)
+      if (opening === channelId && missing <= BigInt(open.amount)) return open
+      throw new Error(`a deposit of ${open.amount} with this seller has no answer yet`)
+    }
+    const amount = this.#depositFor(requirements, missing)
+    const transaction = await this.#authorizeDeposit(requirements, config, amount)
+    const lifetime = ledgersOf(requirements.maxTimeoutSeconds ?? timeoutSeconds)
+    const expires = (await this.#server.getLatestLedger()).sequence + lifetime
+    const made = { amount: String(amount), transaction, expires }
+    const known = (await this.#storage.get(channelId)) ?? { charged: "0", balance: "0" }
+    this.#opening.set(seller, channelId)
+    await this.#storage.set(channelId, { ...known, open: made })
+    return made
   }
 
   /** Asks the seller at `url` to refund `amount`, or all that is left; the settlement's answer. */
@@ -222,16 +273,24 @@ export class BatchStellarClient {
     }
   }
 
-  #depositFor(requirements: any, missing: bigint): bigint {
-    const { depositMax, depositTimes = 100 } = this.#options
-    const announced = /^\d{1,39}$/.test(requirements.extra.minDeposit ?? "")
-      ? BigInt(requirements.extra.minDeposit)
-      : 0n
-    const wished = BigInt(requirements.amount) * BigInt(depositTimes)
-    const amount = [missing, announced, wished].reduce((a, b) => (a > b ? a : b))
-    if (depositMax === undefined || amount <= depositMax) return amount
-    if (missing > depositMax) throw new Error(`the payment needs a deposit of ${missing}, above ${depositMax}`)
-    return depositMax
+  /** Throws for terms that this buyer opens no channel for. */
+  #checkTerms({ asset, extra, network }: any): void {
+    if (!(this.#options.assets ?? usualAssets(network)).includes(asset))
+      throw new Error(`${asset} is not an asset that this buyer pays in`)
+    const { withdrawDelay } = extra
+    const most = this.#options.withdrawDelayMax ?? withdrawDelayMaxDefault
+    if (!Number.isSafeInteger(withdrawDelay) || withdrawDelay < withdrawDelayMin || withdrawDelay > most)
+      throw new Error(`a withdraw delay of ${withdrawDelay} seconds is not of ${withdrawDelayMin} to ${most}`)
+  }
+
+  #depositFor({ amount: price, extra }: any, missing: bigint): bigint {
+    const { depositMax = depositMaxDefault, depositTimes = 100 } = this.#options
+    const announced = /^\d{1,39}$/.test(extra.minDeposit ?? "") ? BigInt(extra.minDeposit) : 0n
+    const least = larger(missing, announced)
+    if (least > depositMax || announced > BigInt(price) * BigInt(depositTimes * leastTimes))
+      throw new Error(`a deposit of ${least} is above this buyer's limit`)
+    const wished = BigInt(price) * BigInt(depositTimes)
+    return larger(least, wished > depositMax ? depositMax : wished)
   }
 
   /** The channel as the ledger has it: what was claimed is the base, or what is known to be charged. */
@@ -242,8 +301,12 @@ export class BatchStellarClient {
     const state = value === undefined ? await this.#proven(requirements, channelId) : stateOf(value.val)
     const claimed = state?.totalClaimed ?? 0n
     const charged = claimed > BigInt(known) ? String(claimed) : known
-    const { signed } = (await this.#storage.get(channelId)) ?? {}
-    const channel = { charged, balance: String(state?.balance ?? 0n), ...(signed === undefined ? {} : { signed }) }
+    const before = await this.#storage.get(channelId)
+    const balance = String(state?.balance ?? 0n)
+    // A deposit that the ledger shows has its answer.
+    const { open, ...rest } = before ?? {}
+    const isOpen = open !== undefined && BigInt(balance) <= BigInt(before?.balance ?? 0)
+    const channel: ClientChannel = { ...rest, charged, balance, ...(isOpen ? { open } : {}) }
     await this.#storage.set(channelId, channel)
     return channel
   }
@@ -264,6 +327,9 @@ export class BatchStellarClient {
   }
 
   async #received({ paymentPayload, paymentRequired, requirements, settleResponse }: any): Promise<any> {
+    const channelId = paymentPayload?.payload?.voucher?.channelId
+    const isAnswer = settleResponse !== undefined || paymentRequired !== undefined
+    if (isAnswer && typeof channelId === "string") await this.#answered(channelId)
     if (settleResponse !== undefined) {
       if (settleResponse.success) await this.#settled(paymentPayload.payload, requirements, settleResponse)
       return undefined

@@ -199,3 +199,49 @@ it.live("a buyer's record of a backup continues from what was claimed, where its
     })
   }).pipe(Effect.scoped)
 )
+
+it.live("five unanswered requests make one deposit, and three stop the client", () =>
+  Effect.gen(function* () {
+    const { buyer, clientOf, facilitator, terms } = yield* makeWorld()
+    const storage = memoryClientStorage()
+    yield* Effect.promise(async () => {
+      const transactions = new Set<string>()
+      for (const _ of [1, 2, 3]) {
+        // A client of a new process knows it by its storage.
+        const { payload } = await clientOf(buyer, storage).createPaymentPayload(2, terms)
+        transactions.add(payload.deposit.authorization.transaction)
+      }
+      assert.strictEqual(transactions.size, 1)
+      const stopped = clientOf(buyer, storage)
+      for (const _ of [1, 2])
+        assert.match(
+          await stopped.createPaymentPayload(2, terms).then(String, String),
+          /3 answers .* in a row were lost/
+        )
+      await stopped.goOn(terms)
+      assert.strictEqual((await stopped.createPaymentPayload(2, terms)).payload.type, "deposit")
+      // Other terms of the same seller are another channel, and no other deposit.
+      const other = { ...terms, extra: { ...terms.extra, receiverAuthorizer: Keypair.random().publicKey() } }
+      assert.match(await stopped.createPaymentPayload(2, other).then(String, String), /has no answer yet/)
+    })
+    assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 10_000n)
+  }).pipe(Effect.scoped)
+)
+
+it.live("a deposit and its delay are bounded, whatever a seller announces", () =>
+  Effect.gen(function* () {
+    const { buyer, clientOf, terms } = yield* makeWorld()
+    const refusals: ReadonlyArray<readonly [object, RegExp]> = [
+      [{ amount: "1", extra: { ...terms.extra, minDeposit: "500000000" } }, /above this buyer's limit/],
+      [{ amount: "1", extra: { ...terms.extra, minDeposit: "51" } }, /above this buyer's limit/],
+      [{ amount: "10000001" }, /above this buyer's limit/],
+      [{ extra: { ...terms.extra, withdrawDelay: 2_592_000 } }, /withdraw delay/],
+      [{ extra: { ...terms.extra, withdrawDelay: 60 } }, /withdraw delay/]
+    ]
+    for (const [changes, why] of refusals)
+      yield* Effect.promise(async () => {
+        const asked = clientOf(buyer).createPaymentPayload(2, { ...terms, ...changes })
+        assert.match(await asked.then(String, String), why)
+      })
+  }).pipe(Effect.scoped)
+)

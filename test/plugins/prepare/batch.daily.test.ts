@@ -378,3 +378,50 @@ it.live(
     }).pipe(Effect.scoped),
   240_000
 )
+
+it.live(
+  "three lost answers stop a channel, and its request is not paid twice",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* start
+      const { page, server } = yield* sell(facilitator)
+      const contract = yield* contractOf(facilitator)
+      const buyer = yield* facilitator.account(500_000n)
+      let cuts = 0
+      let sent: Array<string> = []
+      const between = createServer(async (request, response) => {
+        const header = request.headers["payment-signature"]
+        if (typeof header === "string") sent.push(header)
+        const given = await fetch(page, typeof header === "string" ? { headers: { "payment-signature": header } } : {})
+        if (header !== undefined && cuts-- > 0) return void request.socket.destroy()
+        response.writeHead(given.status, Object.fromEntries(given.headers)).end(Buffer.from(await given.arrayBuffer()))
+      })
+      yield* Effect.promise(() => new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => (between.closeAllConnections(), between.close())))
+      const url = `http://127.0.0.1:${(between.address() as { port: number }).port}`
+      const batch = { contracts: [contract], depositTimes: 5, channels: new Map() }
+      const shared = { facilitator: facilitator.url, rpcUrl: facilitator.ledgerUrl, batch }
+      const options = { secret: buyer.secret(), maxAmount: 10_000n, ...shared }
+      const buy = (path: string) =>
+        Effect.promise(() =>
+          pay(url + path, options).then(
+            ({ response }) => response.status,
+            (error) => `${error.constructor.name} ${error.message}`
+          )
+        )
+      const charged = Effect.promise(() => server.channels.list().then(([one]) => one!.chargedCumulativeAmount))
+      assert.strictEqual(yield* buy("/first"), 200)
+      cuts = 3
+      sent = []
+      assert.match(String(yield* buy("/second")), /^PaymentUnknown/)
+      assert.match(String(yield* buy("/third")), /^SignatureRefused 3 answers .* 1000 charged .* at most 2000/)
+      // The same voucher again, which this seller does not sell for twice: no second one is signed for that request.
+      assert.strictEqual(yield* buy("/second"), 402)
+      assert.strictEqual(yield* buy("/second"), 402)
+      assert.deepStrictEqual([new Set(sent).size, yield* charged], [1, "2000"])
+      assert.strictEqual(yield* buy("/third"), 200)
+      assert.strictEqual(yield* charged, "3000")
+      assert.strictEqual(yield* facilitator.balance(buyer.publicKey()), 495_000n)
+    }).pipe(Effect.scoped),
+  240_000
+)

@@ -1,0 +1,71 @@
+// `tollkeeper check-seller URL`: plays a buyer against any x402 seller and prints what to mend. On a ledger with a
+// friendbot it pays from a new account, elsewhere from BUYER_SECRET; without either nothing is paid. Exit code 1 when
+// something has to be mended.
+import { Data, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { randomBytes } from "node:crypto"
+import process from "node:process"
+import { answer, jsonFlag } from "./CommandTarget.ts"
+
+class SellerWanting extends Data.TaggedError("SellerWanting")<{ readonly message: string }> {}
+
+const optional = (name: string, words: string) =>
+  Flag.String(name).pipe(Flag.withDescription(words), Flag.optional, Flag.map(Option.getOrUndefined))
+
+/** The account that pays: BUYER_SECRET, or a new one of a local ledger. */
+const buyerOf = async (facilitator: string | undefined, ledger: string | undefined, network: string, limit: string) => {
+  if (facilitator === undefined) return undefined
+  const { accountOf, seedOf } = await import("../../examples/preparedBytes.mjs")
+  const named = process.env["BUYER_SECRET"]
+  const secret = named ?? seedOf(randomBytes(32))
+  const buyer = {
+    secret,
+    facilitator,
+    network,
+    maxAmount: BigInt(limit),
+    ...(ledger === undefined ? {} : { rpcUrl: ledger })
+  }
+  if (named !== undefined) return buyer
+  if (ledger === undefined) return undefined
+  const funded = await fetch(`${ledger}/friendbot?addr=${accountOf(secret).account}&usdc=1`).catch(() => undefined)
+  return funded?.ok === true ? buyer : undefined
+}
+
+export const checkSeller = Command.make(
+  "check-seller",
+  {
+    url: Argument.String("url").pipe(Argument.withDescription("The page that is sold")),
+    method: optional("method", "Default GET, or POST with a body"),
+    body: optional("body", "What is sent with each request; default none"),
+    facilitator: optional("facilitator", "Its /prepare is asked; default the one that runs on this machine"),
+    ledger: optional("ledger", "A ledger RPC; one with a friendbot pays the checks; default the running one's"),
+    network: Flag.String("network").pipe(
+      Flag.withDescription("Network to pay on; default stellar:testnet"),
+      Flag.withDefault("stellar:testnet")
+    ),
+    maxAmount: Flag.String("max-amount").pipe(
+      Flag.withDescription("The most for one payment, atomic units of USDC; default 1000000"),
+      Flag.withDefault("1000000")
+    ),
+    json: jsonFlag
+  },
+  Effect.fn(function* ({ body, json, maxAmount, method, network, url, ...named }) {
+    const report = yield* Effect.tryPromise({
+      try: async () => {
+        const { findFacilitator } = await import("../../examples/findFacilitator.ts")
+        const found = named.facilitator === undefined ? await findFacilitator() : undefined
+        const ledger = named.ledger ?? found?.ledger
+        const buyer = await buyerOf(named.facilitator ?? found?.facilitator, ledger, network, maxAmount)
+        const { checkSeller: check } = await import("../checkSeller.ts")
+        const request = { ...(method === undefined ? {} : { method }), ...(body === undefined ? {} : { body }) }
+        return check({ url, ...request, ...(buyer === undefined ? {} : { buyer }) })
+      },
+      catch: (cause) => new SellerWanting({ message: `${url} was not checked: ${String((cause as Error).message)}` })
+    })
+    const lines = report.map(({ name, result, words }) => `${result.padEnd(8)}${name.padEnd(22)}${words}`)
+    yield* answer(json, { url, checks: report }, lines)
+    const wanting = report.filter(({ result }) => result === "mend").length
+    if (wanting > 0)
+      return yield* new SellerWanting({ message: `${wanting} of ${report.length} checks have to be mended` })
+  })
+).pipe(Command.withDescription("Play a buyer against an x402 seller, and print what to mend"))
