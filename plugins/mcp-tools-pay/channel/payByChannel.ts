@@ -273,6 +273,9 @@ const resolveOpen = Effect.fnUntraced(function* ({ caller, channel, purchase, se
       const amount = open.invocation.option.amount
       yield* keepContent(open, { content, misfits: [], named: null, amount })
       if (!("authorization" in open)) yield* Effect.ignore(store.move(open.identifier, { state: "spent" }))
+      // No other call is for the same atoms.
+      channel.charged = larger(channel.charged, max)
+      if (channel.known !== undefined) channel.known = { ...channel.known, charged: larger(channel.known.charged, max) }
       continue
     }
     // A seller that refuses has decided. One without an answer has not.

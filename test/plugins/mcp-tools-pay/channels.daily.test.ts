@@ -460,7 +460,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
       yield* Effect.scoped(
         Effect.gen(function* () {
           const client = yield* paying(set)
-          const buy = call(client, "x402_fetch_resource", { ref, query: query() })
+          const buy = Effect.suspend(() => call(client, "x402_fetch_resource", { ref, query: query() }))
           for (let at = 1; at <= 5; at++) {
             const { body } = yield* buy
             expect(body["receipt"]?.settledAmount, JSON.stringify(body)).toBe("1000")
