@@ -11,7 +11,7 @@ const channelNotFound = /Contract, #207\)/
 
 export const stateOf = (value: xdr.ScVal) => channelStateOf(xdr.ScVal.schema.decode(value.toXdr()) as unknown as Value)
 
-/** Undefined for a channel that nobody opened; rejects where the ledger does not show whether there is one. */
+/** Undefined for a channel that was never opened; rejects where the ledger does not show whether there is one. */
 export const provenState = async (server: rpc.Server, network: string, contract: string, channelId: string) => {
   const args = [xdr.ScVal.scvBytes(Buffer.from(channelId, "hex"))]
   const networkPassphrase = network.endsWith(":pubnet") ? Networks.PUBLIC : Networks.TESTNET

@@ -128,7 +128,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   depositCall("a deposit of any size", "if (payload.amount > most)", "if (false)"),
   depositCall(
     "a deposit's voucher above the balance",
-    "const error = depositStateError(payload, state, deposited?.balance ?? 0n)",
+    "const error = depositStateError(payload, state, balance)",
     "const error = undefined as CheckError"
   ),
   voucher("above the balance", "if (max > state.balance)", "if (false)"),
@@ -196,7 +196,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   claims("more than signed", "if (totalClaimed > maxClaimableAmount)", "if (false)"),
   claims(
     "no signature of the authorizer",
-    "if (signature === undefined) return notConfigured const { at }",
+    "if (signature === undefined || expiresAt === undefined) return notConfigured const { at }",
     "const { at }"
   ),
   claims(
@@ -206,8 +206,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   claims(
     "any signature of a claim",
-    "return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims)), signature)",
-    "return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims)), signature) || true"
+    "return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims), expiresAt), signature)",
+    "return isAuthorized(offline.crypto, authorizer, claimDigest(at, claimedTotals(at, claims), expiresAt), signature) || true"
   ),
   claims(
     "any signature of a refund",
@@ -221,7 +221,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   identity(
     "each claim is another",
-    "return `claim:${Hex.encode(claimDigest(at, claimedTotals(at, payload.claims)))}:${stretch}`",
+    "return `claim:${Hex.encode(claimDigest(at, claimedTotals(at, payload.claims), 0))}:${stretch}`",
     "return `claim:${Math.random()}:${stretch}`"
   ),
   identity("a sweep is known by its receiver alone", ":${totalClaimed}:${Math.floor", ":${Math.floor"),

@@ -96,7 +96,7 @@ const ofClaims: ReadonlyArray<Mutation> = [
     "demand(compareObjects(its(RECEIVER_AUTHORIZER), authorizer) == 0, AUTHORIZER_MISMATCH)",
     ""
   ),
-  claims("no authorizer is needed", "verifyEd25519(authorizer, digestOf(4), signature)", "digestOf(4)"),
+  claims("no authorizer is needed", "verifyEd25519(authorizer, digestOf(5), signature)", "digestOf(5)"),
   claims(
     "the authorizer signs no maximum",
     "put(1, wordAt(entry, 1)) put(2, wordAt(entry, 3))",

@@ -23,11 +23,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "a record of a backup is behind what was claimed",
-      "sql`greatest(c.charged, ${ledger.totalClaimed}::numeric)`",
-      "sql`c.charged`"
+      "sql`greatest(c.charged, ${ledger.totalClaimed}::numeric, case",
+      "sql`greatest(c.charged, case"
     ],
     ["a voucher below what was claimed opens a record", "and not ${isBelowClaimed}::boolean", ""],
-    ["a taken channel of a backup is called stale", "const isBase = known + BigInt(price)", "const isBase = 0n"],
+    ["a taken channel of a backup is called stale", "const isBase = known === base ||", "const isBase ="],
     ["a reserved channel is reserved again", "(c.pending_payment is null", "(true or c.pending_payment is null"],
     ["an expired reservation lasts", "or c.pending_until <= clock_timestamp())", ")"],
     ["a charged request reserves again", "where not ${wasCharged(place, channelId, payment)} and", "where"],
@@ -82,13 +82,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "a channel that cannot be claimed is tried each minute",
-      "extract(epoch from clock_timestamp() - c.unclaimed_since)::float8 / 10",
-      "0::float8"
+      "claimPauseSeconds(only.isWithdrawing, only.waited)",
+      "claimPauseSeconds(only.isWithdrawing, 0)"
     ],
     [
       "a started withdrawal waits for a rest",
-      "case when c.withdraw_requested_at > 0 then ${failedPauseSeconds}",
-      "case when false then ${failedPauseSeconds}"
+      'withdraw_requested_at > 0 as "isWithdrawing"',
+      'false as "isWithdrawing"'
     ],
     [
       "a claim is halved twice",
@@ -124,11 +124,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "return void Object.assign(result, { success: false,",
       "return void ({"
     ],
-    [
-      "a refund of unknown outcome is none",
-      'if (context.paymentPayload.payload.type === "refund" && request',
-      "if (false && request"
-    ],
+    ["a refund of unknown outcome is none", "channel.pendingRefund == null &&\n", "\n"],
     [
       "a deposit's reservation is a voucher's",
       'type === "voucher" ? reservationMillisMin : settledMillisMin',
@@ -161,13 +157,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     [
       "channels",
       "a seller's backup is behind what was claimed",
-      "return charged > claimed ? charged : claimed",
-      "return charged"
+      "String(largest(charged, claimed)) }",
+      "String(charged) }"
     ],
     [
       "BatchStellarClient",
       "a buyer goes back below what was claimed",
-      "String(larger(BigInt(charged), BigInt(recovered.charged)))",
+      "[BigInt(recovered.charged), BigInt(known?.charged ?? 0)].reduce(larger, BigInt(charged))",
       "charged"
     ],
     ["BatchStellarClient", "a buyer of a backup is stuck below what was claimed", "|below_claimed|", "|"],
@@ -188,8 +184,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "plugins/batch-store/watchWithdrawals.ts",
-        from: "if (state.withdrawRequestedAt === withdrawRequestedAt) return",
-        to: "if (state.withdrawRequestedAt <= withdrawRequestedAt) return"
+        from: "state.withdrawRequestedAt === withdrawRequestedAt &&",
+        to: "state.withdrawRequestedAt <= withdrawRequestedAt &&"
       }
     ],
     catcher: [...catcher.slice(0, -1), "test/plugins/batch-store/claimer.daily.test.ts"],
