@@ -1,7 +1,7 @@
 // Claims of a seller that keeps its own channels: what was charged and not claimed is claimed, many channels in one
 // transaction, and what was claimed is settled to the receiver. `start` does both on an interval, short enough that any
 // withdrawal of a payer is answered before its delay ends. A claim that lands twice changes nothing, so a failure is
-// only repeated; a channel that cannot be claimed keeps no other, rests like those of the store, and is claimed by itself.
+// only repeated; a channel that cannot be claimed keeps no other, and rests like those of the store.
 import { claimPauseSeconds } from "../../plugins/batch-store/contract.ts"
 import { facilitatorClient } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"

@@ -8,7 +8,6 @@ import { TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import {
   batchWasmHash,
   channelKey,
-  channelStateOf,
   depositArgs,
   depositTransferArgs,
   withdrawArgs
@@ -18,6 +17,7 @@ import { cutsMax } from "../keptPayments.mjs"
 import { leastTimes } from "../preparedBatch.mjs"
 import { ledgersOf, usualAssets } from "../preparedBytes.mjs"
 import type { ChannelConfig } from "./channels.ts"
+import { nullAccount, provenState, stateOf } from "./provenState.ts"
 import { channelIdIn, contractOf, isVoucherOf, placeOf, type Signer, signerOf, signVoucher } from "./vouchers.ts"
 
 /** What a buyer knows of a channel. Amounts are atomic units. */
@@ -70,8 +70,6 @@ export interface BatchClientOptions {
 /** Refusals by what the ledger shows of the channel, or of a seller that has no record to prove its total with. */
 const ledgerSaysOtherwise = /_(channel_not_found|cumulative_(exceeds_balance|below_claimed|amount_mismatch))$/
 
-/** Placeholder source account until the facilitator replaces it with a leased channel. */
-const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const timeoutSeconds = 60
 const depositMaxDefault = 10_000_000n
 const withdrawDelayMin = 900
@@ -95,10 +93,6 @@ const invocation = (
     ),
     subInvocations
   })
-
-const stateOf = (value: xdr.ScVal) => channelStateOf(xdr.ScVal.schema.decode(value.toXdr()) as unknown as Value)
-/** The contract's own error: no channel of that id was ever opened. */
-const channelNotFound = /Contract, #207\)/
 
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const signedIn = ({ charged, signed = charged }: ClientChannel): bigint => larger(BigInt(signed), BigInt(charged))
@@ -298,7 +292,10 @@ export class BatchStellarClient {
     const key = xdr.LedgerKey.fromXdr(channelKey(contractOf(requirements), channelId), "base64")
     const { entries } = await this.#server.getLedgerEntries(key)
     const value = entries[0]?.val.value as any
-    const state = value === undefined ? await this.#proven(requirements, channelId) : stateOf(value.val)
+    const state =
+      value === undefined
+        ? await provenState(this.#server, requirements.network, contractOf(requirements), channelId)
+        : stateOf(value.val)
     const claimed = state?.totalClaimed ?? 0n
     const charged = claimed > BigInt(known) ? String(claimed) : known
     const before = await this.#storage.get(channelId)
@@ -309,21 +306,6 @@ export class BatchStellarClient {
     const channel: ClientChannel = { ...rest, charged, balance, ...(isOpen ? { open } : {}) }
     await this.#storage.set(channelId, channel)
     return channel
-  }
-
-  /** The state of a channel whose entry is not shown: archived, or none, which only the contract itself proves. */
-  async #proven(requirements: any, channelId: string) {
-    const args = [xdr.ScVal.scvBytes(Buffer.from(channelId, "hex"))]
-    const passphrase = requirements.network.endsWith(":pubnet") ? Networks.PUBLIC : Networks.TESTNET
-    const call = Operation.invokeContractFunction({ contract: contractOf(requirements), function: "state", args })
-    const asked = new TransactionBuilder(new Account(nullAccount, "0"), { fee: "100", networkPassphrase: passphrase })
-      .addOperation(call)
-      .setTimeout(300)
-      .build()
-    const answer = await this.#server.simulateTransaction(asked)
-    if (rpc.Api.isSimulationSuccess(answer) && answer.result !== undefined) return stateOf(answer.result.retval)
-    if (rpc.Api.isSimulationError(answer) && channelNotFound.test(answer.error)) return undefined
-    throw new Error("the ledger does not show whether the channel exists")
   }
 
   async #received({ paymentPayload, paymentRequired, requirements, settleResponse }: any): Promise<any> {

@@ -46,7 +46,7 @@ const ask = async (options: RemoteOptions, path: string, body: object): Promise<
   return answer
 }
 
-/** The store notes the refund, and signs it where its key is the channel's authorizer; repeated, it answers the same. */
+/** The store notes the refund, and signs it where its key is the channel's authorizer. Repeated, it is the same. */
 const askRefund = async (options: RemoteOptions, { amount, channelId, pendingId, voucher }: RefundHold) => {
   const asked = { payment: pendingId, channelId, voucher, ...(amount === undefined ? {} : { amount }) }
   const signed: EnrichedRefund = await ask(options, "channels/refund", asked)

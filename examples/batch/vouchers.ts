@@ -83,7 +83,7 @@ export const signVoucher = (signer: Signer, place: BatchContract, channelId: str
   signature: signer.sign(voucherDigest(place, channelId, max))
 })
 
-/** Whether a key signed a voucher of this channel, as the ledger judges: some runtimes accept more. */
+/** Whether a key signed a voucher of this channel, as the ledger decides: some runtimes accept more. */
 export const isVoucherOf = (address: string, place: BatchContract, voucher: Voucher): boolean => {
   if (!/^[0-9a-f]{128}$/.test(voucher.signature) || !/^(0|[1-9][0-9]{0,38})$/.test(voucher.maxClaimableAmount))
     return false

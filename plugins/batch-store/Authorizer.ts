@@ -51,6 +51,17 @@ export interface RefundSignatures {
   readonly claimAuthorizerSignature?: string
 }
 
+const isSignedVoucher = (
+  crypto: Crypto["Service"],
+  at: BatchContract | undefined,
+  config: ChannelConfig,
+  { channelId, maxClaimableAmount, signature }: SentVoucher
+): boolean => {
+  if (at === undefined || channelIdOf(at, config) !== channelId) return false
+  const digest = voucherDigest(at, channelId, BigInt(maxClaimableAmount))
+  return verifyEd25519(crypto, authorizerKeyOf(config.payerAuthorizer), digest, bytesOfHex(signature))
+}
+
 export class Authorizer extends Context.Service<
   Authorizer,
   {
@@ -60,7 +71,7 @@ export class Authorizer extends Context.Service<
     readonly signs: (principal: string) => boolean
     /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
     readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined
-    /** Whether a voucher is of this channel and signed by its payer's authorizer, as the ledger judges it. */
+    /** Whether a voucher is of this channel and signed by its payer's authorizer, as the ledger decides. */
     readonly isVoucher: (config: ChannelConfig, voucher: SentVoucher) => boolean
     /** The signature of a digest, hex, where `authorizer` is the seller's own; undefined for any other. */
     readonly asDelegate: DelegateSign
@@ -128,22 +139,15 @@ export class Authorizer extends Context.Service<
           (allowKeyless || principal.startsWith("key:")) && of(principal) === authorizer
             ? sign(principal, () => digest)
             : undefined,
-        isVoucher: (config, { channelId, maxClaimableAmount, signature }) => {
-          const at = contract()
-          if (at === undefined || channelIdOf(at, config) !== channelId) return false
-          const digest = voucherDigest(at, channelId, BigInt(maxClaimableAmount))
-          return verifyEd25519(crypto, authorizerKeyOf(config.payerAuthorizer), digest, bytesOfHex(signature))
-        },
+        isVoucher: (config, voucher) => isSignedVoucher(crypto, contract(), config, voucher),
         signs: (principal) => of(principal) !== undefined && contract() !== undefined,
         refund: (principal, { amount, channelId, claims, expiresAt, nonce }) => {
           const refundAuthorizerSignature = sign(principal, (at) =>
             refundDigest(at, channelId, amount, nonce, expiresAt)
           )
-          const claimAuthorizerSignature = claims.length === 0 ? undefined : signClaims(principal, claims, expiresAt)
           if (refundAuthorizerSignature === undefined) return undefined
-          return claimAuthorizerSignature === undefined
-            ? { refundAuthorizerSignature }
-            : { refundAuthorizerSignature, claimAuthorizerSignature }
+          const claimed = claims.length === 0 ? undefined : signClaims(principal, claims, expiresAt)
+          return { refundAuthorizerSignature, ...(claimed === undefined ? {} : { claimAuthorizerSignature: claimed }) }
         }
       })
     })

@@ -4,7 +4,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { KnownChannel } from "../x402-batch/contract.ts"
-import { claimPauseSeconds } from "./claimPause.ts"
+import { claimPauseSeconds } from "./contract.ts"
 import type { ChannelRecord } from "./ChannelWire.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>

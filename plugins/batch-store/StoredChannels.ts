@@ -274,7 +274,8 @@ const makeCharge = (sql: SqlClient.SqlClient, { columns, of, read, stateOf, wasC
     const [charged] = yield* sql<ChannelRecord>`with charged as (
         update batch_store_channels as c set charged = c.charged + ${amount}::numeric,
           signature = case when c.pending_max >= c.signed_max then c.pending_signature else c.signature end,
-          signed_max = greatest(c.signed_max, c.pending_max), pending_payment = null, pending_max = null, pending_signature = null,
+          signed_max = greatest(c.signed_max, c.pending_max), pending_payment = null, pending_max = null,
+          pending_signature = null,
           pending_until = null, requested_at = clock_timestamp(), ${stateOf(state)},
           unclaimed_since = case when c.charged + ${amount}::numeric > c.total_claimed
             then coalesce(c.unclaimed_since, clock_timestamp()) end

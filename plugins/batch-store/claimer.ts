@@ -99,8 +99,8 @@ const makeRecordDue = Effect.gen(function* () {
 })
 
 /**
- * A withdrawal that is not answered is the operator's to see: what is left of its delay is all the time there is. So is,
- * for a day, what was lost by one that ended.
+ * A withdrawal that is not answered is the operator's to see: what is left of its delay is all the time there is.
+ * So is, for a day, what was lost by one that ended.
  */
 const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<Lost>) => {
   const endsAt = new Date((firstEndsAt ?? 0) * 1_000).toISOString()

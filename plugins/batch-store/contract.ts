@@ -1,2 +1,10 @@
-// What the channel store shares with sellers that claim by themselves.
-export { claimPauseSeconds } from "./claimPause.ts"
+// How long a channel whose claim failed by itself is left alone, for the store's claimer and for sellers that claim by
+// themselves: shortly while its payer withdraws, else for a tenth of the time that its charges have waited. Pure.
+
+/** At least, and while a withdrawal is started, seconds. */
+const pauseMin = 60
+/** At most, seconds. */
+const pauseMax = 3_600
+
+export const claimPauseSeconds = (isWithdrawing: boolean, waitedSeconds: number): number =>
+  isWithdrawing ? pauseMin : Math.min(pauseMax, Math.max(pauseMin, waitedSeconds / 10))

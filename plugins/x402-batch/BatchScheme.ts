@@ -3,7 +3,6 @@
 // settlement: recorded first, on a leased channel account, sponsored. README.md is the binding; this file offers the
 // scheme, where the network has a contract for it.
 import { Effect, Layer, Option, Result } from "effect"
-import { SqlClient } from "effect/sql"
 import { memoizePerObject, objectSlot } from "../../kernel/cache/objectSlot.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -22,7 +21,7 @@ import { ChannelStates } from "./ChannelStates.ts"
 import { checkExpiry } from "./checks.ts"
 import { batchKeys } from "./Config.ts"
 import { Delegates } from "./Delegates.ts"
-import { depositMinOf, fitsDepositBudget } from "./depositTerms.ts"
+import { makeDepositTerms } from "./depositTerms.ts"
 import { authorizationOf, formerKeysOf, nonceOf, useIn } from "./ledgerCalls.ts"
 import { KnownChannels } from "./KnownChannels.ts"
 import { refusals, refuse } from "./refusals.ts"
@@ -93,9 +92,7 @@ const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: Ledg
 })
 
 const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
-  const sql = yield* SqlClient.SqlClient
-  const keys = (yield* Network).keys(batchKeys)
-  const depositMin = depositMinOf(keys)
+  const { depositMin, fitsBudget } = yield* makeDepositTerms(at.address)
   const services = yield* Effect.context<ChannelStates | Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
   const clock = yield* LedgerClock
   const signer = yield* Signer
@@ -103,8 +100,6 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const { authorization, formerKeys, note, noteSettle, noteSwept, payloadOf } = makeReading(at, vouchers)
   const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
   const { hasCharged, sign } = yield* Delegates
-  const fitsBudget = (source: string, stroops: bigint) =>
-    fitsDepositBudget(sql, at.address, source, stroops, keys.batch_deposits_stroops_per_key_per_day)
   const context = { at, vouchers, keyOf, noteSwept, sign, depositMin, fitsBudget }
   const states = yield* ChannelStates
   ;(yield* KnownChannels).readBy(() =>

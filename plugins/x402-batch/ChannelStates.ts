@@ -19,13 +19,13 @@ import { type Known, StateCache, staleLedgersMax } from "./StateCache.ts"
 
 /** Channels of one read. */
 const readMax = 200
-/** Time between the starts of two reads: channels that nobody opened cost at most so many calls. */
+/** Time between the starts of two reads: unknown channels cost few calls. */
 const readIntervalMillis = 20
 /** Simulations a second that show whether a channel exists. */
 const proofsPerSecondMax = 10
 /** Ledgers since its last use for which a channel is watched. */
 const usedLedgers = 24
-/** Closes of ledgers that are remembered: a reading is rarely more than one behind. */
+/** Closes of ledgers that are kept: a reading is rarely more than one behind. */
 const closesKept = 3
 /** A refusal for its state reads a channel again when the last reading is older than this. */
 const doubtMillis = 500
@@ -65,7 +65,7 @@ const makeReadings = Effect.fnUntraced(function* (cache: StateCache, contract: s
   return { fresh, readOne }
 })
 
-/** Bounds what channels that nobody opened cost: at most so many simulations a second. */
+/** Bounds the simulations for unknown channels, by the second. */
 const makeProofs = (cache: StateCache, contract: string) => {
   let [begunMillis, begun] = [-Infinity, 0]
   return Effect.fnUntraced(function* (channelId: string, leastLedger: number) {

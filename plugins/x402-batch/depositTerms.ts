@@ -1,20 +1,22 @@
-// What a deposit must be before the sponsor pays for it: at least what the seller announces, worth a multiple of its own
-// fee and of its share in a claim, and within a day's budget of its caller that only deposits count against. Opening
-// channels is free to a buyer otherwise, and each costs the sponsor a new entry. Deposits verified at one moment may
-// pass the budget together.
+// What a deposit must be before the sponsor pays for it: at least what the seller announces, worth its own fee and its
+// share in a claim several times, and within a day's budget of its caller, of deposits alone. Opening channels is free
+// to a buyer otherwise, and each costs the sponsor a new entry. Deposits verified at one moment may pass the budget
+// together.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { BudgetTime } from "../../kernel/budget/Budget.ts"
+import { Network } from "../../kernel/config/Network.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { decodeAmount } from "./batchCodec.ts"
+import { batchKeys } from "./Config.ts"
 import type { CheckError } from "./refusals.ts"
 
 /** Stroops that opening a channel costs, and a channel's share of a claim of forty (README.md, "Costs"). */
 const openingStroops = 112_197n
 const claimShareStroops = 6_203n
 
-/** The least deposit, atomic units of any token, by the operator's setting; told in `/supported`. */
-export const depositMinOf = (keys: {
+/** The least deposit, atomic units of any token, by the operator's setting; announced in `/supported`. */
+const depositMinOf = (keys: {
   readonly batch_deposit_fee_times: number
   readonly batch_unit_stroops: bigint
 }): bigint => {
@@ -30,7 +32,7 @@ export const depositMinError = (amount: bigint, announced: unknown, least: bigin
 }
 
 /** Whether a caller's deposits of today may cost `stroops` more. */
-export const fitsDepositBudget = Effect.fnUntraced(function* (
+const fitsDepositBudget = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   contract: string,
   source: string,
@@ -45,4 +47,15 @@ export const fitsDepositBudget = Effect.fnUntraced(function* (
     () => new LedgerUnavailable({ operation: "deposit budget", message: "the database cannot be read" })
   )
   return BigInt(row!.spent) + stroops <= most
+})
+
+/** The terms of a network's deposits, by its settings. */
+export const makeDepositTerms = Effect.fnUntraced(function* (contract: string) {
+  const sql = yield* SqlClient.SqlClient
+  const keys = (yield* Network).keys(batchKeys)
+  const most = keys.batch_deposits_stroops_per_key_per_day
+  return {
+    depositMin: depositMinOf(keys),
+    fitsBudget: (source: string, stroops: bigint) => fitsDepositBudget(sql, contract, source, stroops, most)
+  }
 })

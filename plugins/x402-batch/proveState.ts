@@ -1,6 +1,6 @@
 // A channel's state by a simulation of the contract's own `state`, where a read of its entry showed none: an archived
 // entry is restored in the simulation, and only the contract's own error says that there is no such channel. A node
-// that is behind the ledger that its caller knows, and any other refusal, prove nothing: the ledger is then unavailable.
+// behind the ledger that its caller knows, and any other refusal, prove nothing: the ledger is then unavailable.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
 import type { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"

@@ -98,7 +98,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
     return Effect.flatMap(states.read(channelId), (known) => {
       const answer = decide(payment, payload, known)
       if (!isRefusal(answer)) return Effect.succeed(settled(answer))
-      // An archived channel and a node that is behind look like one that nobody opened.
+      // An archived channel and one that a lagging node lacks are not shown either.
       const doubted = Effect.flatMap(states.doubt(channelId), (read) =>
         read.state === undefined ? states.prove(channelId) : Effect.succeed(read)
       )
@@ -109,8 +109,8 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
     })
   }
   /**
-   * What verify and settle answer to a voucher, or to a buyer's wish for a refund. A settle of one voucher could succeed
-   * any number of times: only a caller whose record here has charged it is told that it is settled.
+   * What verify and settle answer to a voucher, or to a buyer's wish for a refund. A settle of one voucher could
+   * succeed any number of times: only a caller whose record here has charged it receives a success.
    */
   return (...asked: Parameters<typeof check>): ReturnType<typeof check> => {
     const [payment, { config, type, voucher }, stage] = asked

@@ -69,7 +69,7 @@ const envelopeOf = (
     })
   ).toXdr("base64")
 
-/** The end of an authorizer's signature, Unix seconds: the same in calls of one minute, so that they are repetitions. */
+/** The end of an authorizer's signature, Unix seconds: the same in one minute, so that calls are repetitions. */
 const soon = () => Math.floor(Date.now() / 60_000) * 60 + 1_800
 
 const sign = (key: Keypair, digest: Uint8Array): string => hexOfBytes(key.sign(digest))

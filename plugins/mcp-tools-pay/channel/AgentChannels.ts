@@ -71,6 +71,17 @@ export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 const unavailable = toolError("UPSTREAM_TIMEOUT", "the ledger is unavailable; retry later")
 
+/** The ledger's state; an archived channel is not shown, and what was claimed of it would be paid again. */
+const readState = Effect.fnUntraced(
+  function* (rpc: LedgerRpc["Service"], { channelId, terms }: AgentChannel) {
+    const key = channelKey(terms.contract, channelId)
+    const { latestLedger, values } = yield* rpc.contractData([key])
+    if (values.has(key)) return channelStateOf(values.get(key))
+    return (yield* proveState(rpc, terms.contract, channelId, latestLedger)).state
+  },
+  Effect.mapError(() => unavailable)
+)
+
 export class AgentChannels extends Context.Service<
   AgentChannels,
   {
@@ -143,13 +154,7 @@ export class AgentChannels extends Context.Service<
         }),
         balance: Effect.fnUntraced(function* (channel) {
           if (channel.known !== undefined) return channel.known
-          const key = channelKey(channel.terms.contract, channel.channelId)
-          const { latestLedger, values } = yield* Effect.mapError(rpc.contractData([key]), () => unavailable)
-          // An archived channel is not shown: what was claimed of it would be paid again.
-          const absent = proveState(rpc, channel.terms.contract, channel.channelId, latestLedger)
-          const state = values.has(key)
-            ? channelStateOf(values.get(key))
-            : (yield* Effect.mapError(absent, () => unavailable)).state
+          const state = yield* readState(rpc, channel)
           channel.known = { charged: larger(state?.totalClaimed ?? 0n, channel.charged), balance: state?.balance ?? 0n }
           return channel.known
         }),

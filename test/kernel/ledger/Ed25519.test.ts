@@ -103,7 +103,7 @@ describe("Ed25519", () => {
       }
       const above = "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
       const fits = bytes("f7badec5b8abeaf699583992219b7b223f1df3fbbea919844e3f7c554a43dd43")
-      // y = 3 above the prime is a point of large order, whose key nobody has.
+      // y = 3 above the prime is a point of large order, with an unknown key.
       const three = bytes(above.replace("ee", "f0"))
       expect(hasLedgerForm(three, new Uint8Array(64).fill(1))).toBe(false)
       expect(hasLedgerForm(fits, Uint8Array.from([...three, ...new Uint8Array(32)]))).toBe(false)

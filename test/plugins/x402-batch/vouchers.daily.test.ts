@@ -106,7 +106,7 @@ describe("a voucher", () => {
       const channel = yield* facilitator.open(seller, 1_000n)
       const settle = (max: bigint) =>
         Effect.map(facilitator.settle(batch.body(channel, batch.pay(channel, max), 100n)), ({ json }) => json)
-      // Generic middleware keeps no record: it is never told that a voucher is settled, however often it asks.
+      // Generic middleware keeps no record: it receives no success, however often it asks.
       for (const _ of [1, 2]) assert.strictEqual((yield* settle(200n)).errorReason, word("payload_type"))
       const channels = remoteChannels({ facilitator: facilitator.url, network: "ledger:testnet" })
       const voucher = batch.voucher(channel, 200n)
