@@ -10,7 +10,7 @@ const linesMax = 390
 const longFiles: Readonly<Record<string, number>> = {
   "examples/soldOnce.mjs": 541,
   // Generated.
-  "examples/client/types.ts": 2_800
+  "examples/client/types.ts": 2_820
 }
 
 const bodyOf = (source: Source) => (source.program["body"] as ReadonlyArray<unknown>).filter(isNode)
