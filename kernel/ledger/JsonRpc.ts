@@ -216,6 +216,17 @@ const makeDistrust = () => {
   }
 }
 
+/** Measures whether an endpoint is available. */
+const makeNote = (urls: ReadonlyArray<string>) => {
+  const noted = new Map<string, 0 | 1>()
+  /** Called when it changes: a payment makes several calls. */
+  return (url: string, isAvailable: 0 | 1) => {
+    if (noted.get(url) === isAvailable) return Effect.void
+    noted.set(url, isAvailable)
+    return measure(ledger.endpointAvailable, isAvailable, { endpoint: String(urls.indexOf(url) + 1) })
+  }
+}
+
 export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
   const badUntil = new Map<string, bigint>()
   const { distrust, distrusted, isDistrusted } = makeDistrust()
@@ -226,13 +237,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     Effect.map(Clock.monotonicTimeNanos, (now) => void badUntil.set(url, now + BigInt(Math.ceil(millis)) * 1_000_000n))
   const penaltyMillis = Duration.toMillis(penalty)
 
-  const noted = new Map<string, 0 | 1>()
-  /** Called when it changes: a payment makes several calls. */
-  const note = (url: string, isAvailable: 0 | 1) => {
-    if (noted.get(url) === isAvailable) return Effect.void
-    noted.set(url, isAvailable)
-    return measure(ledger.endpointAvailable, isAvailable, { endpoint: String(options.urls.indexOf(url) + 1) })
-  }
+  const note = makeNote(options.urls)
 
   /** One endpoint, once. */
   const attempt = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>

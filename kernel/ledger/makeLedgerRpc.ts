@@ -341,10 +341,9 @@ const makeEntries = ({ ask, askWhich }: Pick<Endpoints, "ask" | "askWhich">) => 
 /** Each endpoint's own answers. */
 const makeReaders = ({ at }: Endpoints, { urls }: LedgerRpcOptions, hashing: Hashing): ReadonlyArray<EndpointReader> =>
   urls.map((url, endpoint) => {
-    const ask: Endpoints["ask"] = (method, params, answer) => at(url, method, params, answer)
     const askWhich: Endpoints["askWhich"] = (method, params, answer) =>
       Effect.map(at(url, method, params, answer), (said) => ({ answer: said, endpoint }))
-    const { snapshots } = makeEntries({ ask, askWhich })
+    const { snapshots } = makeEntries({ askWhich, ask: (method, params, answer) => at(url, method, params, answer) })
     return { endpoint, snapshots, transaction: makeTransactions({ askWhich }, hashing).transaction }
   })
 
