@@ -13,3 +13,7 @@ export class LedgerUnavailable extends Schema.TaggedError<LedgerUnavailable>()("
   code: Schema.optionalKey(Schema.String),
   cause: Schema.optionalKey(Schema.Defect())
 }) {}
+
+/** An answer that cannot be true. */
+export const contradiction = (operation: string, message: string): LedgerUnavailable =>
+  new LedgerUnavailable({ operation, message })

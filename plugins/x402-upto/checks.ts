@@ -19,6 +19,7 @@ import {
 } from "../../kernel/stellar/AuthEntry.ts"
 import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isVoid, u32Of } from "../../kernel/stellar/Value.ts"
+import { checkExpiry, firstLedgerOf, lastLedgerOf, lastSecondOf, ledgersLeftMin } from "./authorizationWindow.ts"
 import type { CheckError } from "./refusals.ts"
 import { type Offered, positionIn, stateless } from "./profiles.ts"
 import {
@@ -57,9 +58,6 @@ export interface Check {
   readonly find: (subject: Subject, call: SettleCall, args: SettleArgs) => CheckError
 }
 
-/** Ledgers that must remain for a transaction to be built, sent and included. */
-export const ledgersLeftMin = 2
-
 /** The profile's name in terms: ours, its successor's (`uptoProfile`), or by the member that only the draft has. */
 const profileNamed = ({ profile, settlementContract, uptoProfile }: Terms["extra"]): unknown => {
   if (profile !== undefined) return profile
@@ -76,34 +74,6 @@ export const askedFor = ({ offered, terms }: Pick<Subject, "offered" | "terms">)
 /** Whether terms name the contract, by the draft's member or by ours. */
 const namesContract = ({ extra }: Terms, contract: string): boolean =>
   (extra["settlementContract"] ?? extra["uptoContract"]) === contract
-
-/**
- * The first ledger in which an authorization can be used. A window in seconds begins with the first ledger that closes
- * in it, estimated from the ledger's mean close interval.
- */
-export const firstLedgerOf = ({ beginsAt, validAfter = 0 }: SettleArgs, time: LedgerTime): number => {
-  if (beginsAt === undefined || beginsAt <= BigInt(time.closedAtSeconds)) return validAfter
-  const seconds = Number(beginsAt - BigInt(time.closedAtSeconds))
-  return Math.max(validAfter, time.sequence + Math.ceil(seconds / time.secondsPerLedger))
-}
-
-/** The last second in which an authorization can be used; undefined where its window is in ledgers alone. */
-export const lastSecondOf = ({ args: { endsAt }, profile }: SettleCall): bigint | undefined =>
-  endsAt === undefined ? undefined : profile.lastSecondCounts ? endsAt : endsAt - 1n
-
-/** The last ledger in which an authorization can be used: the contract's deadline or the signature's end. */
-export const lastLedgerOf = ({ args, auth }: SettleCall): number =>
-  Math.min(args.deadline ?? 0, credentialsOf(auth[0]!)?.signatureExpirationLedger ?? 0)
-
-export const checkExpiry = (lastLedger: number, lastSecond: bigint | undefined, time: LedgerTime): CheckError => {
-  const ledger = time.sequence + ledgersLeftMin
-  const second = BigInt(Math.ceil(time.closedAtSeconds + ledgersLeftMin * time.secondsPerLedger))
-  if (lastLedger < ledger)
-    return ["invalid_upto_ledger_settlement_expired", `the authorization ends before ledger ${ledger}`]
-  return lastSecond !== undefined && lastSecond < second
-    ? ["invalid_upto_ledger_settlement_expired", `the authorization ends before second ${second}`]
-    : undefined
-}
 
 const signatureHolds = (subject: Subject, entry: AuthEntry): boolean => {
   const payload = signedPayload(subject.crypto, subject.networkId, entry)

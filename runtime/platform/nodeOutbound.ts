@@ -68,7 +68,7 @@ interface Call {
 interface Receiver {
   readonly data: (chunk: Buffer) => void
   readonly end: () => void
-  /** Answers with what came where a part is wanted, else fails. */
+  /** Answers with what came where the caller accepts a part, else fails. */
   readonly broken: (reason: NonNullable<OutboundAnswer["cut"]>) => void
   readonly settle: () => void
 }

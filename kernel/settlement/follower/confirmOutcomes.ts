@@ -26,15 +26,15 @@ const concurrency = 16
 const reportedMax = 1_000
 
 /** What is asked of an outcome. */
-export type Claimed = Pick<Outcome, "state" | "transaction" | "ledger" | "reason" | "channel">
+export type ShownOutcome = Pick<Outcome, "state" | "transaction" | "ledger" | "reason" | "channel">
 
 /** What an outcome says, as far as another endpoint can confirm it. */
-export interface Claim {
+export interface OutcomeClaim {
   readonly promised: Promised
   readonly channel: string
   readonly innerHash: string
   readonly authorizationExpiresLedger: number
-  readonly outcome: Claimed
+  readonly outcome: ShownOutcome
   /** The endpoint that showed it, by position; undefined where that is not known. */
   readonly shownBy: number | undefined
 }
@@ -45,16 +45,16 @@ export type Confirmation = 1 | 2 | "Contradicted" | "NotReached"
 type Verdict = "Agrees" | "Contradicts" | "Behind" | "Unknown"
 
 /** Whether the outcome says that the authorization was used. */
-const isUsed = ({ reason, state }: Claimed): boolean =>
+const isUsed = ({ reason, state }: ShownOutcome): boolean =>
   state === "settled" || reason === "settle_ledger_authorization_spent"
 
 /** The ledger as of which the outcome holds. */
-const ledgerOf = ({ channel, ledger: included, state }: Claimed): number =>
+const ledgerOf = ({ channel, ledger: included, state }: ShownOutcome): number =>
   (state === "settled" ? included : (channel?.ledger ?? included)) ?? 0
 
 /** What a nonce at another endpoint says of the outcome. `Unknown` needs the transaction. Pure. */
 export const verdictByNonce = (
-  { authorizationExpiresLedger, outcome }: Pick<Claim, "authorizationExpiresLedger" | "outcome">,
+  { authorizationExpiresLedger, outcome }: Pick<OutcomeClaim, "authorizationExpiresLedger" | "outcome">,
   nonce: SnapshotAnswer["nonce"],
   latestLedger: number
 ): Verdict => {
@@ -71,7 +71,7 @@ export const verdictByNonce = (
 }
 
 /** What the outcome's transaction at another endpoint says. Pure. */
-export const verdictByTransaction = ({ outcome }: Pick<Claim, "outcome">, answer: TransactionAnswer): Verdict => {
+export const verdictByTransaction = ({ outcome }: Pick<OutcomeClaim, "outcome">, answer: TransactionAnswer): Verdict => {
   const asOf = ledgerOf(outcome)
   const isSettled = outcome.state === "settled"
   if (answer._tag === "Included") {
@@ -85,7 +85,7 @@ export const verdictByTransaction = ({ outcome }: Pick<Claim, "outcome">, answer
 }
 
 /** The hash by which another endpoint may know the outcome; undefined where it names none of ours. */
-const hashOf = ({ innerHash, outcome }: Claim): string | undefined =>
+const hashOf = ({ innerHash, outcome }: OutcomeClaim): string | undefined =>
   outcome.reason === "settle_ledger_authorization_spent" ? undefined : (outcome.transaction ?? innerHash)
 
 /** The endpoint that showed what an outcome rests on: the transaction of a settled one, the nonce of any other. */
@@ -101,7 +101,7 @@ export const shownBy = (outcome: Outcome, { search, seen, snapshot }: Evidence):
 const makeReadVerdicts = Effect.gen(function* () {
   const authorizations = yield* Authorizations
 
-  const once = Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<Claim>) {
+  const once = Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>) {
     const asked = claims.map((claim) => {
       const nonce = authorizations.nonceOf(claim.promised)
       return { claim, nonce: nonce === "none" ? undefined : nonce }
@@ -134,7 +134,7 @@ const makeReadVerdicts = Effect.gen(function* () {
   })
 
   /** Asked again while the endpoint is about to reach the ledger; a far one counts as silent. */
-  return Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<Claim>, millis: number) {
+  return Effect.fnUntraced(function* (reader: EndpointReader, claims: ReadonlyArray<OutcomeClaim>, millis: number) {
     const until = (yield* monotonicMillis) + millis
     let pause = firstPauseMillis
     let known: ReadonlyArray<Verdict> | undefined
@@ -154,7 +154,7 @@ const makeReadVerdicts = Effect.gen(function* () {
 
 /** What is known of one claim while endpoints are asked in turn. */
 interface Poll {
-  readonly claim: Claim
+  readonly claim: OutcomeClaim
   isAgreed: boolean
   isBehind: boolean
   contradictedBy: number | undefined
@@ -196,7 +196,7 @@ export const makeConfirmOutcomes = Effect.gen(function* () {
   const readVerdicts = yield* makeReadVerdicts
   const report = yield* makeReport
 
-  const confirmShownBy = Effect.fnUntraced(function* (endpoint: number | undefined, claims: ReadonlyArray<Claim>) {
+  const confirmShownBy = Effect.fnUntraced(function* (endpoint: number | undefined, claims: ReadonlyArray<OutcomeClaim>) {
     const polls = claims.map((claim): Poll => ({ claim, isAgreed: false, isBehind: false, contradictedBy: undefined }))
     const others = yield* rpc.others(endpoint)
     for (const reader of others) {
@@ -220,8 +220,8 @@ export const makeConfirmOutcomes = Effect.gen(function* () {
 
   const confirming = yield* batched({
     maxBatchSize: claimsMax,
-    runBatch: Effect.fnUntraced(function* (claims: ReadonlyArray<Claim>) {
-      const answers = new Map<Claim, Confirmation>()
+    runBatch: Effect.fnUntraced(function* (claims: ReadonlyArray<OutcomeClaim>) {
+      const answers = new Map<OutcomeClaim, Confirmation>()
       for (const [endpoint, some] of Map.groupBy(claims, (claim) => claim.shownBy)) {
         const confirmed = yield* confirmShownBy(endpoint, some)
         for (const [at, claim] of some.entries()) answers.set(claim, confirmed[at]!)
@@ -230,7 +230,7 @@ export const makeConfirmOutcomes = Effect.gen(function* () {
     })
   })
 
-  return Effect.fnUntraced(function* (claim: Claim) {
+  return Effect.fnUntraced(function* (claim: OutcomeClaim) {
     const others = yield* rpc.others(claim.shownBy)
     return others.length === 0 ? (1 as Confirmation) : yield* confirming(claim)
   }, withSpanIfSampled("settlement.confirm"))

@@ -16,7 +16,7 @@ import { Leases } from "../Leases.ts"
 import { unresolvedAfterLedgers } from "../state/decide.ts"
 import { spentText } from "../state/outcomes.ts"
 import { type Correction, Settlements, type WatchedRecord } from "../store/Settlements.ts"
-import { type Claim, makeConfirmOutcomes } from "./confirmOutcomes.ts"
+import { type OutcomeClaim, makeConfirmOutcomes } from "./confirmOutcomes.ts"
 import { makeFindSpending, type Spending } from "./findSpending.ts"
 import { Outcomes } from "./Outcomes.ts"
 
@@ -91,7 +91,7 @@ const makeCorrect = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (record: WatchedRecord, spending: Spending) {
     const decided = correctionOf(spending, 1)
-    const claim: Claim = {
+    const claim: OutcomeClaim = {
       promised: record,
       channel: record.channel,
       innerHash: record.innerHash,

@@ -1,0 +1,36 @@
+// The ledgers and seconds in which an `upto` authorization can be used.
+import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
+import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
+import type { CheckError } from "./refusals.ts"
+import type { SettleArgs, SettleCall } from "./UptoWire.ts"
+
+/** Ledgers that must remain for a transaction to be built, sent and included. */
+export const ledgersLeftMin = 2
+
+/**
+ * The first ledger in which an authorization can be used. A window in seconds begins with the first ledger that closes
+ * in it, estimated from the ledger's mean close interval.
+ */
+export const firstLedgerOf = ({ beginsAt, validAfter = 0 }: SettleArgs, time: LedgerTime): number => {
+  if (beginsAt === undefined || beginsAt <= BigInt(time.closedAtSeconds)) return validAfter
+  const seconds = Number(beginsAt - BigInt(time.closedAtSeconds))
+  return Math.max(validAfter, time.sequence + Math.ceil(seconds / time.secondsPerLedger))
+}
+
+/** The last second in which an authorization can be used; undefined where its window is in ledgers alone. */
+export const lastSecondOf = ({ args: { endsAt }, profile }: SettleCall): bigint | undefined =>
+  endsAt === undefined ? undefined : profile.lastSecondCounts ? endsAt : endsAt - 1n
+
+/** The last ledger in which an authorization can be used: the contract's deadline or the signature's end. */
+export const lastLedgerOf = ({ args, auth }: SettleCall): number =>
+  Math.min(args.deadline ?? 0, credentialsOf(auth[0]!)?.signatureExpirationLedger ?? 0)
+
+export const checkExpiry = (lastLedger: number, lastSecond: bigint | undefined, time: LedgerTime): CheckError => {
+  const ledger = time.sequence + ledgersLeftMin
+  const second = BigInt(Math.ceil(time.closedAtSeconds + ledgersLeftMin * time.secondsPerLedger))
+  if (lastLedger < ledger)
+    return ["invalid_upto_ledger_settlement_expired", `the authorization ends before ledger ${ledger}`]
+  return lastSecond !== undefined && lastSecond < second
+    ? ["invalid_upto_ledger_settlement_expired", `the authorization ends before second ${second}`]
+    : undefined
+}
