@@ -14,55 +14,24 @@ import {
 } from "../../plugins/x402-batch/contract.ts"
 import { encodeValue, type Value } from "../../kernel/stellar/Value.ts"
 import { cutsMax } from "../keptPayments.mjs"
-import { leastTimes } from "../preparedBatch.mjs"
-import { ledgersOf, usualAssets } from "../preparedBytes.mjs"
+import { ledgersOf } from "../preparedBytes.mjs"
+import { type ClientChannel, type ClientStorage, memoryClientStorage } from "./clientStorage.ts"
+import { checkDepositTerms, type DepositBounds, depositFor } from "./depositBounds.ts"
 import type { ChannelConfig } from "./channels.ts"
 import { nullAccount, provenState, stateOf } from "./provenState.ts"
 import { channelIdIn, contractOf, isVoucherOf, placeOf, type Signer, signerOf, signVoucher } from "./vouchers.ts"
 
-/** What a buyer knows of a channel. Amounts are atomic units. */
-export interface ClientChannel {
-  /** What the seller charged in all: the base of the next voucher. */
-  readonly charged: string
-  readonly balance: string
-  /** The most that a voucher was signed for, kept before that voucher is sent. Default `charged`. */
-  readonly signed?: string
-  /** Payments in a row whose answer has not come. */
-  readonly unanswered?: number
-  /** A deposit without an answer: what was signed, and the last ledger in which it can land. */
-  readonly open?: { readonly amount: string; readonly transaction: string; readonly expires: number }
-}
+export { type ClientChannel, type ClientStorage, memoryClientStorage }
 
-export interface ClientStorage {
-  readonly get: (channelId: string) => Promise<ClientChannel | undefined>
-  readonly set: (channelId: string, channel: ClientChannel) => Promise<void>
-}
-
-export const memoryClientStorage = (): ClientStorage => {
-  const channels = new Map<string, ClientChannel>()
-  return {
-    get: async (channelId) => channels.get(channelId),
-    set: async (channelId, channel) => void channels.set(channelId, channel)
-  }
-}
-
-export interface BatchClientOptions {
+export interface BatchClientOptions extends DepositBounds {
   readonly secret: string
   /** A ledger RPC, asked before a deposit and after a loss of the storage. */
   readonly rpcUrl: string
   readonly storage?: ClientStorage
   /** A session key that signs vouchers in the payer's place. Default the payer's own. */
   readonly voucherSecret?: string
-  /** A deposit is this many times the price, or a seller's announced least, up to ten times that. Default 100. */
-  readonly depositTimes?: number
-  /** The most that one deposit may be, atomic units; what needs more is refused. Default 10,000,000: one USDC. */
-  readonly depositMax?: bigint
-  /** Seconds until a buyer has its money back without the seller, at most. Default a day. */
-  readonly withdrawDelayMax?: number
   /** 32 bytes, hex: separates channels with one seller. Default zeros. */
   readonly salt?: string
-  /** Contracts of the assets to deposit. Default USDC and XLM of the terms' network. */
-  readonly assets?: ReadonlyArray<string>
   /** sha256, hex, of the only contract code that this buyer deposits into. Default the one of this project. */
   readonly wasmHash?: string
 }
@@ -71,9 +40,6 @@ export interface BatchClientOptions {
 const ledgerSaysOtherwise = /_(channel_not_found|cumulative_(exceeds_balance|below_claimed|amount_mismatch))$/
 
 const timeoutSeconds = 60
-const depositMaxDefault = 10_000_000n
-const withdrawDelayMin = 900
-const withdrawDelayMaxDefault = 86_400
 
 const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
 
@@ -168,7 +134,7 @@ export class BatchStellarClient {
     }
     const missing = max - BigInt(channel.balance)
     if (missing <= 0n) return { x402Version, payload: { type: "voucher", channelConfig, voucher: await sign() } }
-    this.#checkTerms(requirements)
+    checkDepositTerms(requirements, this.#options)
     const { amount, transaction } = await this.#openDeposit(requirements, channelConfig, channelId, missing)
     const deposit = { amount, authorization: { transaction } }
     return { x402Version, payload: { type: "deposit", channelConfig, voucher: await sign(), deposit } }
@@ -201,7 +167,7 @@ export class BatchStellarClient {
       if (opening === channelId && missing <= BigInt(open.amount)) return open
       throw new Error(`a deposit of ${open.amount} with this seller has no answer yet`)
     }
-    const amount = this.#depositFor(requirements, missing)
+    const amount = depositFor(requirements, this.#options, missing)
     const transaction = await this.#authorizeDeposit(requirements, config, amount)
     const lifetime = ledgersOf(requirements.maxTimeoutSeconds ?? timeoutSeconds)
     const expires = (await this.#server.getLatestLedger()).sequence + lifetime
@@ -265,26 +231,6 @@ export class BatchStellarClient {
       paymentPayload: { x402Version: 2, accepted, payload },
       paymentRequirements: accepted
     }
-  }
-
-  /** Throws for terms that this buyer opens no channel for. */
-  #checkTerms({ asset, extra, network }: any): void {
-    if (!(this.#options.assets ?? usualAssets(network)).includes(asset))
-      throw new Error(`${asset} is not an asset that this buyer pays in`)
-    const { withdrawDelay } = extra
-    const most = this.#options.withdrawDelayMax ?? withdrawDelayMaxDefault
-    if (!Number.isSafeInteger(withdrawDelay) || withdrawDelay < withdrawDelayMin || withdrawDelay > most)
-      throw new Error(`a withdraw delay of ${withdrawDelay} seconds is not of ${withdrawDelayMin} to ${most}`)
-  }
-
-  #depositFor({ amount: price, extra }: any, missing: bigint): bigint {
-    const { depositMax = depositMaxDefault, depositTimes = 100 } = this.#options
-    const announced = /^\d{1,39}$/.test(extra.minDeposit ?? "") ? BigInt(extra.minDeposit) : 0n
-    const least = larger(missing, announced)
-    if (least > depositMax || announced > BigInt(price) * BigInt(depositTimes * leastTimes))
-      throw new Error(`a deposit of ${least} is above this buyer's limit`)
-    const wished = BigInt(price) * BigInt(depositTimes)
-    return larger(least, wished > depositMax ? depositMax : wished)
   }
 
   /** The channel as the ledger has it: what was claimed is the base, or what is known to be charged. */

@@ -3,7 +3,6 @@
 // something has to be mended.
 import { Data, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { randomBytes } from "node:crypto"
 import process from "node:process"
 import { answer, jsonFlag } from "./CommandTarget.ts"
 
@@ -11,25 +10,6 @@ class SellerWanting extends Data.TaggedError("SellerWanting")<{ readonly message
 
 const optional = (name: string, words: string) =>
   Flag.String(name).pipe(Flag.withDescription(words), Flag.optional, Flag.map(Option.getOrUndefined))
-
-/** The account that pays: BUYER_SECRET, or a new one of a local ledger. */
-const buyerOf = async (facilitator: string | undefined, ledger: string | undefined, network: string, limit: string) => {
-  if (facilitator === undefined) return undefined
-  const { accountOf, seedOf } = await import("../../examples/preparedBytes.mjs")
-  const named = process.env["BUYER_SECRET"]
-  const secret = named ?? seedOf(randomBytes(32))
-  const buyer = {
-    secret,
-    facilitator,
-    network,
-    maxAmount: BigInt(limit),
-    ...(ledger === undefined ? {} : { rpcUrl: ledger })
-  }
-  if (named !== undefined) return buyer
-  if (ledger === undefined) return undefined
-  const funded = await fetch(`${ledger}/friendbot?addr=${accountOf(secret).account}&usdc=1`).catch(() => undefined)
-  return funded?.ok === true ? buyer : undefined
-}
 
 export const checkSeller = Command.make(
   "check-seller",
@@ -52,11 +32,9 @@ export const checkSeller = Command.make(
   Effect.fn(function* ({ body, json, maxAmount, method, network, url, ...named }) {
     const report = yield* Effect.tryPromise({
       try: async () => {
-        const { findFacilitator } = await import("../../examples/findFacilitator.ts")
-        const found = named.facilitator === undefined ? await findFacilitator() : undefined
-        const ledger = named.ledger ?? found?.ledger
-        const buyer = await buyerOf(named.facilitator ?? found?.facilitator, ledger, network, maxAmount)
-        const { checkSeller: check } = await import("../checkSeller.ts")
+        const { checkSeller: check, findBuyer } = await import("../../examples/checkSeller.ts")
+        const secret = process.env["BUYER_SECRET"]
+        const buyer = await findBuyer({ ...named, network, secret, maxAmount: BigInt(maxAmount) })
         const request = { ...(method === undefined ? {} : { method }), ...(body === undefined ? {} : { body }) }
         return check({ url, ...request, ...(buyer === undefined ? {} : { buyer }) })
       },

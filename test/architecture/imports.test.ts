@@ -71,6 +71,7 @@ const runtimeIssue = (path: string, target: string): string | undefined => {
   if (path === "runtime/runLedger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
   // The first example is a command too, for users without a checkout.
   if (path === "runtime/commands/pay.ts" && target === "examples/pay.ts") return undefined
+  if (path === "runtime/commands/checkSeller.ts" && target === "examples/checkSeller.ts") return undefined
   // Receipts are checked by the published scripts alone.
   if (/^runtime\/(?:verifyReceipt|readLog)\.ts$/.test(path) && target.startsWith("examples/receipts/")) return undefined
   return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)

@@ -88,7 +88,7 @@ it.live(
         const wanting = checks.filter(({ result }) => result === "mend")
         assert.deepStrictEqual([url, wanting, code], [url, [], 0])
         const names = checks.filter(({ result }) => result === "ok").map(({ name }) => name)
-        for (const name of ["payment", "same payment again", "five at once", "lost answer", "price below its own"])
+        for (const name of ["payment", "same payment again", "five together", "lost answer", "price below its own"])
           assert.include(names, name, url)
       }
       // A price, and three payments of it, for each.
@@ -102,13 +102,13 @@ it.live(
         "hostile headers",
         "same payment again",
         "payment elsewhere",
-        "five at once",
+        "five together",
         "price below its own"
       ]
       assert.deepStrictEqual([new Set(wanting), code], [new Set(faults), 1])
       // A recipient that cannot hold the asset is found before anything is paid.
-      const nobody = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
-      const unable = yield* listen(careless({ ...terms, payTo: nobody, maxTimeoutSeconds: 60, extra: {} }))
+      const unfunded = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+      const unable = yield* listen(careless({ ...terms, payTo: unfunded, maxTimeoutSeconds: 60, extra: {} }))
       const found = (yield* check(facilitator, unable)).checks.find(({ name }) => name === "asset and recipient")
       assert.strictEqual(found?.result, "mend")
     }).pipe(Effect.scoped),

@@ -1,10 +1,12 @@
 // Plays a buyer against any x402 seller, and says what to mend: the 402 and its terms, headers of strangers, an
-// underpaid payment, a paid one, the same one again, five at once, and one whose answer is lost. At most three payments
+// underpaid payment, a paid one, the same one again, five together, and one whose answer is lost. At most 3 payments
 // of the seller's price are made, by an account that the caller names; without one, what needs no payment is checked.
 import { Buffer } from "node:buffer"
-import { decode, encode, isSpent, requestOf, requiredBy } from "../examples/keptPayments.mjs"
-import { strkey } from "../examples/preparedBytes.mjs"
-import { type Options, signUntil, type Terms } from "../examples/preparedSign.mjs"
+import { randomBytes } from "node:crypto"
+import { findFacilitator } from "./findFacilitator.ts"
+import { decode, encode, isSpent, requestOf, requiredBy } from "./keptPayments.mjs"
+import { accountOf, seedOf, strkey } from "./preparedBytes.mjs"
+import { type Options, signUntil, type Terms } from "./preparedSign.mjs"
 
 /** `mend`: a buyer or the seller can lose money or a page; `hint`: some buyers cannot pay. */
 export interface SellerCheck {
@@ -179,10 +181,10 @@ const checkFive = async (probe: SellerProbe, payment: string): Promise<void> => 
   const hashes = new Set(given.flatMap(({ receipt }) => (receipt?.success === true ? [receipt.transaction] : [])))
   const last = pages.size === 0 ? await probe.send(payment) : undefined
   if (pages.size > 1 || hashes.size > 1)
-    probe.note("five at once", "mend", `one payment gave ${pages.size} pages: serve a payment's requests one by one`)
+    probe.note("five together", "mend", `one payment gave ${pages.size} pages: serve a payment's requests one by one`)
   else if (pages.size === 0 && !isPaid(last!))
-    probe.note("five at once", "mend", `none of five got the page (${last!.status} ${last!.reason})`)
-  else probe.note("five at once", "ok", "one page")
+    probe.note("five together", "mend", `none of five got the page (${last!.status} ${last!.reason})`)
+  else probe.note("five together", "ok", "one page")
 }
 
 const checkLost = async (probe: SellerProbe, payment: string): Promise<void> => {
@@ -197,6 +199,30 @@ const checkLost = async (probe: SellerProbe, payment: string): Promise<void> => 
     const words = `after a lost answer the same payment is answered ${again.status} ${again.reason}`
     probe.note("lost answer", "mend", `${words}: the buyer has paid for nothing; store what was sold`)
   }
+}
+
+/** Where a buyer asks what to sign; `found` by default is the facilitator of this machine and its ledger. */
+export interface Places {
+  readonly facilitator: string | undefined
+  readonly ledger: string | undefined
+  readonly network: string
+  readonly maxAmount: bigint
+  /** The seed that pays; absent: a new account of a ledger with a friendbot. */
+  readonly secret: string | undefined
+}
+
+/** The account that pays; undefined where none can be had. */
+export const findBuyer = async ({ maxAmount, network, secret, ...named }: Places): Promise<Options | undefined> => {
+  const found = named.facilitator === undefined ? await findFacilitator() : undefined
+  const facilitator = named.facilitator ?? found?.facilitator
+  const ledger = named.ledger ?? found?.ledger
+  if (facilitator === undefined) return undefined
+  const seed = secret ?? seedOf(randomBytes(32))
+  const buyer = { secret: seed, facilitator, network, maxAmount, ...(ledger === undefined ? {} : { rpcUrl: ledger }) }
+  if (secret !== undefined) return buyer
+  if (ledger === undefined) return undefined
+  const funded = await fetch(`${ledger}/friendbot?addr=${accountOf(seed).account}&usdc=1`).catch(() => undefined)
+  return funded?.ok === true ? buyer : undefined
 }
 
 /** Every check, in order. An unreachable seller rejects. */

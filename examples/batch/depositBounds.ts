@@ -1,0 +1,43 @@
+// A buyer's own bounds on deposits by `batch-settlement`: what a seller announces is followed within them, or refused.
+import { leastTimes } from "../preparedBatch.mjs"
+import { usualAssets } from "../preparedBytes.mjs"
+
+export interface DepositBounds {
+  /** A deposit is this many times the price, or a seller's announced least, up to ten times that. Default 100. */
+  readonly depositTimes?: number
+  /** The most that one deposit may be, atomic units; what needs more is refused. Default 10,000,000: one USDC. */
+  readonly depositMax?: bigint
+  /** Seconds until a buyer has its money back without the seller, at most. Default a day. */
+  readonly withdrawDelayMax?: number
+  /** Contracts of the assets to deposit. Default USDC and XLM of the terms' network. */
+  readonly assets?: ReadonlyArray<string>
+}
+
+const depositMaxDefault = 10_000_000n
+const withdrawDelayMin = 900
+const withdrawDelayMaxDefault = 86_400
+
+/** Throws for terms that this buyer opens no channel for. */
+export const checkDepositTerms = (
+  { asset, extra, network }: any,
+  { assets, withdrawDelayMax }: DepositBounds
+): void => {
+  if (!(assets ?? usualAssets(network)).includes(asset))
+    throw new Error(`${asset} is not an asset that this buyer pays in`)
+  const { withdrawDelay } = extra
+  const most = withdrawDelayMax ?? withdrawDelayMaxDefault
+  if (!Number.isSafeInteger(withdrawDelay) || withdrawDelay < withdrawDelayMin || withdrawDelay > most)
+    throw new Error(`a withdraw delay of ${withdrawDelay} seconds is not of ${withdrawDelayMin} to ${most}`)
+}
+
+/** Atomic units to deposit, where `missing` are needed. Throws above the buyer's bounds. */
+export const depositFor = ({ amount: price, extra }: any, bounds: DepositBounds, missing: bigint): bigint => {
+  const { depositMax = depositMaxDefault, depositTimes = 100 } = bounds
+  const announced = /^\d{1,39}$/.test(extra.minDeposit ?? "") ? BigInt(extra.minDeposit) : 0n
+  const least = announced > missing ? announced : missing
+  if (least > depositMax || announced > BigInt(price) * BigInt(depositTimes * leastTimes))
+    throw new Error(`a deposit of ${least} is above this buyer's limit`)
+  const wished = BigInt(price) * BigInt(depositTimes)
+  const bounded = wished > depositMax ? depositMax : wished
+  return bounded > least ? bounded : least
+}
