@@ -128,9 +128,7 @@ export class Authorizer extends Context.Service<
 
       const of = (principal: string): string | undefined => {
         const seed = seedOf(principal)
-        return seed === undefined
-          ? undefined
-          : StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
+        return seed && StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
       }
 
       return Authorizer.of({
