@@ -385,16 +385,16 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
             const again = { x402Version: 2, error: "more", resource: { url: seller.origin }, accepts }
             return { status: 402, headers: { "payment-required": encode(again) }, body: "{}" }
           }
+          const elsewhere = { status: 307, headers: { location: `${seller.origin}/again` } }
           const lies: ReadonlyArray<readonly [code: string, paid: (reply: HttpReply, settled: Json) => HttpReply]> = [
             ["PAYMENT_REQUIRED", asksAgain],
             // The ledger has the payment, whatever the receipt says: the content is delivered.
             ["settled: transaction", (_, settled) => said(settled, { transaction: replayed })],
             ["settled: payer", (_, settled) => said(settled, { payer: seller.payTo })],
             ["settled: success", (_, settled) => said(settled, { success: false, errorReason: "invalid_ledger_auth" })],
-            [
-              "SETTLEMENT_UNKNOWN",
-              (reply) => ({ ...reply, status: 307, headers: { location: `${seller.origin}/again` } })
-            ],
+            // A redirect's body is content, its address is not followed.
+            ["SETTLEMENT_UNKNOWN", (reply) => ({ ...reply, ...elsewhere, body: "" })],
+            ["settled: receipt", (reply) => ({ ...reply, ...elsewhere })],
             // What passes the cap is delivered up to it: it is as long each time.
             ["settled: receipt", () => ({ status: 200, headers: {}, body: Buffer.alloc(70_000) })],
             ["PAYMENT_REQUIRED", () => ({ status: 402, headers: {}, body: deepChallenge(seller) })]
@@ -428,7 +428,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
         const own = { query: query() }
         expect((yield* fetched(client, ref, own)).body["code"]).toBe("SETTLEMENT_UNKNOWN")
         seller.behaviour = {}
-        expect((yield* fetched(client, ref, own)).body["receipt"].status).toBe("settled")
+        expect((yield* fetched(client, ref, own)).body).toMatchObject({ receipt: { status: "settled" } })
         const payments = paymentsIn(seller, received)
         expect(payments).toHaveLength(2)
         expect(payments[0]).toBe(payments[1])
@@ -477,8 +477,10 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
           expect(body).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { reason: "concurrent_call" } })
         expect(paymentsIn(seller, received)).toHaveLength(1)
         expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
-        // Afterwards the same call is a separate purchase.
-        expect((yield* fetched(client, ref, own)).body["receipt"]?.status).toBe("settled")
+        // Afterwards the same call has the same answer, and another one is a purchase.
+        expect(JSON.stringify((yield* fetched(client, ref, own)).body["receipt"])).toBe(receipts[0])
+        expect(paymentsIn(seller, received)).toHaveLength(1)
+        expect((yield* fetched(client, ref)).body["receipt"]?.status).toBe("settled")
         expect(paymentsIn(seller, received)).toHaveLength(2)
       }).pipe(Effect.scoped)
     )

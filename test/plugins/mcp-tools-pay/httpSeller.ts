@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
+import { saleKey } from "../../../examples/seller/outcome.mjs"
 import type { Facilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { type Json, substitute } from "../mcp-tools/support.ts"
@@ -55,10 +56,10 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString("utf8")
 }
 
-const post = async (url: string, body: Json): Promise<Json> => {
-  const answer = await fetch(url, {
+const settle = async (url: string, body: Json, key: string): Promise<Json> => {
+  const answer = await fetch(`${url}/settle`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", "idempotency-key": key },
     body: JSON.stringify(body)
   })
   return (await answer.json()) as Json
@@ -89,13 +90,14 @@ export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Pick<Fa
       : { status: 402, headers, body: JSON.stringify(challenge) }
   }
 
-  const delivered = async (payment: Json, url: string): Promise<HttpReply | undefined> => {
+  const delivered = async (payment: Json, sale: { url: string; method: string; body: string }) => {
+    const { url } = sale
     const body = {
       x402Version: 2,
       paymentPayload: asSecond(payment, seller.terms()),
       paymentRequirements: seller.terms()
     }
-    const settled = await post(`${facilitator.url}/settle`, body)
+    const settled = await settle(facilitator.url, body, saleKey(sale, JSON.stringify(payment)))
     seller.settlements.push(settled)
     const name = payment["x402Version"] === 1 ? "x-payment-response" : "payment-response"
     const honest: HttpReply = settled["success"]
@@ -122,7 +124,7 @@ export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Pick<Fa
         const reply = asked(url, behaviour)
         return behaviour.unpaid?.(reply) ?? reply
       }
-      const reply = payment === undefined ? unpaid() : await delivered(payment, url)
+      const reply = payment === undefined ? unpaid() : await delivered(payment, { url, method, body })
       const raw = behaviour.raw?.[payment === undefined ? "unpaid" : "paid"]
       if (raw !== undefined && reply !== undefined) return raw(request.socket, reply)
       if (reply !== undefined) response.writeHead(reply.status, { ...reply.headers }).end(reply.body)

@@ -9,6 +9,7 @@ import { createMcpHandler, Server as StatelessServer } from "@modelcontextprotoc
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { saleKey } from "../../../examples/seller/outcome.mjs"
 import type { Facilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { mcpDeclaration } from "../catalog/support.ts"
@@ -121,12 +122,13 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Pick<Facili
     }
     return seller.behaviour.challenge?.(honest) ?? honest
   }
-  const ask = async (path: string, payment: Json): Promise<Json> => {
+  const ask = async (path: string, payment: Json, args: unknown): Promise<Json> => {
     const body = { x402Version: 2, paymentPayload: payment, paymentRequirements: payment["accepted"] }
     if (path === "/settle" && seller.behaviour.settle !== undefined) return seller.behaviour.settle(body)
+    const sale = { method: "tools/call", url: seller.url, body: JSON.stringify(args) }
     const answer = await fetch(`${facilitator.url}${path}`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", "idempotency-key": saleKey(sale, JSON.stringify(payment)) },
       body: JSON.stringify(body)
     })
     return (await answer.json()) as Json
@@ -143,11 +145,11 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Pick<Facili
       const result = both(challenge("payment required"))
       return seller.behaviour.unpaid?.(result) ?? result
     }
-    const verified = await ask("/verify", payment)
+    const verified = await ask("/verify", payment, params["arguments"])
     // A payment settled before cannot be verified again; its settlement can be requested.
     if (verified["isValid"] !== true && seller.settlements.length === 0)
       return both(challenge(verified["invalidReason"]))
-    const settled = await ask("/settle", payment)
+    const settled = await ask("/settle", payment, params["arguments"])
     seller.settlements.push(settled)
     const meta = { _meta: { "x402/payment-response": settled } }
     const { a = 0, b = 0 } = params["arguments"] as { a?: number; b?: number }
