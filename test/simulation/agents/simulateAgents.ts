@@ -39,6 +39,8 @@ export interface AgentReport {
 const stormMillis = 600_000
 /** Virtual time after which each call must have its answer, and each hold its end. */
 const calmMillis = 2_400_000
+/** Longer than any stall of a process that began before everything healed. */
+const askAgainMillis = 600_000
 const agentsMin = 3
 const agentsMax = 6
 /** Payments that the day's budget covers. */
@@ -269,14 +271,13 @@ export const simulateAgents = (seed: number): AgentReport => {
   world.heal()
   run.isCalm = true
   for (const { seller } of buyers) seller.isCalm = true
-  // What a twin was refused after another one had its answer is asked for again, also by a call that was under way.
+  // What a twin was refused after another one had its answer is asked for again, also by a call that a stall held up.
   const askAgain = () => {
     for (const buyer of buyers)
       if (buyer.isAsking === 0 && (buyer.errors.at(-1)?.atMillis ?? 0) > (buyer.answers.at(-1)?.atMillis ?? Infinity))
         run.buy(buyer)
   }
-  askAgain()
-  time.after(120_000, askAgain)
+  for (let wait = 0; wait <= askAgainMillis; wait += 120_000) time.after(wait, askAgain)
   time.run(() => false, end + calmMillis)
   return { seed, violations: violationsOf(run), counts: world.counts }
 }
