@@ -9,7 +9,7 @@ import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import type { FetchAnswer } from "../../../kernel/http/safeFetch.ts"
 import { mirroredHeaders, offersStateless, statelessRevision, withEnvelope } from "../../catalog/contract.ts"
 import { toolError, fetchError, type ToolError, type Upstream } from "../../mcp-tools/contract.ts"
-import { answerBounds, toRpcAnswer, withoutMark } from "./readToResult.ts"
+import { closesJson, answerBounds, toRpcAnswer, withoutMark } from "./readToResult.ts"
 import {
   asksForPayment,
   eventData,
@@ -93,6 +93,8 @@ type Answered = (CallResult & Partial<Pick<PaidResult, "isPart" | "why">>) | { r
 /** The requests that open a conversation. */
 const opening = new Set(["initialize", "server/discover"])
 
+const isStream = (headers: FetchAnswer["headers"]) => /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
+
 /** The answer to one request in what was sent; an event that is no JSON is no answer to it, and others are read on. */
 const readAnswer = Effect.fnUntraced(function* (
   upstream: Upstream,
@@ -100,8 +102,7 @@ const readAnswer = Effect.fnUntraced(function* (
   id: number,
   contentOf: "nothing" | "call" | "payment"
 ) {
-  const isStream = /^text\/event-stream\b/i.test(headers["content-type"] ?? "")
-  const parts = isStream ? eventData(body).map((text) => encoder.encode(text)) : [withoutMark(body)]
+  const parts = isStream(headers) ? eventData(body).map((text) => encoder.encode(text)) : [withoutMark(body)]
   const parse = {
     nothing: upstream.parse,
     call: upstream.parseContent,
@@ -124,10 +125,14 @@ const readAnswer = Effect.fnUntraced(function* (
  * What came of a paid answer in which none to the request is found: its text, since it was paid for. A result that
  * passes a bound is the content; anything else may be the way to it, and the same payment asks again.
  */
-const partOf = ({ body, cut }: FetchAnswer, why: string): Answered | undefined => {
+const partOf = ({ body, cut, headers }: FetchAnswer, why: string): Answered | undefined => {
   const text = decoder.decode(body)
   if (text.trim() === "") return undefined
-  const isBounded = /"result"\s*:/.test(text) && (cut === undefined || cut === "too_large")
+  // A body may end in the middle of its JSON, though its framing is whole.
+  const isWhole = (part: string) => cut === "too_large" || (cut === undefined && closesJson(encoder.encode(part)))
+  const isBounded = (isStream(headers) ? eventData(body) : [text]).some(
+    (part) => /"result"\s*:/.test(part) && isWhole(part)
+  )
   return { result: { content: [{ type: "text", text }], truncated: true }, isPart: !isBounded, why }
 }
 
@@ -163,7 +168,7 @@ const errorResult = (error: Fields): Answered => {
 
 /** The last event's id of a stream, by which it is resumed, and how long the server wants that put off. */
 const resumptionOf = ({ body, headers }: FetchAnswer) => {
-  if (!/^text\/event-stream\b/i.test(headers["content-type"] ?? "")) return undefined
+  if (!isStream(headers)) return undefined
   const lines = decoder.decode(body).split(/\r\n?|\n/)
   const lastEventId = lines.findLast((line) => /^id:/.test(line))?.replace(/^id: ?/, "")
   const retry = /^retry: ?(\d{1,6})$/.exec(lines.findLast((line) => /^retry:/.test(line)) ?? "")?.[1]

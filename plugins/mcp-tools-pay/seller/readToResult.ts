@@ -38,6 +38,9 @@ const jsonReader = () => {
   return (chunk: Uint8Array): boolean => chunk.some((byte) => end.next(byte))
 }
 
+/** Whether the outermost bracket of what is JSON, perhaps past a bound, closes. */
+export const closesJson = (bytes: Uint8Array): boolean => jsonReader()(bytes)
+
 /** `pause` for a chunk after which no document is open, and one has ended. */
 const documentsReader = () => {
   const end = new JsonEnd()

@@ -59,9 +59,9 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
       const client = yield* paying()
       const before = yield* facilitator.balance(agent.publicKey())
       const own = args()
-      seller.behaviour = { isStateless: true, paid: () => ({ content: "lost" }) }
+      seller.behaviour = { isStateless: true, text: (whole) => whole.slice(0, 20) }
       const first = yield* pay(client, ref, own)
-      expect(first.body["code"]).toBe("SETTLEMENT_UNKNOWN")
+      expect(first.body).toMatchObject({ code: "SETTLEMENT_UNKNOWN" })
       seller.behaviour = { isStateless: true }
       const { body } = yield* pay(client, ref, own)
       expect(body).toMatchObject({ structuredContent: { sum: own.a + own.b }, receipt: { status: "settled" } })
