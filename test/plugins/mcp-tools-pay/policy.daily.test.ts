@@ -334,6 +334,28 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a policy
     }).pipe(Effect.scoped)
   )
 
+  it.effect("one approval pays once for two windows on one state folder [S217]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+      seller.behaviour = {}
+      const folder = yield* stateFolder
+      const window = paying([asking, "budget.store=file", "budget.replay_seconds=0"], agentKey, folder)
+      const windows = [yield* window, yield* window] as const
+      const before = yield* facilitator.balance(agent.publicKey())
+      const own = args()
+      const { id } = (yield* pay(windows[0], ref, own)).body["details"].approval
+      expect((yield* pay(windows[1], ref, own)).body["details"].approval).toMatchObject({ id, state: "pending" })
+      expect(yield* operatorAt(folder).decide(id, "approved")).toBe(true)
+      const racing = [...windows, ...windows].map((client) => pay(client, ref, own))
+      const all = yield* Effect.all(racing, { concurrency: "unbounded" })
+      const paid = all.flatMap(({ body }) => body["receipt"]?.paymentIdentifier ?? [])
+      expect(new Set(paid).size, JSON.stringify(all.map(({ body }) => body))).toBe(1)
+      for (const client of windows) yield* call(client, "x402_search_resources", {})
+      expect((yield* pay(windows[1], ref, own)).body).toMatchObject({ details: { approval: { state: "pending" } } })
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("an operator decides over HTTP with an operator key, not an agent's", () =>
     Effect.gen(function* () {
       const { ref, seller, toolsUrl } = yield* PayWorld
