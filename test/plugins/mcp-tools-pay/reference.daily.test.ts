@@ -91,7 +91,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forge
         Effect.sync(() => mkdtempSync(join(tmpdir(), "tollkeeper-approval-"))),
         (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
       )
-      const url = yield* toolsUrl(["policy.otherwise=approve"], folder, {
+      const url = yield* toolsUrl(["policy.otherwise=approve", "budget.replay_seconds=0"], folder, {
         OPERATOR_API_KEYS: "boss:0f1e2d3c4b5a6978"
       })
       const client = yield* connectHttp(url, agentKey.split(":")[1])
@@ -110,6 +110,8 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forge
       expect((yield* pay(client, ref, own)).body["code"]).toBe("RESOURCE_CHANGED")
       seller.behaviour = {}
       expect((yield* pay(client, ref, own)).body["receipt"]?.status).toBe("settled")
+      // Acknowledged by another request, it is bought anew.
+      yield* call(client, "x402_search_resources", {})
       expect((yield* pay(client, ref, own)).body["details"].approval.state).toBe("pending")
       // Given back, it is taken again as it was: no call passes beside an approval that is still used.
       const lines = readFileSync(join(folder, "tools-decisions.jsonl"), "utf8").trim().split("\n")
