@@ -28,6 +28,11 @@ export type AccountChallenged = {
   readonly account: string
   /** What the account signs, as a message of SEP-53. */
   readonly challenge: string
+  /**
+   * What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves
+   * nothing.
+   */
+  readonly authorization?: string
   /** Until when it may be answered. */
   readonly expires_at: string
 }
@@ -103,6 +108,8 @@ export type BatchChannel = {
   readonly withdrawRequestedAt: number
   /** Nonce of the next refund. */
   readonly refundNonce: number
+  /** A close time of the ledger, Unix seconds, at or before that of the reading. */
+  readonly asOf?: number
   readonly onchainSyncedAt: number | "Infinity" | "-Infinity" | "NaN" | null
   readonly lastRequestTimestamp: number | "Infinity" | "-Infinity" | "NaN"
   readonly pendingRequest: {
@@ -111,6 +118,16 @@ export type BatchChannel = {
     /** Its voucher's ceiling. */
     readonly signedMaxClaimable: string
     readonly expiresAt: number | "Infinity" | "-Infinity" | "NaN"
+  } | null
+  readonly pendingRefund: {
+    /** The request that it was signed for. */
+    readonly pendingId: string
+    /** What may be paid out: nothing is sold below it. */
+    readonly amount: string
+    /** The nonce that it counts for. */
+    readonly refundNonce: number
+    /** The last close time at which it counts, Unix seconds. */
+    readonly expiresAt: number
   } | null
 }
 
@@ -177,6 +194,8 @@ export type BatchLedgerState = {
   readonly withdrawRequestedAt: number
   /** Nonce of the next refund. */
   readonly refundNonce: number
+  /** A close time of the ledger, Unix seconds, at or before that of the reading. */
+  readonly asOf?: number
   /** Of sync: when it was read, Unix ms; `totalClaimed` alone is taken then. */
   readonly onchainSyncedAt?: number
 }
@@ -187,6 +206,8 @@ export type BatchRefund = {
   readonly amount: string
   /** The channel's nonce. */
   readonly refundNonce: string
+  /** The last close time at which the signatures count, Unix seconds. */
+  readonly expiresAt: number
   readonly claims: ReadonlyArray<{
     readonly voucher: {
       readonly channel: BatchChannelConfig
@@ -199,7 +220,7 @@ export type BatchRefund = {
     readonly totalClaimed: string
   }>
   /** An ed25519 signature: 64 bytes, hex. */
-  readonly refundAuthorizerSignature: string
+  readonly refundAuthorizerSignature?: string
   /** An ed25519 signature: 64 bytes, hex. */
   readonly claimAuthorizerSignature?: string
 }
@@ -222,6 +243,7 @@ export type BatchReportedChannel = {
   readonly charged: string | null
   /** Claimed in all. */
   readonly claimed: string
+  readonly lost: string | null
   readonly opened_at: string | null
   readonly last_request_at: string | null
   readonly withdrawal_ends_at: string | null
@@ -1659,10 +1681,15 @@ export type SettleAnswer = {
   readonly errorReason?: string
   /** The refusal in a sentence. */
   readonly errorMessage?: string
-  /** Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it. */
-  readonly authorizationLivesUntilLedger?: number
-  /** With 503: an estimate of when the same payment may succeed, in milliseconds. */
+  /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
   readonly retryAfterMs?: number
+  /** With a used-up budget: when the next day's begins. */
+  readonly resetAt?: string
+  /**
+   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
+   * only after it.
+   */
+  readonly authorizationLivesUntilLedger?: number
   /** With success: what plugins attest of the payment, by their keys. */
   readonly extensions?: Readonly<Record<string, unknown>>
 }
@@ -1702,7 +1729,10 @@ export type Settlement = {
   readonly errorReason?: string
   /** The same in a sentence, with what the ledger shows of the authorization. */
   readonly errorMessage?: string
-  /** Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it. */
+  /**
+   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
+   * only after it.
+   */
   readonly authorizationLivesUntilLedger?: number
   /** Hash of the other transaction that used the authorization: the payer may have paid by it. */
   readonly spentBy?: string
@@ -1894,7 +1924,14 @@ export type VerifyAnswer = {
   readonly invalidReason?: string
   /** The refusal in a sentence. */
   readonly invalidMessage?: string
-  /** Of a failed payment: its authorization may be used until this ledger; a payer signs again only after it. */
+  /** With 503 or a used-up budget: when the same payment may succeed, in milliseconds from now. */
+  readonly retryAfterMs?: number
+  /** With a used-up budget: when the next day's begins. */
+  readonly resetAt?: string
+  /**
+   * Of a failed payment: its authorization may be used until this ledger; a payer signs again
+   * only after it.
+   */
   readonly authorizationLivesUntilLedger?: number
   /** Hash of the transaction that the payment was settled by; when it was before. */
   readonly transaction?: string
@@ -1974,18 +2011,21 @@ export interface Client {
   /** Creates a challenge for an account to sign. */
   readonly accountChallenge: (given: {
     readonly body: {
-      /** The account (G…) that is paid. */
+      /** The account (G… or C…) that is paid. */
       readonly account: string
     }
   }, signal?: AbortSignal) => Promise<AccountChallenged>
   /** Signs in as an account by its signed challenge; each challenge opens one session. */
   readonly accountSignIn: (given: {
     readonly body: {
-      /** The account (G…) that is paid. */
+      /** The account (G… or C…) that is paid. */
       readonly account: string
       /** As it was given. */
       readonly challenge: string
-      /** Base64 of the account's ed25519 signature of the challenge, as a message of SEP-53. */
+      /**
+       * Base64: the account's ed25519 signature of the challenge (SEP-53), or the signed
+       * authorization.
+       */
       readonly signature: string
     }
   }, signal?: AbortSignal) => Promise<AccountShown>
@@ -2352,12 +2392,17 @@ export interface Client {
   /** A challenge for payer or payTo of a payment to sign. */
   readonly receiptChallenge: (given: {
     readonly body: {
-      /** Account (G…) of payer or payTo. */
+      /** Account (G… or C…) of payer or payTo. */
       readonly account: string
     }
   }, signal?: AbortSignal) => Promise<{
     /** Sentence to sign as a message of SEP-53. */
     readonly challenge: string
+    /**
+     * What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves
+     * nothing.
+     */
+    readonly authorization?: string
     /** ISO 8601. */
     readonly expiresAt: string
   }>
@@ -2374,7 +2419,7 @@ export interface Client {
       readonly account: string
       /** The challenge as it was given. */
       readonly challenge: string
-      /** Base64. */
+      /** Base64 of the signature, or of the signed authorization. */
       readonly signature: string
     }
   }, signal?: AbortSignal) => Promise<Receipt>
@@ -2665,13 +2710,13 @@ export interface Client {
   /** Binds a recipient to the caller's key, by a challenge that its account signs. */
   readonly showRecipient: (given: {
     readonly body: {
-      /** Account (G…) that is paid. */
+      /** Account (G… or C…) that is paid. */
       readonly payTo: string
       /** The challenge to answer; absent to request one. */
       readonly challenge?: string
       /**
-       * Base64 of the account's ed25519 signature of the challenge as a message of SEP-53; only
-       * with it.
+       * Base64: the account's signature of the challenge (SEP-53), or the signed authorization;
+       * only with it.
        */
       readonly signature?: string
     }
@@ -2679,6 +2724,11 @@ export interface Client {
     readonly payTo: string
     /** To be signed by the account. */
     readonly challenge?: string
+    /**
+     * What a contract account signs instead: base64 of a SorobanAuthorizationEntry that moves
+     * nothing.
+     */
+    readonly authorization?: string
     /** Until when. */
     readonly expiresAt?: string
     /** `declared`: the key answers for this recipient from now on. */
