@@ -222,6 +222,7 @@ export type BatchReportedChannel = {
   readonly charged: string | null
   /** Claimed in all. */
   readonly claimed: string
+  readonly lost: string | null
   readonly opened_at: string | null
   readonly last_request_at: string | null
   readonly withdrawal_ends_at: string | null
