@@ -3,6 +3,7 @@
 // withdrawal of a payer is answered before its delay ends. A claim that lands twice changes nothing, so a failure is
 // only repeated; a channel that cannot be claimed keeps no other, and rests like those of the store.
 import { claimPauseSeconds } from "../../plugins/batch-store/contract.ts"
+import { sha256 } from "../seller/outcome.mjs"
 import { facilitatorClient } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"
 import { stateIn } from "./BatchStellarServer.ts"
@@ -157,7 +158,9 @@ export class BatchClaims {
       extra: {}
     }
     const client = facilitatorClient({ facilitator, ...(apiKey === undefined ? {} : { apiKey }) })
-    const receipt: any = await client.settle({ x402Version: 2, accepted: terms, payload }, terms)
+    // Repeated by the client until its end is known, with the same key; another turn's is another claim.
+    const key = sha256(`tollkeeper-claim-v1\n${crypto.randomUUID()}`)
+    const receipt: any = await client.settle({ x402Version: 2, accepted: terms, payload }, terms, key)
     if (receipt.success !== true && !isExpected(String(receipt.errorReason)))
       throw new Error(`${receipt.errorReason}: ${receipt.errorMessage ?? ""}`)
     return receipt

@@ -2,6 +2,7 @@
 // server does, in the same order. A voucher is verified, charged and answered in this process; only deposits and
 // refunds go to the facilitator.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { saleKey } from "../seller/outcome.mjs"
 import { decode, encode, facilitatorClient, listen, type Seller } from "../seller-http.ts"
 import type { BatchStellarServer } from "./BatchStellarServer.ts"
 
@@ -29,24 +30,26 @@ export const startBatchSeller = async (options: BatchSellerOptions): Promise<Sel
   )
   const { settle, verify } = facilitatorClient(options)
 
+  const urlOf = (request: IncomingMessage) => new URL(request.url!, `http://${request.headers.host}`).href
+
   const refuse = async (request: IncomingMessage, response: ServerResponse, error: string, paymentPayload?: any) => {
     const accepts = [structuredClone(terms)]
     await server.enrichPaymentRequiredResponse({ paymentPayload, requirements: accepts, error })
-    const url = new URL(request.url!, `http://${request.headers.host}`).href
-    const body = { x402Version: 2, error, resource: { url, mimeType: "application/json" }, accepts }
+    const resource = { url: urlOf(request), mimeType: "application/json" }
+    const body = { x402Version: 2, error, resource, accepts }
     response
       .writeHead(402, { "content-type": "application/json", "payment-required": encode(body) })
       .end(JSON.stringify(body))
   }
 
   /** What the settlement answers: the charge of a voucher, or the facilitator's receipt. */
-  const settled = async (context: any): Promise<any> => {
+  const settled = async (context: any, key: string): Promise<any> => {
     const charged = await server.schemeHooks.onBeforeSettle(context)
     if (charged?.skip === true) return charged.result
     if (charged?.abort === true) return { success: false, errorReason: charged.reason }
     const added = await server.enrichSettlementPayload(context)
     const paymentPayload = { ...context.paymentPayload, payload: { ...context.paymentPayload.payload, ...added } }
-    const receipt: any = await settle(paymentPayload, terms)
+    const receipt: any = await settle(paymentPayload, terms, key)
     await server.schemeHooks.onAfterSettle({ ...context, result: receipt })
     const more = await server.enrichSettlementResponse(context)
     if (more === undefined || receipt.success !== true) return receipt
@@ -60,13 +63,15 @@ export const startBatchSeller = async (options: BatchSellerOptions): Promise<Sel
     const paymentPayload: any = decode(header)
     if (paymentPayload === undefined) return refuse(request, response, "PAYMENT-SIGNATURE is not base64 of JSON")
     const context = { paymentPayload, requirements: terms }
+    // A deposit's answer that was lost is given again to this request alone.
+    const key = saleKey({ method: request.method!, url: urlOf(request) }, Buffer.from(header, "base64"))
     const before = await server.schemeHooks.onBeforeVerify(context)
     if (before?.abort === true) return refuse(request, response, before.reason, paymentPayload)
-    const result: any = before?.skip === true ? before.result : await verify(paymentPayload, terms)
+    const result: any = before?.skip === true ? before.result : await verify(paymentPayload, terms, key)
     if (result.isValid !== true) return refuse(request, response, result.invalidReason, paymentPayload)
     const after = await server.schemeHooks.onAfterVerify({ ...context, result })
     if (after?.abort === true) return refuse(request, response, after.reason, paymentPayload)
-    const receipt = await settled(context)
+    const receipt = await settled(context, key)
     if (receipt.success !== true) {
       await server.schemeHooks.onSettleFailure(context)
       // Its end is not known: the same payment continues, and a new 402 would ask for a second one.

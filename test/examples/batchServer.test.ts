@@ -81,6 +81,32 @@ describe("claims of a seller", () => {
     await close()
   })
 
+  it("repeat a settle by one key, and take another key for the next", async () => {
+    const keys: Array<string | undefined> = []
+    const server = createServer((request, response) => {
+      request.resume()
+      keys.push(request.headers["idempotency-key"] as string | undefined)
+      // The first answer is lost.
+      if (keys.length === 1) return void response.destroy()
+      response.writeHead(200, { "content-type": "application/json" })
+      return void response.end(JSON.stringify({ success: true, transaction: "ff" }))
+    })
+    const { close, url } = await listen(server, 0)
+    const { receiver, receiverAuthorizer, token } = channelConfig
+    const authorizer = { address: receiverAuthorizer, signClaims: () => undefined, refund: unreachable }
+    const { channels } = serverOf()
+    const seller = new BatchStellarServer({ receiver, channels, authorizer })
+    const claims = new BatchClaims({ server: seller, facilitator: url, network: requirements.network, token })
+    await claims.settle()
+    await claims.settle()
+    const [first, repeated, next] = keys
+    expect(keys.length).toBe(3)
+    expect(first).toMatch(/^[0-9a-f]{64}$/)
+    expect(repeated).toBe(first)
+    expect(next).not.toBe(first)
+    await close()
+  })
+
   it("pause for a tenth of their wait, and shortly while the payer withdraws", () => {
     expect([0, 600, 1_200, 36_000, 99_999].map((waited) => claimPauseSeconds(false, waited))).toEqual([
       60, 60, 120, 3_600, 3_600

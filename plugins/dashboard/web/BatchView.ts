@@ -31,6 +31,12 @@ const columns: ReadonlyArray<Column<ChannelReported>> = [
     cell: (row) => (row.charged === null ? "–" : h(Amount, { units: row.charged, of: row }))
   },
   { head: "Claimed", numeric: true, cell: (row) => h(Amount, { units: row.claimed, of: row }) },
+  {
+    head: "Lost",
+    numeric: true,
+    isSpare: true,
+    cell: (row) => (row.lost === null ? "–" : h(Amount, { units: row.lost, of: row }))
+  },
   { head: "Opened", isMiddle: true, cell: ({ opened_at }) => h(Moment, { at: opened_at }) },
   { head: "Withdrawal ends", cell: ({ withdrawal_ends_at }) => h(Moment, { at: withdrawal_ends_at }) }
 ]

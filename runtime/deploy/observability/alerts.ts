@@ -2,16 +2,10 @@
 // which it must not, which `promtool test rules` runs. Its documentation is the section of the same name in
 // `examples/guides/runbook.md`.
 
-import type { Alert, Series } from "./Alert.ts"
+import { type Alert, grew, type Series } from "./Alert.ts"
 import { channels } from "./channelAlerts.ts"
 
 const one = 'instance="a"'
-/**
- * Counters that grew within a window. `increase` needs two samples of a series, so one that appeared within the window
- * counts too: its first event may be why it appeared.
- */
-const grew = (series: string, window: string, by = "instance") =>
-  `sum by (${by}) ((increase(${series}[${window}]) > 0) or (${series} > 0 unless ${series} offset ${window}))`
 const always = (value: number | string) => `${value}x60`
 
 const money: ReadonlyArray<Alert> = [

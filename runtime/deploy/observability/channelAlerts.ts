@@ -1,6 +1,6 @@
 // The alerts of payment channels, as data: of those whose charges the payer may soon take back. Their form is that of
 // `alerts.ts`.
-import type { Alert } from "./Alert.ts"
+import { type Alert, grew } from "./Alert.ts"
 
 export const channels: ReadonlyArray<Alert> = [
   {
@@ -14,5 +14,18 @@ export const channels: ReadonlyArray<Alert> = [
       labels: { instance: "a" }
     },
     calm: [['tollkeeper_batch_store_withdrawals_unanswered{instance="a"}', "0x60"]]
+  },
+  {
+    name: "TollkeeperWithdrawalLost",
+    severity: "critical",
+    // A rise within the hour: what is lost stays so, and must not alert for ever.
+    expr: grew("tollkeeper_batch_store_lost_units", "1h", "instance, asset"),
+    for: "0m",
+    summary: "A payer has withdrawn what was charged and not claimed in time: the seller does not get it.",
+    fires: {
+      series: [['tollkeeper_batch_store_lost_units{instance="a", asset="C1"}', "100x60"]],
+      labels: { instance: "a", asset: "C1" }
+    },
+    calm: [['tollkeeper_batch_store_lost_units{instance="a", asset="C1"}', "0x60"]]
   }
 ]
