@@ -40,7 +40,6 @@ export interface BatchClientOptions extends DepositBounds {
 const ledgerSaysOtherwise = /_(channel_not_found|cumulative_(exceeds_balance|below_claimed|amount_mismatch))$/
 
 const timeoutSeconds = 60
-
 const scVal = (value: Value): xdr.ScVal => xdr.ScVal.fromXdr(encodeValue(value))
 
 const invocation = (

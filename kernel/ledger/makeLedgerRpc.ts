@@ -8,22 +8,14 @@ import type { RpcHeader } from "../config/rpcHeaders.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import type { HttpCalls } from "../platform/HttpCalls.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
-import { archivedEntriesOf, hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
+import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
-import {
-  type EndpointReader,
-  LedgerRpc,
-  type ScanAnswer,
-  type ScanRequest,
-  type SimulationAnswer,
-  type SnapshotQuery
-} from "./LedgerRpc.ts"
-import { decodeBytes, decodeWith, fromBase64, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
-import { contradiction, type LedgerUnavailable } from "./LedgerUnavailable.ts"
+import { type EndpointReader, LedgerRpc, type ScanAnswer, type ScanRequest, type SnapshotQuery } from "./LedgerRpc.ts"
+import { decodeWith, readSnapshots, snapshotKeys } from "./ledgerEntries.ts"
+import { contradiction } from "./LedgerUnavailable.ts"
 import { makeSimulate } from "./makeSimulate.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readContractEvents } from "./readContractEvents.ts"
-import { readHostError } from "./readHostError.ts"
 import { readHeader } from "./readHeader.ts"
 import { readHoldings } from "./readHoldings.ts"
 import { readRefusal } from "./readRefusal.ts"

@@ -1,5 +1,5 @@
-// A simulation at an endpoint, as its answer describes it: refused, in need of a restore, or with the resources that the
-// transaction will use.
+// A simulation at an endpoint, as its answer describes it: refused, in need of a restore, or with the resources that
+// the transaction will use.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
 import { archivedEntriesOf } from "../stellar/Envelope.ts"

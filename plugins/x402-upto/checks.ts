@@ -19,9 +19,9 @@ import {
 } from "../../kernel/stellar/AuthEntry.ts"
 import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import { addressOf, i128Of, isVoid, u32Of } from "../../kernel/stellar/Value.ts"
-import { checkExpiry, firstLedgerOf, lastLedgerOf, lastSecondOf, ledgersLeftMin } from "./authorizationWindow.ts"
+import { checkExpiry, firstLedgerOf, lastLedgerOf, lastSecondOf } from "./authorizationWindow.ts"
 import type { CheckError } from "./refusals.ts"
-import { type Offered, positionIn, stateless } from "./profiles.ts"
+import { askedFor, type Offered, positionIn } from "./profiles.ts"
 import {
   contractCallOf,
   encodeValues,
@@ -56,19 +56,6 @@ export interface Subject {
 export interface Check {
   readonly name: string
   readonly find: (subject: Subject, call: SettleCall, args: SettleArgs) => CheckError
-}
-
-/** The profile's name in terms: ours, its successor's (`uptoProfile`), or by the member that only the draft has. */
-const profileNamed = ({ profile, settlementContract, uptoProfile }: Terms["extra"]): unknown => {
-  if (profile !== undefined) return profile
-  if (uptoProfile !== undefined) return uptoProfile === "stateless" ? stateless.name : uptoProfile
-  return settlementContract === undefined ? undefined : stateless.name
-}
-
-/** The profile that the seller's terms name; ours without one. */
-export const askedFor = ({ offered, terms }: Pick<Subject, "offered" | "terms">): Offered | undefined => {
-  const name = profileNamed(terms.extra) ?? offered[0]?.profile.name
-  return offered.find(({ profile }) => profile.name === name)
 }
 
 /** Whether terms name the contract, by the draft's member or by ours. */

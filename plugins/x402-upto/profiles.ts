@@ -2,6 +2,7 @@
 // them the payer signs and in which order, which allowances are below the call, and the events of the contract. Ours is
 // the first; the others are those of the drafts that were published for this ledger. A profile is data: the same checks
 // verify all of them.
+import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { ContractEvent } from "../../kernel/stellar/TransferEvents.ts"
 import { addressOf, fieldsOf, i128Of, vecOf } from "../../kernel/stellar/Value.ts"
 import { draftWasm } from "./contract/drafts/draftWasm.ts"
@@ -172,3 +173,22 @@ export const profileIn =
   (offered: ReadonlyArray<Offered>) =>
   (address: string): Profile =>
     offered.find(({ contract }) => contract === address)?.profile ?? tollkeeper
+
+/** The contracts of this network, and the seller's terms. */
+interface Requested {
+  readonly offered: ReadonlyArray<Offered>
+  readonly terms: Pick<Terms, "extra">
+}
+
+/** The profile's name in terms: ours, its successor's (`uptoProfile`), or by the member that only the draft has. */
+const profileNamed = ({ profile, settlementContract, uptoProfile }: Terms["extra"]): unknown => {
+  if (profile !== undefined) return profile
+  if (uptoProfile !== undefined) return uptoProfile === "stateless" ? stateless.name : uptoProfile
+  return settlementContract === undefined ? undefined : stateless.name
+}
+
+/** The profile that the seller's terms name; ours without one. */
+export const askedFor = ({ offered, terms }: Requested): Offered | undefined => {
+  const name = profileNamed(terms.extra) ?? offered[0]?.profile.name
+  return offered.find(({ profile }) => profile.name === name)
+}

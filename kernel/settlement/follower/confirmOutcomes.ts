@@ -71,7 +71,10 @@ export const verdictByNonce = (
 }
 
 /** What the outcome's transaction at another endpoint says. Pure. */
-export const verdictByTransaction = ({ outcome }: Pick<OutcomeClaim, "outcome">, answer: TransactionAnswer): Verdict => {
+export const verdictByTransaction = (
+  { outcome }: Pick<OutcomeClaim, "outcome">,
+  answer: TransactionAnswer
+): Verdict => {
   const asOf = ledgerOf(outcome)
   const isSettled = outcome.state === "settled"
   if (answer._tag === "Included") {
@@ -196,7 +199,10 @@ export const makeConfirmOutcomes = Effect.gen(function* () {
   const readVerdicts = yield* makeReadVerdicts
   const report = yield* makeReport
 
-  const confirmShownBy = Effect.fnUntraced(function* (endpoint: number | undefined, claims: ReadonlyArray<OutcomeClaim>) {
+  const confirmShownBy = Effect.fnUntraced(function* (
+    endpoint: number | undefined,
+    claims: ReadonlyArray<OutcomeClaim>
+  ) {
     const polls = claims.map((claim): Poll => ({ claim, isAgreed: false, isBehind: false, contradictedBy: undefined }))
     const others = yield* rpc.others(endpoint)
     for (const reader of others) {
