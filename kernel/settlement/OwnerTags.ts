@@ -1,7 +1,7 @@
-// The owner of a settlement whose record was lost. The transaction asks for one more signer, a hash whose preimage is an
-// HMAC of network, owner and fingerprint under a key of this installation (ADR 42). So the ledger alone proves the owner
-// to all replicas, no other owner or payment has this hash, and nobody without the key can compute it. The key is in the
-// database; `FACILITATOR_OWNER_SECRET` replaces it where the database may be lost as a whole.
+// The owner of a settlement whose record was lost. The transaction asks for one more signer, a hash whose preimage is
+// an HMAC of network, owner and fingerprint under a key of this installation (ADR 42). So the ledger alone proves the
+// owner to all replicas. No other owner or payment has this hash, and computing it takes the key. The key is in the
+// database; `FACILITATOR_OWNER_SECRET` replaces it where the whole database may be lost.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Settings } from "../config/Settings.ts"
 import { generatedSecret } from "../database/generatedSecret.ts"

@@ -1,11 +1,11 @@
 // The signer signs the transactions that this program builds, and refuses everything else, from any caller: a
 // settlement is one contract call on one of our channels, without a source, a memo or our own accounts anywhere in it,
-// bounded by a ledger, within the fee ceilings, with no further signer than the hash whose preimage comes with it; a fee bump is the sponsor's around exactly that; the sponsor's own
-// transactions only create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that
-// names what was wrong and nothing of the content. Sponsor and channels may change while the process runs (a rotation),
-// so addresses must be read on each use; a remote key that does not sign leaves everything open. A call that a scheme
-// has named may hold the sponsor at one argument; its authorization of that call is signed here too
-// (`ownAuthorization.ts`).
+// bounded by a ledger, within the fee ceilings, with no further signer than the hash whose preimage comes with it; a
+// fee bump is the sponsor's around exactly that; the sponsor's own transactions only create, fund or merge our
+// channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong and nothing of the
+// content. Sponsor and channels may change while the process runs (a rotation), so addresses must be read on each use;
+// a remote key that does not sign leaves everything open. A call that a scheme has named may hold the sponsor at one
+// argument; its authorization of that call is signed here too (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
@@ -329,7 +329,7 @@ const feeError = (
     : undefined
 }
 
-/** What every transaction on a channel has: an end in ledgers, and no text or condition beside it but the hash signer. */
+/** What every transaction on a channel has: an end in ledgers, no text, no other condition except the hash signer. */
 const conditionError = (transaction: Transaction, signer?: Uint8Array): string | undefined => {
   if (hasMemo(transaction)) return "a channel's transaction with a memo"
   const conditions = conditionsOf(transaction)

@@ -1,6 +1,7 @@
-// The envelope of a settlement as it is sent: a transaction, its account's signature, the preimage of its hash signer if
-// it has one, and the sponsor's fee bump around these. The transaction is encoded once and its bytes are reused in all that is hashed, signed and sent, where the
-// values of `Envelope.ts` would be encoded anew for each; both ways give the same bytes. Nothing here signs.
+// The envelope of a settlement as it is sent: a transaction, its account's signature, the preimage of its hash signer
+// if it has one, and the sponsor's fee bump around these. The transaction is encoded once and its bytes are reused in
+// all that is hashed, signed and sent, where the values of `Envelope.ts` would be encoded anew for each; both ways
+// give the same bytes. Nothing here signs.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64 } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -30,7 +31,7 @@ export interface Preimage {
   readonly hash: Uint8Array
 }
 
-/** The signature of an account, and a preimage where one is wanted, each with the hint at its signer. */
+/** The signature of an account, and the preimage of a hash signer, each with the hint at its signer. */
 const signedBy = ({ publicKey, signature }: AccountSignature, given?: Preimage): Uint8Array => {
   if (signature.length !== signatureBytes) throw new Error("a signature of an account has 64 bytes")
   const own = [publicKey.subarray(28), uint32Bytes(signatureBytes), signature]
