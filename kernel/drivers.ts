@@ -56,6 +56,7 @@ import { ThisProcess } from "./settlement/delivery/ThisProcess.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { OperatorAuditLog } from "./settlement/operators/OperatorAuditLog.ts"
 import { Outcomes } from "./settlement/follower/Outcomes.ts"
+import { OwnerTags } from "./settlement/OwnerTags.ts"
 import { PubnetGate, pubnetContract } from "./settlement/PubnetGate.ts"
 import { SettlementEvents } from "./settlement/operators/SettlementEvents.ts"
 import { Settlements } from "./settlement/store/Settlements.ts"
@@ -82,6 +83,7 @@ export const settlementContract = contract(
   Deliveries,
   Outcomes,
   Leases,
+  OwnerTags,
   Sponsor,
   SponsorTransactions,
   KeyRotation,
@@ -258,6 +260,7 @@ const settlement = define({
   id: "settlement",
   summary: "Settlements, channels and the queue for them.",
   needs: [
+    settingsContract,
     supervisorContract,
     healthContract,
     configContract,
@@ -278,6 +281,7 @@ const settlement = define({
         ChannelRows.layer,
         Leases.layer,
         OperatorAuditLog.layer,
+        OwnerTags.layer,
         Sponsor.layer.pipe(Layer.provide(WriteProbe.layer)),
         SponsorTransactions.layer,
         SettlementEvents.layer

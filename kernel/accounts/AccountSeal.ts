@@ -3,10 +3,8 @@
 // session at the next start.
 import { Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
-import { SqlClient } from "effect/sql"
+import { generatedSecret } from "../database/generatedSecret.ts"
 import { Crypto } from "../platform/Crypto.ts"
-
-const name = "accounts"
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -22,12 +20,8 @@ export class AccountSeal extends Context.Service<
   static readonly layer = Layer.effect(
     AccountSeal,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
       const crypto = yield* Crypto
-      yield* sql`insert into kernel_secrets ${sql.insert({ name, secret: Base64Url.encode(crypto.randomBytes(32)) })}
-        on conflict (name) do nothing`
-      const [row] = yield* sql<{ secret: string }>`select secret from kernel_secrets where name = ${name}`
-      const secret = bytesOf(row!.secret)
+      const secret = yield* generatedSecret("accounts")
       const seal = (purpose: string, text: string): string =>
         Base64Url.encode(crypto.hmacSha256(secret, bytesOf(`${purpose} ${text}`)))
       return AccountSeal.of({

@@ -1,11 +1,11 @@
 // The signer signs the transactions that this program builds, and refuses everything else, from any caller: a
 // settlement is one contract call on one of our channels, without a source, a memo or our own accounts anywhere in it,
-// bounded by a ledger, within the fee ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own
-// transactions only create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that
-// names what was wrong and nothing of the content. Sponsor and channels may change while the process runs (a rotation),
-// so addresses must be read on each use; a remote key that does not sign leaves everything open. A call that a scheme
-// has named may hold the sponsor at one argument; its authorization of that call is signed here too
-// (`ownAuthorization.ts`).
+// bounded by a ledger, within the fee ceilings, with no further signer than the hash whose preimage comes with it; a
+// fee bump is the sponsor's around exactly that; the sponsor's own transactions only create, fund or merge our
+// channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong and nothing of the
+// content. Sponsor and channels may change while the process runs (a rotation), so addresses must be read on each use;
+// a remote key that does not sign leaves everything open. A call that a scheme has named may hold the sponsor at one
+// argument; its authorization of that call is signed here too (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
@@ -17,7 +17,9 @@ import { authOf, decodeOperation, encodeOperation, invokedBy } from "../stellar/
 import {
   conditionsOf,
   encodeEnvelope,
+  hashSignerOf,
   hasMemo,
+  sameBytes,
   ledgerMaxOf,
   networkIdOf,
   type Operation,
@@ -29,7 +31,7 @@ import {
   transactionHash,
   withSignatures
 } from "../stellar/Envelope.ts"
-import { signedFeeBump, writeFeeBump, writeTransaction } from "../stellar/bumpedTransaction.ts"
+import { type Preimage, signedFeeBump, writeFeeBump, writeTransaction } from "../stellar/bumpedTransaction.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import {
   checkAuthorization,
@@ -65,6 +67,8 @@ export interface SettlementToSign {
   /** Whose ceilings bind the fee. */
   readonly scheme: string
   readonly inclusionStroops: bigint
+  /** Of the transaction's hash signer; absent when it has none. */
+  readonly preimage?: Uint8Array
 }
 
 export interface AuthorizationToSign {
@@ -121,11 +125,17 @@ const signAs = ({ vault }: House, address: string, hash: Uint8Array) =>
     signed === undefined ? refuse("asked to sign as an account that is not ours") : Effect.succeed(signed)
   )
 
-const wrap = Effect.fnUntraced(function* (house: House, transaction: Transaction, channel: string, feeStroops: bigint) {
+const wrap = Effect.fnUntraced(function* (
+  house: House,
+  { channel, transaction }: SettlementToSign,
+  feeStroops: bigint,
+  preimage?: Preimage
+) {
   const { crypto, networkId, vault } = house
   const inner = writeTransaction(crypto, networkId, transaction)
   const signature = yield* signAs(house, channel, inner.hash)
-  const bump = writeFeeBump(crypto, networkId, { transaction: inner, signature }, vault.sponsor, feeStroops)
+  const signed = { transaction: inner, signature, ...(preimage && { preimage }) }
+  const bump = writeFeeBump(crypto, networkId, signed, vault.sponsor, feeStroops)
   return {
     envelope: signedFeeBump(bump, yield* signAs(house, vault.sponsor, bump.hash)),
     innerHash: Hex.encode(inner.hash),
@@ -138,14 +148,15 @@ const signSettlement = Effect.fnUntraced(function* (house: House, request: Settl
   const { crypto, network, networkId, ourKeys, sponsors, vault } = house
   const { channel, inclusionStroops, scheme, transaction } = request
   if (!isChannelOfOurs(vault, channel)) return yield* refuse("a settlement on an account that is no channel")
+  const preimage = request.preimage && { preimage: request.preimage, hash: crypto.sha256(request.preimage) }
   const error =
-    settlementError(transaction, channel) ??
+    settlementError(transaction, channel, preimage?.hash) ??
     settlementNamingIssue(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
   if (error !== undefined) return yield* refuse(error)
   const resourceStroops = resourceFeeOf(transaction) ?? 0n
   const dear = feeError(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
   if (dear !== undefined) return yield* refuse(dear)
-  return yield* wrap(house, transaction, channel, resourceStroops + inclusionStroops)
+  return yield* wrap(house, request, resourceStroops + inclusionStroops, preimage)
 }, withSpanIfSampled("Signer.signSettlement"))
 
 const signAuthorization = Effect.fnUntraced(function* (
@@ -179,7 +190,7 @@ const signCancel = Effect.fnUntraced(function* (house: House, request: Settlemen
     conditionError(transaction) === undefined
   if (!harmless) return yield* refuse("a no-op that does something")
   const dear = feeError(transaction, 0n, inclusionStroops, house.network.feeCeilings(scheme))
-  return dear === undefined ? yield* wrap(house, transaction, channel, inclusionStroops) : yield* refuse(dear)
+  return dear === undefined ? yield* wrap(house, request, inclusionStroops) : yield* refuse(dear)
 }, withSpanIfSampled("Signer.signCancel"))
 
 const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Transaction) {
@@ -289,9 +300,9 @@ export class Signer extends Context.Service<
 }
 
 /** What is wrong with a settlement's transaction, if anything. */
-const settlementError = (transaction: Transaction, channel: string): string | undefined => {
+const settlementError = (transaction: Transaction, channel: string, signer?: Uint8Array): string | undefined => {
   if (sourceOf(transaction) !== channel) return "a settlement whose source is not its channel"
-  const condition = conditionError(transaction)
+  const condition = conditionError(transaction, signer)
   if (condition !== undefined) return condition
   const [operation] = transaction.operations
   if (transaction.operations.length !== 1 || operation === undefined)
@@ -318,13 +329,15 @@ const feeError = (
     : undefined
 }
 
-/** What every transaction on a channel has: an end in ledgers, and no condition or text beside it. */
-const conditionError = (transaction: Transaction): string | undefined => {
+/** What every transaction on a channel has: an end in ledgers, no text, no other condition except the hash signer. */
+const conditionError = (transaction: Transaction, signer?: Uint8Array): string | undefined => {
   if (hasMemo(transaction)) return "a channel's transaction with a memo"
   const conditions = conditionsOf(transaction)
   if (conditions === undefined || !ledgerMaxOf(transaction)) return "a channel's transaction without a ledger bound"
   const { extraSigners, minSeqAge, minSeqLedgerGap, minSeqNum } = conditions
-  const plain = extraSigners.length === 0 && minSeqNum == null && BigInt(minSeqAge) === 0n && minSeqLedgerGap === 0
+  const asked = hashSignerOf(transaction)
+  const isSigned = signer === undefined ? extraSigners.length === 0 : asked !== undefined && sameBytes(asked, signer)
+  const plain = isSigned && minSeqNum == null && BigInt(minSeqAge) === 0n && minSeqLedgerGap === 0
   return plain ? undefined : "a channel's transaction with further conditions"
 }
 

@@ -9,7 +9,16 @@ import type { Crypto } from "../platform/Crypto.ts"
 import { accountOf, accountText, encodeMuxed, publicKeyOf, publicKeyText } from "./Address.ts"
 import { bytesOfBase64 } from "./base64.ts"
 import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
-import { assetKind, conditionKind, envelopeKind, extensionKind, memoKind, operationKind, resultKind } from "./kinds.ts"
+import {
+  assetKind,
+  conditionKind,
+  envelopeKind,
+  extensionKind,
+  memoKind,
+  operationKind,
+  resultKind,
+  signerKind
+} from "./kinds.ts"
 
 export type Envelope = xdr.TransactionEnvelopeWire
 export type Transaction = xdr.TransactionWire
@@ -70,20 +79,18 @@ export interface Bounds {
    * bound. 0: none.
    */
   readonly timeMax: bigint
-  /** Unix seconds before which no ledger may include it; absent: none. */
-  readonly timeMin?: bigint
 }
 
-const preconditions = (bounds: Bounds): xdr.PreconditionsWire =>
+const preconditions = ({ bounds, hashSigner }: OnChannel): xdr.PreconditionsWire =>
   ({
     type: conditionKind.v2,
     v2: {
-      timeBounds: { minTime: bounds.timeMin ?? 0n, maxTime: bounds.timeMax },
+      timeBounds: { minTime: 0n, maxTime: bounds.timeMax },
       ledgerBounds: { minLedger: 0, maxLedger: bounds.ledgerMax },
       minSeqNum: null,
       minSeqAge: 0n,
       minSeqLedgerGap: 0,
-      extraSigners: []
+      extraSigners: hashSigner === undefined ? [] : [{ type: signerKind.hash, hashX: hashSigner }]
     }
   }) as unknown as xdr.PreconditionsWire
 
@@ -93,6 +100,8 @@ interface OnChannel {
   /** The sequence number this transaction uses. */
   readonly sequence: bigint
   readonly bounds: Bounds
+  /** SHA-256 whose preimage must be among the signatures; absent: none. */
+  readonly hashSigner?: Uint8Array
 }
 
 const unsigned = (
@@ -102,7 +111,7 @@ const unsigned = (
     sourceAccount: accountOf(options.channel),
     fee: Number(options.fee > innerFeeMax ? innerFeeMax : options.fee),
     seqNum: options.sequence,
-    cond: preconditions(options.bounds),
+    cond: preconditions(options),
     memo: { type: memoKind.none },
     operations: options.operations,
     ext: options.ext
@@ -264,6 +273,16 @@ export const conditionsOf = ({ cond }: Transaction): xdr.PreconditionsV2Wire | u
 
 /** Last ledger in which a transaction may be included; undefined when it does not say. */
 export const ledgerMaxOf = (tx: Transaction): number | undefined => conditionsOf(tx)?.ledgerBounds?.maxLedger
+
+/** The hash whose preimage a transaction wants among its signatures, when that is its only further signer. */
+export const hashSignerOf = (tx: Transaction): Uint8Array | undefined => {
+  const [signer, ...others] = conditionsOf(tx)?.extraSigners ?? []
+  return signer?.type === signerKind.hash && others.length === 0 ? signer.hashX : undefined
+}
+
+/** The preimage that a bumped transaction was signed with, after its source's signature. */
+export const preimageIn = (envelope: Envelope): Uint8Array | undefined =>
+  bumpIn(envelope)?.innerTx.v1.signatures[1]?.signature
 
 export const hasMemo = ({ memo }: Transaction): boolean => memo.type !== memoKind.none
 

@@ -1,6 +1,7 @@
-// The envelope of a settlement as it is sent: a transaction, its account's signature, and the sponsor's fee bump around
-// both. The transaction is encoded once and its bytes are reused in all that is hashed, signed and sent, where the
-// values of `Envelope.ts` would be encoded anew for each; both ways give the same bytes. Nothing here signs.
+// The envelope of a settlement as it is sent: a transaction, its account's signature, the preimage of its hash signer
+// if it has one, and the sponsor's fee bump around these. The transaction is encoded once and its bytes are reused in
+// all that is hashed, signed and sent, where the values of `Envelope.ts` would be encoded anew for each; both ways
+// give the same bytes. Nothing here signs.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Base64 } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -16,26 +17,37 @@ export interface Written {
 }
 
 const signatureBytes = 64
+const preimageBytes = 32
 
 const written = (crypto: Crypto["Service"], networkId: Uint8Array, kind: number, bytes: Uint8Array): Written => ({
   bytes,
   hash: crypto.sha256(joinedBytes(networkId, uint32Bytes(kind), bytes))
 })
 
-/** One signature, with the hint at its account. */
-const signedBy = ({ publicKey, signature }: AccountSignature): Uint8Array => {
+/** What a transaction's hash signer asks for. */
+export interface Preimage {
+  readonly preimage: Uint8Array
+  /** SHA-256 of it: the signer. */
+  readonly hash: Uint8Array
+}
+
+/** The signature of an account, and the preimage of a hash signer, each with the hint at its signer. */
+const signedBy = ({ publicKey, signature }: AccountSignature, given?: Preimage): Uint8Array => {
   if (signature.length !== signatureBytes) throw new Error("a signature of an account has 64 bytes")
-  return joinedBytes(uint32Bytes(1), publicKey.subarray(28), uint32Bytes(signatureBytes), signature)
+  const own = [publicKey.subarray(28), uint32Bytes(signatureBytes), signature]
+  if (given === undefined) return joinedBytes(uint32Bytes(1), ...own)
+  if (given.preimage.length !== preimageBytes) throw new Error("a preimage has 32 bytes")
+  return joinedBytes(uint32Bytes(2), ...own, given.hash.subarray(28), uint32Bytes(preimageBytes), given.preimage)
 }
 
 export const writeTransaction = (crypto: Crypto["Service"], networkId: Uint8Array, transaction: Transaction): Written =>
   written(crypto, networkId, envelopeKind.v1, xdr.Transaction.schema.encode(transaction))
 
-/** The fee bump around a transaction and its one signature; `feeStroops` is all that may be charged. */
+/** The fee bump around a transaction and its signatures; `feeStroops` is all that may be charged. */
 export const writeFeeBump = (
   crypto: Crypto["Service"],
   networkId: Uint8Array,
-  inner: { readonly transaction: Written; readonly signature: AccountSignature },
+  inner: { readonly transaction: Written; readonly signature: AccountSignature; readonly preimage?: Preimage },
   sponsor: string,
   feeStroops: bigint
 ): Written =>
@@ -48,7 +60,7 @@ export const writeFeeBump = (
       int64Bytes(feeStroops),
       uint32Bytes(envelopeKind.v1),
       inner.transaction.bytes,
-      signedBy(inner.signature),
+      signedBy(inner.signature, inner.preimage),
       uint32Bytes(extensionKind.none)
     )
   )

@@ -31,6 +31,8 @@ export const valueKind = {
 export const addressKind = { account: 0, contract: 1, muxedAccount: 2 } as const
 /** Of a public key, and of an account that may carry a number beside it. */
 export const keyKind = { ed25519: 0 } as const
+/** Of a signer that a transaction asks for beside its source. */
+export const signerKind = { hash: 2 } as const
 export const memoKind = { none: 0 } as const
 export const conditionKind = { none: 0, v2: 2 } as const
 export const assetKind = { native: 0 } as const

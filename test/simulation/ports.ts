@@ -9,6 +9,7 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { ThisProcess } from "../../kernel/settlement/delivery/ThisProcess.ts"
+import { OwnerTags, ownerTagsOf } from "../../kernel/settlement/OwnerTags.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { resourceFeeStroops } from "./keys.ts"
 import type { Replica } from "./Replica.ts"
@@ -101,6 +102,7 @@ export const ports = (world: World, replica: Replica) => {
     simulatedStore(world, replica),
     Layer.succeed(LedgerRpc, simulatedRpc(world, replica)),
     Layer.succeed(Signer, registering(world, replica)),
+    Layer.succeed(OwnerTags, ownerTagsOf([new Uint8Array(32)], crypto)),
     Layer.succeed(Network, network),
     Sponsor.layerAble,
     presence(world, replica),

@@ -11,7 +11,7 @@ import { Crypto } from "../../platform/Crypto.ts"
 import type { QueueTicket } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 import { CrashPoints } from "../../settlement/CrashPoints.ts"
-import { ownerTag } from "../../settlement/ownership.ts"
+import { OwnerTags } from "../../settlement/OwnerTags.ts"
 import { firstBid } from "../../settlement/follower/rebid.ts"
 import { Settlements } from "../../settlement/store/Settlements.ts"
 import { Signer } from "../../signer/Signer.ts"
@@ -43,6 +43,7 @@ const rotatedAway = new LedgerUnavailable({ operation: "sign", message: "the cha
 const makeSign = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const crypto = yield* Crypto
+  const ownerTags = yield* OwnerTags
   const signer = yield* Signer
 
   return Effect.fnUntraced(function* (
@@ -53,6 +54,9 @@ const makeSign = Effect.gen(function* () {
     mostBid: bigint
   ) {
     const { payment, scheme, verified } = settling
+    const { fingerprint, principal, requirements } = payment
+    // By which its owner is known again, should the record be lost.
+    const preimage = ownerTags.preimageFor({ network: requirements.network, owner: principal.owner, fingerprint })
     const transaction = settlementTransaction({
       channel: lease.address,
       sequence: lease.sequence,
@@ -60,10 +64,9 @@ const makeSign = Effect.gen(function* () {
       sorobanDataXdr: prepared.sorobanDataXdr,
       bounds: {
         ledgerMax: verified.authorizationExpiresLedger + 1,
-        timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds),
-        // By which its owner is known again, should the record be lost.
-        timeMin: ownerTag(crypto, payment.principal.owner, payment.fingerprint)
-      }
+        timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)
+      },
+      hashSigner: crypto.sha256(preimage)
     })
     const inclusionStroops = firstBid(yield* clock.fees, mostBid)
     // Keys were rotated since it was leased, and its own is gone.
@@ -74,7 +77,8 @@ const makeSign = Effect.gen(function* () {
           transaction,
           channel: lease.address,
           scheme: scheme.scheme,
-          inclusionStroops
+          inclusionStroops,
+          preimage
         })
         // A remote key that does not sign is an error like any other before the record: nothing has happened.
         .pipe(

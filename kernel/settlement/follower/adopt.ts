@@ -19,12 +19,11 @@ import {
 import type { ExecutedTransaction } from "../../ledger/Executed.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
-import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "../Authorizations.ts"
 import { makeConfirmOutcomes } from "./confirmOutcomes.ts"
 import { makeFindSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
-import { ownerTag, tagIn } from "../ownership.ts"
+import { OwnerTags } from "../OwnerTags.ts"
 import type { SpentBy } from "../state/Settlement.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "../store/Settlements.ts"
 import { whereUsed } from "./whereUsed.ts"
@@ -238,15 +237,15 @@ export const makeAdopter = Effect.gen(function* () {
   const signer = yield* Signer
   const settlements = yield* Settlements
   const authorizations = yield* Authorizations
-  const crypto = yield* Crypto
+  const ownerTags = yield* OwnerTags
   const own = (): OwnAccounts => ({
     sponsors: new Set(signer.sponsors),
     channels: new Set([...signer.channels, ...signer.formerChannels])
   })
   const search = yield* makeSearch(own)
 
-  const isOwner = ({ innerHash, fingerprint, principal }: AdoptedSettlement, inner: Transaction) =>
-    tagIn(inner) === ownerTag(crypto, principal.owner, fingerprint)
+  const isOwner = ({ innerHash, fingerprint, network, principal }: AdoptedSettlement, inner: Transaction) =>
+    ownerTags.isTaggedFor(inner, { network, owner: principal.owner, fingerprint })
       ? Effect.succeed(true)
       : settlements.wasOwner(innerHash, principal.owner)
 

@@ -2,7 +2,7 @@
 // only the bid rises. The inner transaction is taken from the first attempt as it was recorded; on another channel
 // it is another transaction that does the same.
 import { Effect } from "effect"
-import { bumpedIn, decodeEnvelope, onAnotherChannel } from "../../stellar/Envelope.ts"
+import { bumpedIn, decodeEnvelope, onAnotherChannel, preimageIn } from "../../stellar/Envelope.ts"
 import type { InclusionFees } from "../../ledger/LedgerClock.ts"
 import type { Signer } from "../../signer/Signer.ts"
 import type { ChannelLease } from "../channels/ChannelStore.ts"
@@ -18,13 +18,15 @@ export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, c
   return due < most ? due : most
 }
 
-/** The settlement's transaction as it was recorded. */
+/** The settlement's transaction as it was recorded, and the preimage of its hash signer: the same on each channel. */
 const recordedTransaction = Effect.fnUntraced(function* (record: OpenRecord) {
   const first = record.attempts.find(({ kind }) => kind === "payment")
   if (first === undefined) return yield* Effect.die(new Error("a settlement without a payment attempt"))
   const envelope = yield* Effect.orDie(decodeEnvelope(first.envelope))
   const transaction = bumpedIn(envelope)
-  return transaction ?? (yield* Effect.die(new Error("an attempt that is no fee bump")))
+  if (transaction === undefined) return yield* Effect.die(new Error("an attempt that is no fee bump"))
+  const preimage = preimageIn(envelope)
+  return { transaction, ...(preimage && { preimage }) }
 })
 
 type SettlementSigner = Pick<Signer["Service"], "signSettlement">
@@ -34,9 +36,8 @@ export const rebid = Effect.fnUntraced(function* (
   record: OpenRecord,
   inclusionStroops: bigint
 ) {
-  const transaction = yield* recordedTransaction(record)
   return yield* signer.signSettlement({
-    transaction,
+    ...(yield* recordedTransaction(record)),
     channel: record.channel,
     scheme: record.scheme,
     inclusionStroops
@@ -49,10 +50,11 @@ export const signAnew = Effect.fnUntraced(function* (
   record: OpenRecord,
   lease: ChannelLease
 ) {
-  const transaction = onAnotherChannel(yield* recordedTransaction(record), lease.address, lease.sequence)
+  const recorded = yield* recordedTransaction(record)
   const inclusionStroops = record.attempts.findLast(({ kind }) => kind === "payment")!.inclusionStroops
   const signed = yield* signer.signSettlement({
-    transaction,
+    ...recorded,
+    transaction: onAnotherChannel(recorded.transaction, lease.address, lease.sequence),
     channel: lease.address,
     scheme: record.scheme,
     inclusionStroops

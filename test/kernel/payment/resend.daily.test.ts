@@ -4,10 +4,12 @@
 import { expect, it, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Effect, Latch, Layer } from "effect"
+import { Base64 } from "effect/encoding"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import type { Step } from "../../../kernel/settlement/CrashPoints.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { bumpedIn, conditionsOf, decodeEnvelope, hashSignerOf } from "../../../kernel/stellar/Envelope.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
@@ -289,6 +291,33 @@ describe.each(databaseKinds)("a payment whose record was lost on %s", (database)
         expect(yield* restored.sql`select 1 from kernel_settlements`).toEqual([])
         expect((yield* restored.settle(body, shop)).json).toMatchObject({ success: true, transaction })
         expect((yield* restored.verify(body, shop)).json).toMatchObject({ invalidReason: used, transaction })
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      }).pipe(Effect.scoped),
+    240_000
+  )
+
+  it.live(
+    "a payment is its owner's after the whole database was lost [S87]",
+    () =>
+      Effect.gen(function* () {
+        const shared = { database, environment: { SPONSOR_SECRET: Keypair.random().secret(), ...keys } }
+        const withKey = { ...shared.environment, FACILITATOR_OWNER_SECRET: "one secret of all replicas,a former one" }
+        const facilitator = yield* startFacilitator({ ...shared, environment: withKey })
+        const { pay, payTo } = yield* makePay(facilitator)
+        const { body } = yield* pay()
+        const { json } = yield* facilitator.settle(body, shop)
+        expect(json.success).toBe(true)
+        const [attempt] = yield* facilitator.sql<{ envelope: Uint8Array }>`select envelope from kernel_attempts`
+        const inner = bumpedIn(yield* decodeEnvelope(Base64.encode(attempt!.envelope)))!
+        expect([hashSignerOf(inner)?.length, conditionsOf(inner)?.timeBounds?.minTime]).toEqual([32, 0n])
+        // Another database has another generated key, and no journal that names the owner.
+        const { ledgerUrl } = facilitator
+        const stranger = yield* startFacilitator({ ...shared, ledgerUrl })
+        expect((yield* stranger.settle(body, shop)).json).toMatchObject({ success: false, errorReason: used })
+        const restored = yield* startFacilitator({ ...shared, environment: withKey, ledgerUrl })
+        expect((yield* restored.settle(body, other)).json).toMatchObject({ success: false, errorReason: used })
+        const again = yield* restored.settle(body, shop)
+        expect(again.json).toMatchObject({ success: true, transaction: json.transaction })
         expect(yield* facilitator.balance(payTo)).toBe(price)
       }).pipe(Effect.scoped),
     240_000

@@ -5,9 +5,11 @@ import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
+import { createHash } from "node:crypto"
 import { Network } from "../../../kernel/config/Network.ts"
 import {
   cancelTransaction,
+  decodeEnvelope,
   settlementTransaction,
   sponsorTransaction,
   type SponsorOperation,
@@ -50,6 +52,10 @@ const v2 = (tx: Transaction): Loose => (tx.cond as Loose).v2
 const changed = (tx: Transaction, change: Record<string, unknown>): Transaction => ({ ...tx, ...change }) as Transaction
 const withCondition = (tx: Transaction, change: Record<string, unknown>) =>
   changed(tx, { cond: { type: 2, v2: { ...v2(tx), ...change } } })
+const preimage = new Uint8Array(32).fill(9)
+const hash = new Uint8Array(createHash("sha256").update(preimage).digest())
+const hashSigner = { type: 2, hashX: hash }
+const hashSigned = (tx: Transaction) => withCondition(tx, { extraSigners: [hashSigner] })
 const withOperation = (tx: Transaction, change: Record<string, unknown>) =>
   changed(tx, { operations: [{ ...tx.operations[0]!, ...change }] })
 const withFee = (tx: Transaction, resourceFee: bigint) =>
@@ -97,6 +103,18 @@ describe("a settlement", () => {
     }).pipe(Effect.provide(signers))
   )
 
+  it.effect("a settlement with a hash signer is signed with its preimage too", () =>
+    Effect.gen(function* () {
+      const { envelope } = yield* (yield* Signer).signSettlement(request(hashSigned(yield* honest), { preimage }))
+      const bump = TransactionBuilder.fromXDR(envelope, Networks.TESTNET)
+      if (!("innerTransaction" in bump)) throw new Error("a fee bump is required")
+      const [own] = bump.innerTransaction.signatures
+      expect(channels[0]!.verify(bump.innerTransaction.hash(), own!.signature)).toBe(true)
+      const signatures = ((yield* decodeEnvelope(envelope)) as Loose).feeBump.tx.innerTx.v1.signatures
+      expect(signatures.slice(1)).toEqual([{ hint: hash.slice(28), signature: preimage }])
+    }).pipe(Effect.provide(signers))
+  )
+
   const departures: ReadonlyArray<
     readonly [name: string, change: (tx: Transaction) => Transaction, more?: Record<string, unknown>]
   > = [
@@ -114,6 +132,14 @@ describe("a settlement", () => {
     [
       "that wants another signer",
       (tx) => withCondition(tx, { extraSigners: [{ type: 0, ed25519: new Uint8Array(32) }] })
+    ],
+    ["with a hash signer whose preimage is missing", (tx) => hashSigned(tx)],
+    ["with a preimage of another hash", (tx) => hashSigned(tx), { preimage: new Uint8Array(32) }],
+    ["with a preimage that it does not ask for", (tx) => tx, { preimage }],
+    [
+      "with a second signer beside its hash signer",
+      (tx) => withCondition(tx, { extraSigners: [hashSigner, { type: 0, ed25519: new Uint8Array(32) }] }),
+      { preimage }
     ],
     ["with another sequence", (tx) => withCondition(tx, { minSeqNum: 5n })],
     ["with a sequence's age", (tx) => withCondition(tx, { minSeqAge: 5n })],
@@ -195,6 +221,7 @@ describe("a cancellation", () => {
     ["of two operations", changed(cancel, { operations: [cancel.operations[0], cancel.operations[0]] })],
     ["for another account", withOperation(cancel, { sourceAccount: accountOf(otherChannel) })],
     ["with a memo", changed(cancel, { memo: { type: 2, id: 7n } })],
+    ["that wants a hash signer", hashSigned(cancel)],
     ["without an end", withCondition(cancel, { ledgerBounds: null })],
     ["with a bid above its ceiling", cancel, channel, 10_001n]
   ]

@@ -17,6 +17,7 @@ import { SettlementWorker } from "../../../../kernel/payment/settle/SettlementWo
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { Settlements } from "../../../../kernel/settlement/store/Settlements.ts"
+import { OwnerTags } from "../../../../kernel/settlement/OwnerTags.ts"
 import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { Signer } from "../../../../kernel/signer/Signer.ts"
 import { layer as cryptoLayer } from "../../../../runtime/platform/nodeCrypto.ts"
@@ -48,6 +49,7 @@ const workWhile = Effect.fnUntraced(function* (ledgersClosing: number) {
     cryptoLayer,
     Sponsor.layerAble,
     layerTest(Budget, {}),
+    layerTest(OwnerTags, { preimageFor: () => new Uint8Array(32) }),
     Layer.succeed(Limits, limitValues),
     layerTest(ChannelPool, { release: () => Effect.void }),
     layerTest(Network, {

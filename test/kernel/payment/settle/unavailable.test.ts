@@ -23,6 +23,7 @@ import { ChannelPool, type QueueTicket } from "../../../../kernel/settlement/cha
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { Deliveries } from "../../../../kernel/settlement/delivery/Deliveries.ts"
 import { Outcomes } from "../../../../kernel/settlement/follower/Outcomes.ts"
+import { OwnerTags } from "../../../../kernel/settlement/OwnerTags.ts"
 import { Sponsor } from "../../../../kernel/settlement/sponsor/Sponsor.ts"
 import { Settlements } from "../../../../kernel/settlement/store/Settlements.ts"
 import { Signer } from "../../../../kernel/signer/Signer.ts"
@@ -102,6 +103,7 @@ const reportOver = (lease: QueueTicket["lease"], unrecordable: Option.Option<str
             layerTest(LedgerRpc, {}),
             layerTest(Network, {}),
             layerTest(Signer, {}),
+            layerTest(OwnerTags, {}),
             layerTest(Crypto, {}),
             layerTest(SettlementFollower, {})
           )

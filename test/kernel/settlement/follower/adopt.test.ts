@@ -4,9 +4,8 @@ import { Deferred, Effect, Fiber, Layer, Option } from "effect"
 import { describe } from "vitest"
 import { LedgerRpc } from "../../../../kernel/ledger/LedgerRpc.ts"
 import { type AdoptionRequest, makeAdopter } from "../../../../kernel/settlement/follower/adopt.ts"
-import { createHash } from "node:crypto"
-import { Crypto } from "../../../../kernel/platform/Crypto.ts"
-import { ownerTag } from "../../../../kernel/settlement/ownership.ts"
+import { createHash, createHmac } from "node:crypto"
+import { formerTag, OwnerTags, ownerTagsOf } from "../../../../kernel/settlement/OwnerTags.ts"
 import { cancelTransaction } from "../../../../kernel/stellar/Envelope.ts"
 import { Authorizations } from "../../../../kernel/settlement/Authorizations.ts"
 import { type AdoptAnswer, Settlements } from "../../../../kernel/settlement/store/Settlements.ts"
@@ -56,6 +55,10 @@ interface Ledger {
   readonly carried?: string
   /** Whose tag the transaction carries: owner and fingerprint; none, as in those of version 0.1. */
   readonly taggedFor?: readonly [owner: string, fingerprint: string] | "None"
+  /** The tag is the 30 bits of the former version. */
+  readonly isFormerTag?: boolean
+  /** The installation's keys; the transaction was tagged with "a key". */
+  readonly keys?: readonly [string, ...ReadonlyArray<string>]
   /** The owner that the journal or an operator names. */
   readonly namedOwner?: string
 }
@@ -64,25 +67,41 @@ interface Ledger {
 const transfers = [{ contract: "asset", from: "payer", to: "seller", amount: 10n }]
 
 const sha256 = (bytes: Uint8Array) => new Uint8Array(createHash("sha256").update(bytes).digest())
+const hmacSha256 = (key: Uint8Array, bytes: Uint8Array) =>
+  new Uint8Array(createHmac("sha256", key).update(bytes).digest())
 
-/** The transaction of our channel with a lower time bound. */
-const taggedEnvelope = (timeMin: bigint) => {
+const tagsOf = (...[first, ...others]: readonly [string, ...ReadonlyArray<string>]) =>
+  ownerTagsOf([Buffer.from(first), ...others.map((key) => Buffer.from(key))], { sha256, hmacSha256 })
+
+/** The transaction of our channel with an owner's tag. */
+const taggedEnvelope = ({ isFormerTag = false, taggedFor = ["key:a", "f"] }: Ledger) => {
   const { channel, envelope } = spendingEnvelope
-  const bounds = { ledgerMax: 1_011, timeMax: 0n, timeMin }
+  const own = { channel, sequence: 7n, bounds: { ledgerMax: 1_011, timeMax: 0n } }
+  const [owner = "", fingerprint = ""] = taggedFor === "None" ? [] : taggedFor
+  const owned = { network: "ledger:testnet", owner, fingerprint }
+  const hashSigner = sha256(tagsOf("a key").preimageFor(owned))
+  const inner = cancelTransaction(isFormerTag || taggedFor === "None" ? own : { ...own, hashSigner }) as any
+  if (isFormerTag) inner.cond.v2.timeBounds.minTime = formerTag({ sha256 }, owned)
   const bump = structuredClone(envelope) as any
-  bump.feeBump.tx.innerTx.v1.tx = cancelTransaction({ channel, sequence: 7n, bounds })
+  bump.feeBump.tx.innerTx.v1.tx = inner
   return bump as typeof envelope
 }
+
+/**
+ * Fingerprints of a stranger's and of an owner's payment, differing in unsigned fields, whose former tags are the same:
+ * found by a search over 120 000 of them.
+ */
+const collision = { stranger: "g79162", owner: "f28812" }
 
 const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
   const { carried = "", gate = Effect.void, isFormer = false, isShown = true, latest = 50, oldest = 1 } = ledger
   const { isFirstLedger = false } = ledger
-  const { entry = 40, namedOwner, stored = "Adopted", taggedFor = ["key:a", "f"], usedIn = 40 } = ledger
+  const { entry = 40, keys = ["a key"], namedOwner, stored = "Adopted", usedIn = 40 } = ledger
   let scans = 0
   const scanned: Array<readonly [number, number | undefined]> = []
   const owners: Array<string> = []
   const { channel } = spendingEnvelope
-  const envelope = taggedEnvelope(taggedFor === "None" ? 0n : ownerTag({ sha256 }, ...taggedFor))
+  const envelope = taggedEnvelope(ledger)
   const ports = Layer.mergeAll(
     layerTest(LedgerRpc, {
       transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger: latest, oldestLedger: oldest }),
@@ -115,7 +134,7 @@ const adopter = Effect.fnUntraced(function* (ledger: Ledger) {
         Effect.sync(() => void owners.push(principal.owner)).pipe(Effect.as(stored)),
       wasOwner: (_transaction: string, owner: string) => Effect.succeed(owner === namedOwner)
     }),
-    layerTest(Crypto, { sha256 }),
+    Layer.succeed(OwnerTags, tagsOf(...keys)),
     layerTest(Signer, {
       channels: isFormer ? [] : [channel],
       sponsor: "sponsor",
@@ -161,6 +180,33 @@ describe("a spent authorization", () => {
       expect(yield* named.adopt(request(1, 1_010))).toEqual(unclaimed)
       expect(yield* named.adopt(request(1, 1_010, "key:b"))).toEqual({ _tag: "Ours" })
       expect([owners, named.owners]).toEqual([["key:a"], ["key:b"]])
+    })
+  )
+
+  it.effect("recognizes tags of earlier keys and of the former version", () =>
+    Effect.gen(function* () {
+      const carried = "payer:1:1010"
+      const rotated = yield* adopter({ carried, keys: ["a new key", "a key"] })
+      expect(yield* rotated.adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+      const other = yield* adopter({ carried, keys: ["another key"] })
+      expect(yield* other.adopt(request(1, 1_010))).toMatchObject({ _tag: "Unclaimed" })
+      const former = yield* adopter({ carried, isFormerTag: true, keys: ["another key"] })
+      expect(yield* former.adopt(request(1, 1_010, "key:b"))).toMatchObject({ _tag: "Unclaimed" })
+      expect(yield* former.adopt(request(1, 1_010))).toEqual({ _tag: "Ours" })
+    })
+  )
+
+  it.effect("a search over unsigned fields finds no other owner's tag", () =>
+    Effect.gen(function* () {
+      const carried = "payer:1:1010"
+      const { owner, stranger } = collision
+      const stolen = { ...request(1, 1_010, "key:b"), fingerprint: stranger }
+      const { adopt } = yield* adopter({ carried, taggedFor: ["key:a", owner] })
+      expect(yield* adopt(stolen)).toMatchObject({ _tag: "Unclaimed" })
+      expect(yield* adopt({ ...request(1, 1_010), fingerprint: owner })).toEqual({ _tag: "Ours" })
+      // By the former tag it was the stranger's.
+      const former = yield* adopter({ carried, isFormerTag: true, taggedFor: ["key:a", owner] })
+      expect(yield* former.adopt(stolen)).toEqual({ _tag: "Ours" })
     })
   )
 

@@ -1,6 +1,7 @@
 // Every transaction-level result code that the ledger gives, by a transaction that deserves it.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { createHash } from "node:crypto"
 import { Asset, Contract, Keypair, Operation, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
 import { NATIVE_CONTRACT } from "../../../../plugins/ledger-local/node/accounts.ts"
@@ -190,6 +191,39 @@ describe("what a transaction is refused for", () => {
       expect(skipped.status).toBe("PENDING")
       yield* ledger.close
       expect((yield* account(payer.publicKey()))!.seqNum).toBe(start + 9n)
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
+
+  it.effect("a contract call takes a hash signer with its preimage, at the simulated fee", () =>
+    Effect.gen(function* () {
+      const payer = yield* fund("payer")
+      const preimage = new Uint8Array(32).fill(9)
+      const hashX = new Uint8Array(createHash("sha256").update(preimage).digest())
+      const asking = (tx: any) =>
+        (tx.cond = {
+          type: 2,
+          v2: {
+            timeBounds: null,
+            ledgerBounds: null,
+            minSeqNum: null,
+            minSeqAge: 0n,
+            minSeqLedgerGap: 0,
+            extraSigners: [{ type: 2, hashX }]
+          }
+        })
+      const signedWith = (call: string, signature: Uint8Array) => {
+        const wire = xdr.TransactionEnvelope.fromXdr(call, "base64").toXdrObject() as any
+        wire.v1.signatures.push({ hint: hashX.slice(28), signature })
+        return sendRaw(xdr.TransactionEnvelope.fromXdrObject(wire).toXdr("base64"))
+      }
+      const call = yield* soroban(payer, asking)
+      expect((yield* sendRaw(call)).code).toBe("txBadAuth")
+      expect((yield* signedWith(call, new Uint8Array(32))).code).toBe("txBadAuth")
+      expect((yield* signedWith(yield* soroban(payer), preimage)).code).toBe("txBadAuthExtra")
+      const before = (yield* account(payer.publicKey()))!.seqNum
+      expect((yield* signedWith(call, preimage)).status).toBe("PENDING")
+      yield* (yield* LocalLedger).close
+      expect((yield* account(payer.publicKey()))!.seqNum).toBe(before + 1n)
     }).pipe(Effect.provide(ledgerLayer()))
   )
 
