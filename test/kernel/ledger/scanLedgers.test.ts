@@ -111,11 +111,19 @@ describe("channel state", () => {
       const account = { key: accountKey, xdr: accountXdr(channel, 9n), lastModifiedLedgerSeq: 30 }
       const used = { key: nonceKey, xdr: "AAAA", lastModifiedLedgerSeq: 44 }
       const server = yield* startScriptedRpc({ getLedgerEntries: entries([used, account]) })
-      expect(yield* ask(server)).toEqual({ latestLedger: 50, snapshots: [{ sequence: 9n, nonce: 44 }] })
+      expect(yield* ask(server)).toEqual({ latestLedger: 50, endpoint: 0, snapshots: [{ sequence: 9n, nonce: 44 }] })
       server.script["getLedgerEntries"] = entries([account])
-      expect(yield* ask(server)).toEqual({ latestLedger: 50, snapshots: [{ sequence: 9n, nonce: "unspent" }] })
+      expect(yield* ask(server)).toEqual({
+        latestLedger: 50,
+        endpoint: 0,
+        snapshots: [{ sequence: 9n, nonce: "unspent" }]
+      })
       server.script["getLedgerEntries"] = entries([])
-      expect(yield* ask(server)).toEqual({ latestLedger: 50, snapshots: [{ sequence: undefined, nonce: "unspent" }] })
+      expect(yield* ask(server)).toEqual({
+        latestLedger: 50,
+        endpoint: 0,
+        snapshots: [{ sequence: undefined, nonce: "unspent" }]
+      })
       // Both are asked for in one call.
       expect(server.asked.filter((method) => method === "getLedgerEntries")).toHaveLength(3)
     }).pipe(Effect.scoped)

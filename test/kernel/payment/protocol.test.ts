@@ -48,7 +48,10 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
           expect(answer.json.kinds).toEqual([
             ...kindsOf("exact", {}),
             ...kindsOf("upto", { uptoContract, facilitatorAddress: signer }),
-            ...kindsOf("batch-settlement", { batchContract: expect.stringMatching(/^C[A-Z2-7]{55}$/) })
+            ...kindsOf("batch-settlement", {
+              batchContract: expect.stringMatching(/^C[A-Z2-7]{55}$/),
+              minDeposit: expect.stringMatching(/^[1-9][0-9]*$/)
+            })
           ])
           expect(answer.json.signers["ledger:*"]).toContain(signer)
           expect(answer.json.signers["stellar:*"]).toEqual(answer.json.signers["ledger:*"])
@@ -223,7 +226,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
         })
       )
 
-      it.effect("a retry returns the stored success; other terms are a conflict [S93, S268]", () =>
+      it.effect("a retry with the seller's key returns the success; other terms conflict [S93, S268]", () =>
         Effect.gen(function* () {
           const facilitator = yield* Running
           const payer = yield* facilitator.account()
@@ -236,10 +239,13 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
             extensions: { "payment-identifier": { info: { required: false, id } } }
           }
           const payment = yield* facilitator.payment(common)
-          const first = yield* facilitator.settle(payment.body)
+          const key = { "idempotency-key": "the-sale-of-one-page" }
+          const first = yield* facilitator.settle(payment.body, key)
           expect(first.json.success, first.text).toBe(true)
-          const again = yield* facilitator.settle(payment.body)
+          const again = yield* facilitator.settle(payment.body, key)
           expect([again.status, again.json]).toEqual([200, first.json])
+          const withoutKey = yield* facilitator.settle(payment.body)
+          expect(withoutKey.json).toMatchObject({ success: false, transaction: first.json.transaction })
           const other = yield* facilitator.payment(common)
           const conflict = yield* facilitator.settle(other.body)
           expect([conflict.status, conflict.json.errorReason]).toEqual([409, "payment_identifier_conflict"])
