@@ -6,8 +6,9 @@ import { statusOf } from "../../kernel/payment/http/settlementState.ts"
 import { existingFrom, verifyKnown } from "../../kernel/payment/settle/existing.ts"
 import { answerFinal } from "../../kernel/payment/answers.ts"
 import { encodeSettle, encodeVerify } from "../../kernel/payment/wire/Wire.ts"
-import { endedType, recordedType } from "../../kernel/settlement/store/facts.ts"
-import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
+import { spentText } from "../../kernel/settlement/state/outcomes.ts"
+import { correctedFact, endedType, recordedType } from "../../kernel/settlement/store/facts.ts"
+import type { Correction, SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { type Key, paymentOf, recordOf } from "./delivery.ts"
 
 interface Row {
@@ -27,14 +28,38 @@ const callers: ReadonlyArray<readonly [string, Key, string]> = [
   ["owner, another key", "other key", "seller"],
   ["another principal", "key", "stranger"]
 ]
-const states: ReadonlyArray<readonly [string, Partial<SettlementRecord>]> = [
+/** What a later use of the authorization of a failed payment makes of it. */
+const corrected = (state: Correction["state"]): Correction => ({
+  state,
+  transaction: "f".repeat(64),
+  ledger: 7,
+  closedAtSeconds: 7,
+  moved: state === "settled" ? 10n : undefined,
+  reason: state === "settled" ? undefined : "settle_ledger_authorization_spent",
+  message: state === "settled" ? undefined : spentText({ isOurs: false, transaction: "f".repeat(64) }),
+  confirmations: 2
+})
+const spent = corrected("failed")
+const states: ReadonlyArray<readonly [string, Partial<SettlementRecord>, Correction?]> = [
   ["open", { state: "submitted", deadlineAt: new Date(10) }],
   ["open, past its deadline", { state: "submitted" }],
+  // Its end waits for a second endpoint: `secondEndpoint.slow.test.ts` has the liar itself.
+  ["open, shown settled by a liar", { state: "submitted", deadlineAt: new Date(10) }],
   ["settled, undelivered", { delivery: "undelivered" }],
   ["settled, being sent", { delivery: "given", deliveredKey: "key" }],
   ["settled, delivered", { delivery: "confirmed", deliveredKey: "key" }],
   ["failed", { state: "failed", reason: Option.some("settle_ledger_transaction_failed") }],
   ["expired", { state: "expired", reason: Option.some("settle_ledger_transaction_expired") }],
+  ["failed, then settled", { delivery: "undelivered", confirmations: 2 }, corrected("settled")],
+  [
+    "failed, then spent",
+    {
+      state: "failed",
+      reason: Option.fromUndefinedOr(spent.reason),
+      reasonMessage: Option.fromUndefinedOr(spent.message)
+    },
+    spent
+  ],
   ["unresolved", { state: "unresolved" }]
 ]
 const [now, used] = [5, "settle_ledger_already_settled"]
@@ -56,7 +81,8 @@ const settleWord = (record: SettlementRecord, key: Key, owner: string): string =
   return body.success ? "success" : body.errorReason!
 }
 
-const eventOf = (state: SettlementState): string => (isOpen(state) ? recordedType : endedType(state as never))
+const eventOf = (state: SettlementState, correction?: Correction): string =>
+  correction !== undefined ? correctedFact(correction).type : isOpen(state) ? recordedType : endedType(state as never)
 
 /** Whether a word contradicts the state. */
 const issueOf = (
@@ -85,7 +111,7 @@ const issueOf = (
 
 /** Every state and caller with its words; an issue where a word is not true. */
 export const wordTable = (): ReadonlyArray<Row> =>
-  states.flatMap(([state, changes]) =>
+  states.flatMap(([state, changes, correction]) =>
     callers.map(([caller, key, owner]): Row => {
       const record = recordOf(changes)
       const isOwner = owner === record.principal
@@ -93,9 +119,11 @@ export const wordTable = (): ReadonlyArray<Row> =>
         verify: verifyWord(record, key, owner),
         settle: settleWord(record, key, owner),
         settlements: isOwner ? statusOf(record, now) : "not found",
-        event: isOwner ? eventOf(record.state) : "none"
+        event: isOwner ? eventOf(record.state, correction) : "none"
       }
-      const seen = isOwner ? words : { ...words, settlements: statusOf(record, now), event: eventOf(record.state) }
+      const seen = isOwner
+        ? words
+        : { ...words, settlements: statusOf(record, now), event: eventOf(record.state, correction) }
       return { state, caller, ...words, issue: issueOf(record, seen, isOwner && key === record.deliveredKey, isOwner) }
     })
   )

@@ -1,6 +1,5 @@
 // A way between a seller and its facilitator that fails on order: it answers in the facilitator's place, with or
-// without having forwarded the call, or cuts the connection. It counts the settles of each payment by their
-// Idempotency-Key, and repeats a success to the key that received it, where the facilitator does not do so itself.
+// without having forwarded the call, or cuts the connection. It keeps the Idempotency-Key of each payment's settles.
 import { createServer, type Server } from "node:http"
 import { freePort } from "./freePort.ts"
 
@@ -26,7 +25,6 @@ export interface Way {
 export const startWay = async (target: string): Promise<Way> => {
   const port = await freePort()
   const keys: Way["keys"] = new Map()
-  const given = new Map<string, string>()
   const orders = new Map<string, Order>()
   const forwarding = (url: string, text: string, headers: Readonly<Record<string, any>>) => async () => {
     const key = headers["idempotency-key"]
@@ -39,12 +37,7 @@ export const startWay = async (target: string): Promise<Way> => {
       },
       ...(text === "" ? {} : { body: text })
     })
-    const answer = { status: response.status, text: await response.text() }
-    if (url !== "/settle" || key === undefined) return answer
-    const { errorReason, success } = JSON.parse(answer.text)
-    if (success === true) given.set(key, answer.text)
-    const known = given.get(key)
-    return known !== undefined && /already_settled$/.test(errorReason) ? { status: 200, text: known } : answer
+    return { status: response.status, text: await response.text() }
   }
   const server: Server = createServer((request, response) => {
     let text = ""

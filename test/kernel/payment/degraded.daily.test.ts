@@ -61,7 +61,7 @@ describe.each(databaseKinds)("on %s", (database) => {
 
   it.live(
     "past its deadline, a payment is pending, then settled in one record [S57, S90, S91, S92, S93, S94, S97, S272, S318]",
-    withFacilitator({ database, closeMillis: 1_500, set: ["limits.settle_timeout_ms=1000"] }, (facilitator) =>
+    withFacilitator({ database, closeMillis: 5_000, set: ["limits.settle_timeout_ms=1000"] }, (facilitator) =>
       Effect.gen(function* () {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
@@ -78,7 +78,8 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect([first.status, first.json.errorReason]).toEqual([200, "settle_ledger_transaction_status_unknown"])
         expect(first.json.transaction).toMatch(/^[0-9a-f]{64}$/)
         const lookup = facilitator.ask("/settlements?identifier=an-unknown-settlement")
-        expect((yield* lookup).json.items[0]).toMatchObject({ status: "unknown", transaction: first.json.transaction })
+        const shown = yield* eventually(lookup, ({ json }) => json?.items?.length === 1)
+        expect(shown.json.items[0]).toMatchObject({ status: "unknown", transaction: first.json.transaction })
         const again = yield* facilitator.settle(payment.body)
         expect(again.json).toMatchObject({
           errorReason: "settle_ledger_transaction_status_unknown",
