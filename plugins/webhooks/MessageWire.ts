@@ -1,6 +1,6 @@
 // A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
 // names the event and carries the settlement as `GET /settlements` gives it, in the state that the event is about: that
-// of `settlement.recorded` is pending and that of `settlement.failed` failed, whatever has happened since. The signature
+// of `settlement.recorded` is pending and that of `settlement.failed` failed, whatever happened since. The signature
 // is HMAC-SHA256 over id, time and body. Id and body are the same for every delivery of the event. Receivers compare
 // the time with their own clocks, so it comes from a trusted clock rather than this machine's. Pure.
 import { Option, Redacted } from "effect"
@@ -38,7 +38,7 @@ const later = {
 } satisfies Partial<SettlementRecord>
 
 /** What a message is about. */
-export interface Told {
+export interface AboutEvent {
   readonly type: string
   readonly at: Date
   /** Why it failed, where the event's fact is at hand. */
@@ -46,7 +46,7 @@ export interface Told {
 }
 
 /** The settlement as it was when the event happened. */
-const asOf = ({ at, reason, type }: Told, record: SettlementRecord): SettlementRecord => {
+const asOf = ({ at, reason, type }: AboutEvent, record: SettlementRecord): SettlementRecord => {
   switch (type) {
     case "settlement.recorded":
       return { ...record, ...later, state: "submitted" }
@@ -74,17 +74,17 @@ const asOf = ({ at, reason, type }: Told, record: SettlementRecord): SettlementR
 
 /** The body of an event's message, the same whenever it is made; `added`: further members of its data. */
 export const encodeBody = (
-  told: Told,
+  event: AboutEvent,
   record: SettlementRecord,
   dialect: Dialect,
   added: Readonly<Record<string, unknown>> = {}
 ): string => {
   // At its record the caller still waits.
-  const nowMillis = Math.min(told.at.getTime(), record.recordedAt.getTime())
+  const nowMillis = Math.min(event.at.getTime(), record.recordedAt.getTime())
   return JSON.stringify({
-    type: told.type,
-    timestamp: told.at.toISOString(),
-    data: { ...encodeSettlementState(asOf(told, record), dialect, nowMillis), ...added }
+    type: event.type,
+    timestamp: event.at.toISOString(),
+    data: { ...encodeSettlementState(asOf(event, record), dialect, nowMillis), ...added }
   })
 }
 

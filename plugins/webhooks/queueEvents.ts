@@ -32,11 +32,11 @@ export const queueEvents = Effect.gen(function* () {
     if (read === undefined || fact.principal === null) return []
     const those = receivers.filter(({ principal }) => principal === undefined || principal === fact.principal)
     if (those.length === 0) return []
-    const told = read._tag === "Ended" ? { ...fact, reason: read.data.reason } : fact
+    const event = read._tag === "Ended" ? { ...fact, reason: read.data.reason } : fact
     const body =
       record === undefined
         ? null
-        : encodeBody(told, record, dialect, yield* eventExtensions(extensions, fact.type, record))
+        : encodeBody(event, record, dialect, yield* eventExtensions(extensions, fact.type, record))
     return those.map(({ name }) => ({
       receiver: name,
       position: fact.position,

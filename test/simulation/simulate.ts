@@ -94,7 +94,7 @@ interface Running {
 const fork = <A, E>(world: World, replica: Replica, effect: Effect.Effect<A, E>) =>
   Effect.runForkWith(world.context(replica))(effect, { scheduler: world.time.scheduler })
 
-/** What is asked of a replica. A process may die where its fiber cannot be interrupted: its client learns of it anyway. */
+/** Asked of a replica. A process may die where its fiber cannot be interrupted: its client is cut off. */
 interface Asked {
   readonly replica: Replica
   readonly cutOff: () => void
