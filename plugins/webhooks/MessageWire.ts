@@ -1,8 +1,8 @@
 // A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
 // names the event and carries the settlement as `GET /settlements` gives it, in the state that the event is about: that
-// of `settlement.recorded` is pending, whatever has happened since. The signature is HMAC-SHA256 over id, time and
-// body. Id and body are the same for every delivery of the event. Receivers compare the time with their own clocks, so
-// it comes from a trusted clock rather than this machine's. Pure.
+// of `settlement.recorded` is pending and that of `settlement.failed` failed, whatever happened since. The signature
+// is HMAC-SHA256 over id, time and body. Id and body are the same for every delivery of the event. Receivers compare
+// the time with their own clocks, so it comes from a trusted clock rather than this machine's. Pure.
 import { Option, Redacted } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Dialect } from "../../kernel/Dialect.ts"
@@ -37,13 +37,36 @@ const later = {
   reasonMessage: Option.none()
 } satisfies Partial<SettlementRecord>
 
+/** What a message is about. */
+export interface AboutEvent {
+  readonly type: string
+  readonly at: Date
+  /** Why it failed, where the event's fact is at hand. */
+  readonly reason?: string | null
+}
+
 /** The settlement as it was when the event happened. */
-const asOf = (type: string, record: SettlementRecord): SettlementRecord => {
+const asOf = ({ at, reason, type }: AboutEvent, record: SettlementRecord): SettlementRecord => {
   switch (type) {
     case "settlement.recorded":
       return { ...record, ...later, state: "submitted" }
     case "settlement.unresolved":
       return { ...record, ...later, state: "unresolved" }
+    case "settlement.failed": {
+      const then = reason === undefined && record.state === "failed" ? record.reason : Option.fromNullishOr(reason)
+      // A later use of its authorization may have corrected it.
+      return record.state === "failed" && Option.getOrNull(record.reason) === Option.getOrNull(then)
+        ? record
+        : {
+            ...record,
+            ...later,
+            state: "failed",
+            isWatched: true,
+            resolvedAt: Option.some(at),
+            feeChargedStroops: record.feeChargedStroops,
+            reason: then
+          }
+    }
     default:
       return record
   }
@@ -51,17 +74,17 @@ const asOf = (type: string, record: SettlementRecord): SettlementRecord => {
 
 /** The body of an event's message, the same whenever it is made; `added`: further members of its data. */
 export const encodeBody = (
-  { at, type }: { readonly type: string; readonly at: Date },
+  event: AboutEvent,
   record: SettlementRecord,
   dialect: Dialect,
   added: Readonly<Record<string, unknown>> = {}
 ): string => {
   // At its record the caller still waits.
-  const nowMillis = Math.min(at.getTime(), record.recordedAt.getTime())
+  const nowMillis = Math.min(event.at.getTime(), record.recordedAt.getTime())
   return JSON.stringify({
-    type,
-    timestamp: at.toISOString(),
-    data: { ...encodeSettlementState(asOf(type, record), dialect, nowMillis), ...added }
+    type: event.type,
+    timestamp: event.at.toISOString(),
+    data: { ...encodeSettlementState(asOf(event, record), dialect, nowMillis), ...added }
   })
 }
 

@@ -28,13 +28,15 @@ export const queueEvents = Effect.gen(function* () {
   const [dialect] = (yield* WireVocabulary).dialects
 
   const owedFor = Effect.fnUntraced(function* (fact: Fact, record: SettlementRecord | undefined) {
-    if (Option.isNone(readSettlementFact(fact)) || fact.principal === null) return []
+    const read = Option.getOrUndefined(readSettlementFact(fact))
+    if (read === undefined || fact.principal === null) return []
     const those = receivers.filter(({ principal }) => principal === undefined || principal === fact.principal)
     if (those.length === 0) return []
+    const event = read._tag === "Ended" ? { ...fact, reason: read.data.reason } : fact
     const body =
       record === undefined
         ? null
-        : encodeBody(fact, record, dialect, yield* eventExtensions(extensions, fact.type, record))
+        : encodeBody(event, record, dialect, yield* eventExtensions(extensions, fact.type, record))
     return those.map(({ name }) => ({
       receiver: name,
       position: fact.position,

@@ -94,10 +94,16 @@ interface Running {
 const fork = <A, E>(world: World, replica: Replica, effect: Effect.Effect<A, E>) =>
   Effect.runForkWith(world.context(replica))(effect, { scheduler: world.time.scheduler })
 
+/** Asked of a replica. A process may die where its fiber cannot be interrupted: its client is cut off. */
+interface Asked {
+  readonly replica: Replica
+  readonly cutOff: () => void
+}
+
 /** The replicas of a run: processes that die and come back. */
 class Replicas {
   readonly running: Array<Running | undefined> = []
-  readonly asking = new Map<Fiber.Fiber<unknown, unknown>, Replica>()
+  readonly asking = new Map<Fiber.Fiber<unknown, unknown>, Asked>()
   readonly #world: World
 
   constructor(world: World) {
@@ -133,7 +139,11 @@ class Replicas {
     this.#world.store.processes.delete(replica.process)
     // Clients of a dead process are cut off; its fibers are left suspended.
     time.after(0, () => {
-      for (const [fiber, of] of this.asking) if (of === replica) fiber.interruptUnsafe()
+      for (const [fiber, { cutOff, replica: of }] of this.asking) {
+        if (of !== replica) continue
+        fiber.interruptUnsafe()
+        cutOff()
+      }
       entry?.fiber?.interruptUnsafe()
     })
     time.after(random.int(200, 8_000), () => this.#start(slot))
@@ -206,7 +216,10 @@ class Clients {
     const asked = this.#roaming(payment)
     const fiber = fork(world, replica, Effect.provideService(settle(asked), Reading, read))
     const { asking } = this.#replicas
-    asking.set(fiber, replica)
+    const cutOff = () => {
+      if (asking.delete(fiber)) again(int(500, 6_000))
+    }
+    asking.set(fiber, { replica, cutOff })
     if (!this.isCalm && chance(0.08)) {
       world.time.after(int(10, 6_000), () => {
         if (asking.has(fiber)) world.coverage.count("client hung up")
@@ -214,9 +227,9 @@ class Clients {
       })
     }
     fiber.addObserver((exit) => {
-      asking.delete(fiber)
       // A dead process answers no client.
-      if (exit._tag === "Failure" || !replica.isAlive) return again(int(500, 6_000))
+      if (exit._tag === "Failure" || !replica.isAlive) return cutOff()
+      asking.delete(fiber)
       const waited = world.time.now - askedAt
       if (waited > settleTimeoutMillis + answerSlack) world.broken.push(`a caller waited ${waited} ms`)
       this.#receive({ payment, readAt: read.at, receivedAt: world.time.now, answer: exit.value, replica }, again)
@@ -253,11 +266,11 @@ const observe = (world: World, { asking, running }: Replicas): Observers =>
     const entry = random.pick(running)
     if (entry?.streams === undefined) return ended()
     const fiber = fork(world, entry.replica, read(entry.streams))
-    asking.set(fiber, entry.replica)
-    fiber.addObserver(() => {
-      asking.delete(fiber)
-      ended()
-    })
+    const cutOff = () => {
+      if (asking.delete(fiber)) ended()
+    }
+    asking.set(fiber, { replica: entry.replica, cutOff })
+    fiber.addObserver(cutOff)
   })
 
 const countEnds = ({ coverage, ledger, store }: World): void => {

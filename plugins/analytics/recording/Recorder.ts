@@ -55,7 +55,7 @@ const write = Effect.fnUntraced(function* (changes: ReadonlyArray<Change>) {
     select * from jsonb_to_recordset(${rows}::jsonb) as r (${sql.literal(recordsetColumns)})
     on conflict (id) do update set amount = excluded.amount, fee_stroops = excluded.fee_stroops,
       status = excluded.status, resource_id = excluded.resource_id, resource_origin = excluded.resource_origin,
-      error_reason = excluded.error_reason`
+      error_reason = excluded.error_reason, transaction_hash = excluded.transaction_hash`
 })
 
 interface Pair {
@@ -143,7 +143,11 @@ const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact
     if (one._tag === "Ended") {
       const known = after.get(one.id)
       if (known === undefined) yield* skip(`settlement.${one.state}`, one.id)
-      else after.set(one.id, end(known, one))
+      else {
+        const ended = end(known, one)
+        after.set(one.id, ended)
+        byHash.set(ended.transactionHash, one.id)
+      }
     } else if (one._tag === "Sold") {
       for (const { origin, resourceId, transaction } of one.data.sales) {
         const known = after.get(byHash.get(transaction) ?? "")

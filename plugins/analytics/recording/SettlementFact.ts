@@ -83,6 +83,8 @@ export const end = (
       return {
         ...reported,
         status: "success",
+        // Another transaction than the recorded one may have paid: one whose record was lost, or anyone's.
+        transactionHash: data.transaction,
         amount: (known.scheme.includes(kindMark) ? data.sold : data.moved) ?? known.amountMeant
       }
     case "failed":

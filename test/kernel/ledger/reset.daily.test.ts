@@ -55,7 +55,8 @@ it.live(
       const after = yield* eventually(ledgerOf(facilitator), ({ sequence }) => sequence < 1_100)
       expect(after.sequence).toBeLessThan(1_100)
       yield* eventually(ledgerOf(facilitator), ({ channelsUsable, state }) => channelsUsable === 2 && state === "ready")
-      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+      const paid = yield* pay(facilitator)
+      expect(paid.json, paid.text).toMatchObject({ success: true })
     }).pipe(Effect.scoped),
   240_000
 )
@@ -74,7 +75,8 @@ it.live(
       const [after] = yield* eventually(known, ([row]) => row?.hash !== before!.hash)
       expect(after!.hash).not.toBe(before!.hash)
       yield* eventually(ledgerOf(facilitator), ({ channelsUsable, state }) => channelsUsable === 2 && state === "ready")
-      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+      const paid = yield* pay(facilitator)
+      expect(paid.json, paid.text).toMatchObject({ success: true })
     }).pipe(Effect.scoped),
   240_000
 )
@@ -105,7 +107,8 @@ it.live(
       yield* eventually(ledgerOf(facilitator), ({ sequence }) => sequence > 1_000_000)
       yield* facilitator.ledger.setFaults([])
       yield* eventually(ledgerOf(facilitator), ({ sequence }) => sequence < 1_000_000)
-      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+      const paid = yield* pay(facilitator)
+      expect(paid.json, paid.text).toMatchObject({ success: true })
     }).pipe(Effect.scoped),
   240_000
 )

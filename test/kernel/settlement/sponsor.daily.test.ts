@@ -102,7 +102,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         // Its reserve of two entries, and a stroop less than a transaction may cost.
         yield* drain(facilitator, sponsor, 10_000_000n + 209_999n)
         const short = `the sponsor's balance does not cover another transaction; send XLM to ${sponsor.publicKey()}`
-        const empty = yield* eventually(ledgerOf(facilitator), ({ state }) => state === "degraded")
+        const empty = yield* eventually(ledgerOf(facilitator), ({ detail }) => detail === short)
         expect(empty).toMatchObject({
           detail: short,
           sponsorBalanceStroops: "10209999",

@@ -258,6 +258,56 @@ describeDatabases(
         })
       )
 
+      it.effect("a failure that a later use corrects counts once, by its transaction", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          const resource = yield* world.list("https://a.example.com/x", "S1")
+          const corrects = { corrects: "failed", confirmations: 2 }
+          const [used, refused] = [hashOf(91), hashOf(92)]
+          yield* world.publish([
+            recorded(1),
+            ended(1, "failed"),
+            recorded(2),
+            ended(2, "failed"),
+            ended(1, "settled", { ...corrects, transaction: used }),
+            ended(2, "spent", { ...corrects, spentBy: refused, reason: "settle_ledger_authorization_spent" }),
+            {
+              type: "catalog.sold",
+              subject: String(resource),
+              data: {
+                sales: [{ transaction: used, resourceId: String(resource), origin: "https://a.example.com" }]
+              }
+            }
+          ])
+          const check = Effect.gen(function* () {
+            expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
+              total_transactions: "2",
+              successful_transactions: "1",
+              failed_transactions: "1",
+              total_amount: "10",
+              total_sponsored_fee_stroops: "14",
+              unique_buyers: "1"
+            })
+            expect(Option.getOrThrow(yield* world.transactions.byHash(used))).toMatchObject({
+              status: "success",
+              amount: "10",
+              resource_id: String(resource)
+            })
+            expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(2)))).toMatchObject({
+              status: "failed",
+              error_reason: "settle_ledger_authorization_spent"
+            })
+          })
+          yield* world.follow(1)
+          yield* check
+          // The same facts in one batch.
+          yield* rebuild
+          yield* world.follow(20)
+          yield* check
+        })
+      )
+
       it.effect("facts without an amount count the signed maximum", () =>
         Effect.gen(function* () {
           const world = yield* makeWorld
