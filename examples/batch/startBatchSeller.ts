@@ -14,18 +14,20 @@ export interface BatchSellerOptions {
   /** Price of the page, atomic units. */
   readonly price: bigint
   readonly apiKey?: string
+  /** Lifetime of a deposit's signature in seconds, default 60. */
+  readonly maxTimeoutSeconds?: number
 }
 
 /** Starts the seller; its one page is `/page`. Rejects when the facilitator does not offer the scheme. */
 export const startBatchSeller = async (options: BatchSellerOptions): Promise<Seller> => {
-  const { asset, facilitator, network, price, server } = options
+  const { asset, facilitator, maxTimeoutSeconds = 60, network, price, server } = options
   const headers: Record<string, string> =
     options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }
   const { kinds }: any = await (await fetch(`${facilitator}/supported`, { headers })).json()
   const kind = kinds.find((one: any) => one.scheme === server.scheme && one.network === network)
   if (kind === undefined) throw new Error(`${facilitator} does not offer ${server.scheme} on ${network}`)
   const terms = await server.enhancePaymentRequirements(
-    { scheme: server.scheme, network, asset, amount: String(price), payTo: server.receiver, maxTimeoutSeconds: 60 },
+    { scheme: server.scheme, network, asset, amount: String(price), payTo: server.receiver, maxTimeoutSeconds },
     kind
   )
   const { settle, verify } = facilitatorClient(options)

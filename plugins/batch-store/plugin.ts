@@ -7,6 +7,7 @@ import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, networkContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
+import { factsContract } from "../../kernel/facts/Facts.ts"
 import { healthContract } from "../../kernel/health/Health.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
@@ -58,6 +59,7 @@ export const plugin = define({
     httpContract,
     ledgerContract,
     databaseContract,
+    factsContract,
     settlementContract,
     paymentContract,
     batchChannelsContract

@@ -3,7 +3,10 @@
 // simulation nor a statement; what was read is taken from the scheme. Each seller's row is verified separately: a
 // voucher that does not verify hides no other seller's channel.
 import { Effect, Option } from "effect"
+import { Hex } from "effect/encoding"
+import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
+import { Facts } from "../../kernel/facts/Facts.ts"
 import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import { isRefusal } from "../../kernel/payment/Refusal.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
@@ -12,9 +15,22 @@ import { type KnownChannel, KnownChannels } from "../x402-batch/contract.ts"
 import { larger } from "./ChannelWire.ts"
 import { claimPayment, batchScheme } from "./claimPayment.ts"
 import { Claims, type Watched, watchedMax } from "./Claims.ts"
+import { type ChannelLost, channelLostType } from "./contract.ts"
 
 /** Channels read at one time. */
 const readsConcurrentMax = 8
+
+/** Publishes what was lost, once for each amount, by an id of its own. */
+const makePublish = Effect.gen(function* () {
+  const crypto = yield* Crypto
+  const facts = yield* Facts
+  return (principal: string, data: ChannelLost) => {
+    const named = [principal, data.network, data.channelId, data.lost].join("\n")
+    const id = Hex.encode(crypto.sha256(new TextEncoder().encode(named)))
+    const subject = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5")
+    return facts.publish({ type: channelLostType, version: 1, subject, principal, data: { ...data } })
+  }
+})
 
 export const watchWithdrawals = Effect.gen(function* () {
   const claims = yield* Claims
@@ -23,6 +39,8 @@ export const watchWithdrawals = Effect.gen(function* () {
   const known = yield* KnownChannels
   const network = yield* Network
   const schemes = yield* Schemes
+  const sql = yield* SqlClient.SqlClient
+  const publish = yield* makePublish
 
   const extraOf = (withdrawDelay: number, receiverAuthorizer: string) =>
     Effect.sync(() => {
@@ -49,15 +67,17 @@ export const watchWithdrawals = Effect.gen(function* () {
     // A withdrawal that started and ended unseen leaves its nonce moved, and less than what was charged.
     const isSame = state.withdrawRequestedAt === withdrawRequestedAt && state.refundNonce === BigInt(refundNonce)
     if (isSame && lost === BigInt(before)) return
-    yield* claims.seen(network.id, watched, state)
-    if (lost > BigInt(before))
-      yield* Effect.logError("a payer has withdrawn what was charged and not claimed", {
-        channel: channelId,
-        seller: principal,
-        payer: watched.channelConfig.payer,
-        asset: watched.channelConfig.token,
-        unclaimed: String(lost)
-      })
+    if (lost <= BigInt(before)) return yield* claims.seen(network.id, watched, state)
+    const { payer, receiver, token } = watched.channelConfig
+    const fact = { network: network.id, channelId, payer, payTo: receiver, asset: token, charged, lost: String(lost) }
+    yield* sql.withTransaction(Effect.andThen(claims.seen(network.id, watched, state), publish(principal, fact)))
+    yield* Effect.logError("a payer has withdrawn what was charged and not claimed", {
+      channel: channelId,
+      seller: principal,
+      payer,
+      asset: token,
+      unclaimed: String(lost)
+    })
   })
 
   const watchPage = Effect.fnUntraced(function* (page: ReadonlyArray<Watched>) {

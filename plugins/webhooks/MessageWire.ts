@@ -5,7 +5,7 @@
 // the time with their own clocks, so it comes from a trusted clock rather than this machine's. Pure.
 import { Option, Redacted } from "effect"
 import { Base64 } from "effect/encoding"
-import type { Dialect } from "../../kernel/Dialect.ts"
+import { type Dialect, encodeNetwork, type NeutralNetwork } from "../../kernel/Dialect.ts"
 import { encodeSettlementState } from "../../kernel/payment/http/settlementState.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
@@ -86,6 +86,16 @@ export const encodeBody = (
     timestamp: event.at.toISOString(),
     data: { ...encodeSettlementState(asOf(event, record), dialect, nowMillis), ...added }
   })
+}
+
+/** The same of an event about a channel, which is no settlement: its data is the fact's. */
+export const encodeLost = (
+  { at, type }: { readonly type: string; readonly at: Date },
+  data: Readonly<Record<string, string>>,
+  dialect: Dialect
+): string => {
+  const network = encodeNetwork(data["network"] as NeutralNetwork, dialect)
+  return JSON.stringify({ type, timestamp: at.toISOString(), data: { ...data, network } })
 }
 
 export const encodeMessage = (

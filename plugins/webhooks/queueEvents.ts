@@ -1,7 +1,7 @@
 // Queues deliveries for each receiver, from the journal of facts, in the transaction that moves the cursor: exactly
 // once across crashes, each with the body that its message will have. A receiver gets events from its first start on,
 // including those of its facilitator's downtime.
-import { Effect, Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Fact, Facts } from "../../kernel/facts/Facts.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
@@ -9,10 +9,17 @@ import { type SettlementRecord, Settlements } from "../../kernel/settlement/stor
 import { readSettlementFact } from "../../kernel/settlement/store/facts.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { eventExtensions } from "../../kernel/payment/settledExtensions.ts"
+import { channelLostType } from "../batch-store/contract.ts"
 import { Config } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
-import { encodeBody } from "./MessageWire.ts"
+import { encodeBody, encodeLost } from "./MessageWire.ts"
 import { Sender } from "./Sender.ts"
+
+const texts = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.String))
+
+/** The data of a fact about a channel whose charges are lost. */
+const lostOf = ({ data, type, version }: Fact) =>
+  type === channelLostType && version === 1 ? texts(data) : Option.none()
 
 export const queueEvents = Effect.gen(function* () {
   const { receivers } = yield* Config
@@ -28,13 +35,15 @@ export const queueEvents = Effect.gen(function* () {
   const [dialect] = (yield* WireVocabulary).dialects
 
   const owedFor = Effect.fnUntraced(function* (fact: Fact, record: SettlementRecord | undefined) {
+    const lost = lostOf(fact)
     const read = Option.getOrUndefined(readSettlementFact(fact))
-    if (read === undefined || fact.principal === null) return []
+    if (fact.principal === null || (Option.isNone(lost) && read === undefined)) return []
     const those = receivers.filter(({ principal }) => principal === undefined || principal === fact.principal)
     if (those.length === 0) return []
-    const event = read._tag === "Ended" ? { ...fact, reason: read.data.reason } : fact
-    const body =
-      record === undefined
+    const event = read?._tag === "Ended" ? { ...fact, reason: read.data.reason } : fact
+    const body = Option.isSome(lost)
+      ? encodeLost(fact, lost.value, dialect)
+      : record === undefined
         ? null
         : encodeBody(event, record, dialect, yield* eventExtensions(extensions, fact.type, record))
     return those.map(({ name }) => ({

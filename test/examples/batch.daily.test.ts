@@ -17,7 +17,8 @@ const price = 100n
 const decode = (header: string | null): any => (header === null ? undefined : decodeHeader(header))
 
 const makeWorld = Effect.fnUntraced(function* (channels?: SellerChannels) {
-  const facilitator = yield* startBatch({ channels: 5 })
+  // A deposit's life is reckoned in ledgers of five seconds: on ledgers that close faster it is as much shorter.
+  const facilitator = yield* startBatch({ channels: 5, closeMillis: 500 })
   const receiver = (yield* facilitator.account(0n)).publicKey()
   const server = new BatchStellarServer({
     receiver,
@@ -27,7 +28,14 @@ const makeWorld = Effect.fnUntraced(function* (channels?: SellerChannels) {
   })
   const shop = yield* Effect.acquireRelease(
     Effect.promise(() =>
-      startBatchSeller({ server, facilitator: facilitator.url, network, asset: testnetUsdc, price })
+      startBatchSeller({
+        server,
+        facilitator: facilitator.url,
+        network,
+        asset: testnetUsdc,
+        price,
+        maxTimeoutSeconds: 300
+      })
     ),
     (one) => Effect.promise(() => one.close())
   )

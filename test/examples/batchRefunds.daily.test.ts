@@ -45,7 +45,8 @@ const leakingProxy = (facilitator: string) => {
 }
 
 const makeWorld = Effect.fnUntraced(function* (kind: "own" | "store") {
-  const facilitator = yield* startBatch({ channels: 5, environment })
+  // A deposit's life is reckoned in ledgers of five seconds: on ledgers that close faster it is as much shorter.
+  const facilitator = yield* startBatch({ channels: 5, closeMillis: 500, environment })
   const proxy = yield* Effect.acquireRelease(
     Effect.promise(() => leakingProxy(facilitator.url)),
     (one) => Effect.promise(() => one.close())
@@ -61,7 +62,15 @@ const makeWorld = Effect.fnUntraced(function* (kind: "own" | "store") {
   })
   const shop = yield* Effect.acquireRelease(
     Effect.promise(() =>
-      startBatchSeller({ server, facilitator: proxy.url, network, asset: testnetUsdc, price, apiKey })
+      startBatchSeller({
+        server,
+        facilitator: proxy.url,
+        network,
+        asset: testnetUsdc,
+        price,
+        apiKey,
+        maxTimeoutSeconds: 300
+      })
     ),
     (one) => Effect.promise(() => one.close())
   )

@@ -5,8 +5,9 @@ import { Effect } from "effect"
 import { remoteAuthorizer, remoteChannels, setClaimPolicy } from "../../../examples/batch/remoteChannels.ts"
 import type { BatchChannel } from "../../support/batchBuyer.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
-import { databaseKinds } from "../../support/databases.ts"
+import { type DatabaseKind, databaseKinds } from "../../support/databases.ts"
 import { eventually } from "../../support/eventually.ts"
+import { startReceiver } from "../webhooks/receiver.ts"
 import { startBatch } from "../x402-batch/world.ts"
 
 const apiKey = "shop-secret-0123456789"
@@ -15,10 +16,62 @@ const environment = {
   FACILITATOR_API_KEYS: `shop:${apiKey},other:${otherKey}`,
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
+const secret = "a-secret-that-signs-webhooks"
 const network = "ledger:testnet"
 /** A claim of two channels costs some 30,000 stroops, one of three 36,000. */
 const fees = "{max_resource_fee_stroops: 33000, max_inclusion_fee_stroops: 10000, max_total_fee_stroops: 43000}"
 const count = 4
+
+/** A facilitator that settles for anyone, and one with the store, which watches each second. */
+const watchedWorld = Effect.fnUntraced(function* (database: DatabaseKind) {
+  const first = yield* startBatch({ channels: 5, closeMillis: 500 })
+  const hook = yield* startReceiver({ secret })
+  const store = yield* startBatch({
+    database,
+    ledgerUrl: first.ledgerUrl,
+    set: [
+      "plugins=[x402-exact,x402-batch,batch-store,webhooks]",
+      `webhooks.receivers=${JSON.stringify([{ key: "shop", url: hook.url, secret_env: "SHOP_HOOK" }])}`,
+      `networks.ledger:testnet.batch_contract=${first.contract}`,
+      "batch_store.poll_seconds=1",
+      "batch_store.watch_seconds=1"
+    ],
+    environment: { ...environment, SHOP_HOOK: secret }
+  })
+  const { batch } = first
+  const options = { facilitator: store.url, apiKey, network }
+  const { address } = yield* Effect.promise(() => remoteAuthorizer(options))
+  const { payTo } = yield* first.seller
+  const open = Effect.fnUntraced(function* (authorizer: string) {
+    const payer = yield* first.account(1_000n)
+    const made = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: authorizer })
+    const payload = yield* Effect.promise(() => batch.deposit(made, 1_000n, 1n))
+    const { json, text } = yield* first.settled(batch.body(made, payload, 1n))
+    assert.strictEqual(json.success, true, text)
+    return made
+  })
+  const record = (key: string, { channelId, config }: BatchChannel, voucher: any, amount: string) =>
+    Effect.promise(async () => {
+      const stored = remoteChannels({ ...options, apiKey: key })
+      const pendingId = `request-0123456789-${amount}`
+      const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
+      const asked = { pendingId, channelConfig: config, voucher, price: amount, state, ttlMillis: 60_000 }
+      assert.strictEqual((await stored.reserve(asked)).status, "reserved")
+      assert.strictEqual((await stored.charge({ channelId, pendingId, amount, voucher })).status, "charged")
+    })
+  const withdraw = Effect.fnUntraced(function* (channel: BatchChannel, stage: "Start" | "End") {
+    const payload = yield* Effect.promise(() => batch.withdraw(channel, stage))
+    const { json, text } = yield* first.settled(batch.body(channel, payload, 0n))
+    assert.strictEqual(json.success, true, text)
+  })
+  const requested = (channel: BatchChannel) =>
+    Effect.map(
+      store.sql<{ readonly at: number }>`select withdraw_requested_at::float8 as at from batch_store_channels
+        where channel_id = ${channel.channelId}`,
+      (rows) => rows.map(({ at }) => at)
+    )
+  return { batch, first, hook, store, address, payTo, open, record, withdraw, requested }
+})
 
 for (const database of databaseKinds)
   describe(`the claimer on ${database}`, () => {
@@ -46,7 +99,7 @@ for (const database of databaseKinds)
             const payer = yield* first.account(1_000n)
             const made = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: authorizer })
             const payload = yield* Effect.promise(() => batch.deposit(made, 1_000n, 1n))
-            const { json, text } = yield* first.settle(batch.body(made, payload, 1n))
+            const { json, text } = yield* first.settled(batch.body(made, payload, 1n))
             assert.strictEqual(json.success, true, text)
             return made
           })
@@ -54,7 +107,7 @@ for (const database of databaseKinds)
           const key = Keypair.random()
           const own: BatchChannel = { ...(yield* open(key.publicKey())), receiverAuthorizer: key }
           const claim = batch.claim([{ channel: own, max: 1n, total: 1n }])
-          assert.strictEqual((yield* first.settle(batch.body(own, claim, 0n))).json.success, true)
+          assert.strictEqual((yield* first.settled(batch.body(own, claim, 0n))).json.success, true)
 
           const channels = yield* Effect.forEach(Array.from({ length: count }), () => open(address), {
             concurrency: 2
@@ -89,61 +142,25 @@ for (const database of databaseKinds)
     )
 
     it.live(
-      "answers a withdrawal that another seller's record of the channel would hide, and notes one that ended",
+      "answers a withdrawal that another seller's record would hide",
       () =>
         Effect.gen(function* () {
-          const first = yield* startBatch({ channels: 5 })
-          const store = yield* startBatch({
-            database,
-            ledgerUrl: first.ledgerUrl,
-            set: [
-              "plugins=[x402-exact,x402-batch,batch-store]",
-              `networks.ledger:testnet.batch_contract=${first.contract}`,
-              "batch_store.poll_seconds=1",
-              "batch_store.watch_seconds=1"
-            ],
-            environment
-          })
-          const { batch } = first
-          const options = { facilitator: store.url, apiKey, network }
-          const { address } = yield* Effect.promise(() => remoteAuthorizer(options))
-          const { payTo } = yield* first.seller
-          const open = Effect.fnUntraced(function* (authorizer: string) {
-            const payer = yield* first.account(1_000n)
-            const made = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: authorizer })
-            const payload = yield* Effect.promise(() => batch.deposit(made, 1_000n, 1n))
-            const { json, text } = yield* first.settle(batch.body(made, payload, 1n))
-            assert.strictEqual(json.success, true, text)
-            return made
-          })
-          const record = (key: string, { channelId, config }: BatchChannel, voucher: any, amount: string) =>
-            Effect.promise(async () => {
-              const stored = remoteChannels({ ...options, apiKey: key })
-              const pendingId = `request-0123456789-${amount}`
-              const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
-              const asked = { pendingId, channelConfig: config, voucher, price: amount, state, ttlMillis: 60_000 }
-              assert.strictEqual((await stored.reserve(asked)).status, "reserved")
-              assert.strictEqual((await stored.charge({ channelId, pendingId, amount, voucher })).status, "charged")
-            })
-          const withdraw = Effect.fnUntraced(function* (channel: BatchChannel, stage: "Start" | "End") {
-            const payload = yield* Effect.promise(() => batch.withdraw(channel, stage))
-            const { json, text } = yield* first.settle(batch.body(channel, payload, 0n))
-            assert.strictEqual(json.success, true, text)
-          })
-          const requested = (channel: BatchChannel) =>
-            Effect.map(
-              store.sql<{ readonly at: number }>`select withdraw_requested_at::float8 as at from batch_store_channels
-                where channel_id = ${channel.channelId}`,
-              (rows) => rows.map(({ at }) => at)
-            )
-
+          const { address, batch, first, open, payTo, record, withdraw } = yield* watchedWorld(database)
           // The buyer's accomplice records its channel with a larger voucher.
           const channel = yield* open(address)
           yield* record(apiKey, channel, batch.voucher(channel, 100n), "100")
           yield* record(otherKey, channel, batch.voucher(channel, 900n), "900")
           yield* withdraw(channel, "Start")
           yield* eventually(first.balance(payTo), (balance) => balance === 100n)
+        }).pipe(Effect.scoped),
+      240_000
+    )
 
+    it.live(
+      "notes withdrawals that ended, also those that it never saw",
+      () =>
+        Effect.gen(function* () {
+          const { batch, first, hook, open, record, requested, store, withdraw } = yield* watchedWorld(database)
           // A seller that claims by its own key and does not.
           const silent = yield* open(Keypair.random().publicKey())
           yield* record(apiKey, silent, batch.voucher(silent, 100n), "100")
@@ -161,8 +178,15 @@ for (const database of databaseKinds)
           yield* Effect.promise(() => fetch(`${first.ledgerUrl}/advance?seconds=901`, { method: "POST" }))
           yield* withdraw(unseen, "End")
           yield* record(apiKey, unseen, batch.voucher(unseen, 100n), "100")
-          const ready = Effect.map(store.ask("/ready"), ({ text }) => text)
+          const ready = Effect.map(store.ask("/health/ready"), ({ text }) => text)
           yield* eventually(ready, (text) => text.includes("have withdrawn") && text.includes("charged in 2 channels"))
+          // The seller's webhook reports each, once.
+          const reported = Effect.sync(() => hook.received.filter(({ type }) => type === "channel.lost"))
+          const messages = yield* eventually(reported, ({ length }) => length >= 2)
+          assert.deepStrictEqual(
+            messages.map(({ data, isSigned }) => [data.channelId, data.lost, data.payTo, isSigned]),
+            [silent, unseen].map(({ channelId, config }) => [channelId, "100", config.receiver, true])
+          )
         }).pipe(Effect.scoped),
       240_000
     )
@@ -192,7 +216,7 @@ for (const database of databaseKinds)
             const payer = yield* first.account(1_000n)
             const channel = batch.channel(payer, payTo, Keypair.random(), { receiverAuthorizer: address })
             const payload = yield* Effect.promise(() => batch.deposit(channel, 1_000n, 1n))
-            assert.strictEqual((yield* first.settle(batch.body(channel, payload, 1n))).json.success, true)
+            assert.strictEqual((yield* first.settled(batch.body(channel, payload, 1n))).json.success, true)
             const pendingId = `request-0123456789-${at}`
             const voucher = batch.voucher({ ...channel, payerAuthorizer: payer }, 100n)
             const state = { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }

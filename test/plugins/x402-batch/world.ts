@@ -2,11 +2,14 @@
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { type Batch, type BatchChannel, makeBatch } from "../../support/batchBuyer.ts"
+import { eventually } from "../../support/eventually.ts"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../support/facilitator.ts"
 
 export interface BatchFacilitator extends Facilitator {
   readonly contract: string
   readonly batch: Batch
+  /** Settle's answer when its end is known: a loaded machine answers pending before the ledger has closed. */
+  readonly settled: Facilitator["settle"]
   /** A seller with its authorizer's key, which has no account. */
   readonly seller: Effect.Effect<{ readonly payTo: string; readonly authorizer: Keypair }>
   /** A channel of a buyer with `deposit` in it, settled by the facilitator. */
@@ -24,9 +27,12 @@ export const startBatch = Effect.fnUntraced(function* (options: FacilitatorOptio
   const kind = json.kinds.find(({ scheme }: { scheme: string }) => scheme === "batch-settlement")
   const contract: string = kind.extra.batchContract
   const batch = makeBatch(facilitator.rpc, contract)
+  const settled: Facilitator["settle"] = (body, options) =>
+    eventually(facilitator.settle(body, options), ({ json }) => !/_status_unknown$/.test(String(json?.errorReason)))
   const started: BatchFacilitator = Object.assign(Object.create(facilitator) as Facilitator, {
     contract,
     batch,
+    settled,
     seller: Effect.map(facilitator.account(0n), (seller) => ({
       payTo: seller.publicKey(),
       authorizer: Keypair.random()
@@ -38,8 +44,8 @@ export const startBatch = Effect.fnUntraced(function* (options: FacilitatorOptio
       const payer = yield* facilitator.account(deposit)
       const channel = batch.channel(payer, payTo, authorizer)
       const payload = yield* Effect.promise(() => batch.deposit(channel, deposit, 1n))
-      const { json: settled } = yield* facilitator.settle(batch.body(channel, payload, 1n))
-      if (settled.success !== true) return yield* Effect.die(new Error(JSON.stringify(settled)))
+      const { json } = yield* settled(batch.body(channel, payload, 1n))
+      if (json.success !== true) return yield* Effect.die(new Error(JSON.stringify(json)))
       return channel
     })
   })
