@@ -115,6 +115,14 @@ export class PaymentPolicyCheck extends Context.Service<
         })
       })
 
+      const refused = (word: SettlementClaim, open: OpenPayment) => {
+        const said = notSettled(word)
+        if (said._tag !== "Unknown") return Effect.succeed(said)
+        return Effect.map(once(word.transaction, open), (proof): PolicyResult =>
+          proof === undefined ? said : { ...said, transaction: proof.transaction, isPaid: true }
+        )
+      }
+
       const fate = Effect.fnUntraced(function* (open: OpenPayment, named: string | undefined) {
         const { authorization, invocation } = open
         const proof = yield* findPayment(rpc, open.moves ?? invocation.option, authorization, named)
@@ -139,8 +147,10 @@ export class PaymentPolicyCheck extends Context.Service<
           }
           const { asksAgain, isContent, settlement: word } = answer
           if (asksAgain !== undefined && word?.success !== true)
-            return word?.success === false ? notSettled(word) : { _tag: "StillRequired", reason: asksAgain.reason }
-          if (!isContent && word?.success === false) return notSettled(word)
+            return word?.success === false
+              ? yield* refused(word, open)
+              : { _tag: "StillRequired", reason: asksAgain.reason }
+          if (!isContent && word?.success === false) return yield* refused(word, open)
           if (!isContent && word?.success !== true) return unknown("the seller answers with a failure of its own")
           const proof = yield* find(word?.transaction, open)
           // A failure on the way to the content ends no payment, whatever receipt it has: the content may come yet.

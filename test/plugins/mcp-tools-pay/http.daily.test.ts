@@ -436,6 +436,23 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })(
       }).pipe(Effect.scoped)
     )
 
+    it.effect("a payment that its seller calls settled before is called paid [S215]", () =>
+      Effect.gen(function* () {
+        const { paying } = yield* PayWorld
+        const { ref, seller } = yield* HttpWorld
+        const client = yield* paying([enabled])
+        seller.behaviour = { isNameless: true, paid: (reply) => ({ ...reply, status: 503 }) }
+        const own = { query: query() }
+        yield* fetched(client, ref, own)
+        seller.behaviour = { isNameless: true }
+        expect((yield* fetched(client, ref, own)).body).toMatchObject({
+          code: "SETTLEMENT_UNKNOWN",
+          message: expect.stringMatching(/^paid, no content: it was settled before/),
+          details: { paid: true, transaction: expect.any(String) }
+        })
+      }).pipe(Effect.scoped)
+    )
+
     it.effect("concurrent calls of an HTTP seller never exceed the budget [S211, S217]", () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying } = yield* PayWorld

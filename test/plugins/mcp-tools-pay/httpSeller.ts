@@ -26,6 +26,8 @@ export interface HttpBehaviour {
   /** Changes the response to a payment, after the settlement; undefined never responds. */
   paid?: (reply: HttpReply, settled: Json) => HttpReply | undefined
   version?: 1 | 2
+  /** Names no sale to the facilitator, which then answers each success once. */
+  isNameless?: boolean
   /** Takes over the connection, in place of the due response; `paid` after the settlement. */
   raw?: Partial<Readonly<Record<"unpaid" | "paid", (socket: Duplex, reply: HttpReply) => void>>>
 }
@@ -56,10 +58,10 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString("utf8")
 }
 
-const settle = async (url: string, body: Json, key: string): Promise<Json> => {
+const settle = async (url: string, body: Json, key: string | undefined): Promise<Json> => {
   const answer = await fetch(`${url}/settle`, {
     method: "POST",
-    headers: { "content-type": "application/json", "idempotency-key": key },
+    headers: { "content-type": "application/json", ...(key === undefined ? {} : { "idempotency-key": key }) },
     body: JSON.stringify(body)
   })
   return (await answer.json()) as Json
@@ -97,7 +99,11 @@ export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Pick<Fa
       paymentPayload: asSecond(payment, seller.terms()),
       paymentRequirements: seller.terms()
     }
-    const settled = await settle(facilitator.url, body, saleKey(sale, JSON.stringify(payment)))
+    const settled = await settle(
+      facilitator.url,
+      body,
+      seller.behaviour.isNameless === true ? undefined : saleKey(sale, JSON.stringify(payment))
+    )
     seller.settlements.push(settled)
     const name = payment["x402Version"] === 1 ? "x-payment-response" : "payment-response"
     const honest: HttpReply = settled["success"]

@@ -11,7 +11,7 @@ import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { startProgram } from "../../conformance/programs.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { freePort } from "../../support/freePort.ts"
-import { connectHttp, type Called, type Json } from "../mcp-tools/support.ts"
+import { call, connectHttp, type Called, type Json } from "../mcp-tools/support.ts"
 import { pay, payingSet, PayWorld, sealed } from "./payWorld.ts"
 import { amount } from "./seller.ts"
 
@@ -39,6 +39,7 @@ const startReplica = Effect.fnUntraced(function* (databaseUrl: string) {
     "signer.mode=encrypted-key",
     `signer.keystore_file=${file}`,
     "budget.store=postgres",
+    "budget.replay_seconds=0",
     `budget.max_per_day=${3n * amount}`,
     'policy.rules=[{name: asked, agents: ["key:asker"], outcome: approve}]'
   ]
@@ -156,7 +157,8 @@ layer(Replicas.layer, {
         const { result, spent } = yield* spentBy(spread(clients, ref, 4, () => own))
         expect(identifiers(result).size).toBe(1)
         expect(spent).toBe(amount)
-        // Used up at both: the same call waits for a person again.
+        // Used up at both: once its answer is acknowledged, the same call waits for a person again.
+        for (const client of clients) yield* call(client, "x402_search_resources", {})
         for (const client of clients)
           expect((yield* pay(client, ref, own)).body).toMatchObject({
             code: "PAYMENT_REJECTED",
