@@ -146,7 +146,8 @@ export const startClaimer = Effect.gen(function* () {
   const report = Effect.gen(function* () {
     withdrawals = yield* claims.withdrawals(network.id)
     lost = yield* claims.lost(network.id)
-    for (const { amount, token } of lost) yield* measure(metrics.lost, Number(amount), { asset: token })
+    for (const { amount, token } of lost)
+      yield* measure(metrics.lost, Number(amount), { asset: network.assets.get(token)?.symbol ?? "other" })
     const now = (yield* Clock.currentTimeMillis) / 1_000
     yield* measure(metrics.unanswered, withdrawals.unanswered)
     yield* measure(metrics.overdue, Math.max(0, (withdrawals.firstEndsAt ?? now) - now))

@@ -83,6 +83,12 @@ export type Fate =
   /** It may be spent yet, or the ledger cannot say. */
   | { readonly _tag: "Open" }
 
+/** One check; none where the ledger cannot be asked. */
+const findOnce =
+  (rpc: LedgerRpc["Service"]) =>
+  (named: string | undefined, { authorization, invocation: { option }, moves = option }: OpenPayment) =>
+    Effect.orElseSucceed(findPayment(rpc, moves, authorization, named), () => undefined)
+
 export class PaymentPolicyCheck extends Context.Service<
   PaymentPolicyCheck,
   {
@@ -99,11 +105,7 @@ export class PaymentPolicyCheck extends Context.Service<
       const rpc = yield* LedgerRpc
       const { confirmMillis } = yield* ToolsConfig
 
-      /** One check; none where the ledger cannot be asked. */
-      const once = (
-        named: string | undefined,
-        { authorization, invocation: { option }, moves = option }: OpenPayment
-      ) => Effect.orElseSucceed(findPayment(rpc, moves, authorization, named), () => undefined)
+      const once = findOnce(rpc)
 
       // The ledger is asked for a while: our node may be a little behind the seller's.
       const find = Effect.fnUntraced(function* (named: string | undefined, open: OpenPayment) {

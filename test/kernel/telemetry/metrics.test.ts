@@ -8,7 +8,8 @@ const endings = {
   seconds: /_seconds(_total|_left)?$/,
   stroops: /_stroops$/,
   bytes: /_bytes$/,
-  count: /_(total|left|waiting|open|unresolved|ready|free|usable|max|in_use|generation|behind|entries|unanswered)$/,
+  count:
+    /_(total|left|waiting|open|unresolved|ready|free|usable|max|in_use|generation|behind|entries|unanswered|lost_units)$/,
   ledger: /_sequence$/,
   "yes or no": /(_available|_stalled|_info|_current|_writable|_failing)$/
 } as const
@@ -32,6 +33,8 @@ describe("the register of metrics", () => {
       [
         "cache",
         "actor",
+        // Symbols of the configured assets.
+        "asset",
         "consumer",
         "decision",
         "endpoint",
