@@ -96,7 +96,7 @@ describe.skipIf(!onNode)("the path of a payment", () => {
 
   it.each([
     ["Verify", "/verify", "isValid", 19],
-    ["Settle", "/settle", "success", 31]
+    ["Settle", "/settle", "success", 33]
   ] as const)("of one %s passes the files of its list, each once", async (title, path, word, most) => {
     const list = listOf(title)
     expect(list.length).toBeGreaterThan(most / 2)
