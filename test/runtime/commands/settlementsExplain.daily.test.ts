@@ -7,6 +7,7 @@ import { Command } from "effect/cli"
 import { Within } from "../../../runtime/commands/CommandTarget.ts"
 import { settlements } from "../../../runtime/commands/settlements.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { eventually } from "../../support/eventually.ts"
 
 const run = Effect.fnUntraced(function* (world: Facilitator, ...words: ReadonlyArray<string>) {
   const out: Array<string> = []
@@ -32,7 +33,10 @@ it.live(
       const settled = (yield* world.settle(body)).json
       expect(settled).toMatchObject({ success: true })
 
-      const plain = yield* run(world, "explain", settled.transaction)
+      // The confirmation is written after the answer has left.
+      const plain = yield* eventually(run(world, "explain", settled.transaction), ({ text }) =>
+        text.includes("the success was delivered at")
+      )
       const steps = plain.text
         .split("\n")
         .slice(1)
