@@ -25,7 +25,7 @@ export interface Tap {
   readonly stop: () => Promise<void>
 }
 
-const carried = ["content-type", "authorization", "accept"]
+const carried = ["content-type", "authorization", "accept", "idempotency-key"]
 
 /** Starts a tap in front of `target`, the facilitator's base URL, on a free port. */
 export const startTap = async (target: string): Promise<Tap> => {

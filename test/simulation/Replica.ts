@@ -6,6 +6,8 @@ import type { Keys } from "./keys.ts"
 /** When a request first read the store; a request that read before the settlement was recorded is its twin. */
 export interface FirstRead {
   at: number | undefined
+  /** When its answer was ready to be sent. */
+  answeredAt?: number
 }
 export const Reading = Context.Reference<FirstRead>("test/simulation/FirstRead", {
   defaultValue: () => ({ at: undefined })

@@ -123,7 +123,8 @@ class Replicas {
       const services = yield* Layer.buildWithScope(replicaLayer(world, replica), scope)
       const { settle } = Context.get(services, Facilitator)
       const { answerNow, within } = yield* Effect.provideContext(makeDeliverSuccess, services)
-      entry.settle = (payment) => within(noRequest, Effect.flatMap(settle(payment), answerNow))
+      const noteAnswer = Effect.map(Reading, (read) => void (read.answeredAt = world.time.now))
+      entry.settle = (payment) => within(noRequest, Effect.tap(Effect.flatMap(settle(payment), answerNow), noteAnswer))
       entry.streams = Context.get(services, EventStreams)
       return yield* Effect.onExit(Effect.never, (exit) => Scope.close(scope, exit as Exit.Exit<unknown>))
     })
@@ -230,7 +231,7 @@ class Clients {
       // A dead process answers no client.
       if (exit._tag === "Failure" || !replica.isAlive) return cutOff()
       asking.delete(fiber)
-      const waited = world.time.now - askedAt
+      const waited = (read.answeredAt ?? world.time.now) - askedAt
       if (waited > settleTimeoutMillis + answerSlack) world.broken.push(`a caller waited ${waited} ms`)
       this.#receive({ payment, readAt: read.at, receivedAt: world.time.now, answer: exit.value, replica }, again)
     })

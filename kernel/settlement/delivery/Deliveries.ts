@@ -118,7 +118,7 @@ interface Ends {
   readonly end: (given: Given, hasLeft: boolean) => Effect.Effect<void>
   /** Gives a claim back once more, after it may have been executed late. */
   readonly endAgain: (given: Given) => Effect.Effect<void>
-  /** The answer has left; its end is still to be written. */
+  /** The answer has left. */
   readonly leave: (given: Given) => void
   readonly hasLeft: (id: string) => boolean
 }
@@ -167,13 +167,15 @@ const makeEnds = Effect.gen(function* () {
   const settlements = yield* Settlements
   const self = yield* ThisProcess
   const endings = new Set<Ending>()
-  /** Settlements whose answers have left and whose rows do not say so yet. */
+  /** Settlements whose answers have left. A row that was read before its confirmation was written does not say so. */
   const left = new Set<string>()
   const delivered = new Map<string, KnownDelivery>()
   let mayBeLost = false
 
   const leave = ({ id, known }: Given): void => {
     left.add(id)
+    const [first] = left
+    if (left.size > knownMax && first !== undefined) left.delete(first)
     const { authorizationKey, network, principal, scheme } = known
     delivered.set([network, scheme, authorizationKey, principal].join(" "), known)
     const [oldest] = delivered.keys()
@@ -185,10 +187,7 @@ const makeEnds = Effect.gen(function* () {
     const due = [...endings].filter(({ dueAt }) => dueAt <= now).slice(0, endsMax)
     if (due.length === 0) return
     yield* settlements.endDeliveries(due.map(({ end }) => end))
-    for (const ending of due) {
-      endings.delete(ending)
-      if (ending.end.hasLeft) left.delete(ending.end.id)
-    }
+    for (const ending of due) endings.delete(ending)
     yield* reached("afterConfirm")
   })
   const restoreLost = Effect.gen(function* () {
