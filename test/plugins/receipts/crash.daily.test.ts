@@ -50,7 +50,8 @@ const counted = (sql: SqlClient.SqlClient) =>
 const settleAt = (url: string, body: unknown) =>
   eventually(
     Effect.promise(async () => {
-      const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }
+      const headers = { "content-type": "application/json", "idempotency-key": "killed-between-outcome-and-leaf" }
+      const init = { method: "POST", headers, body: JSON.stringify(body) }
       return (await fetch(`${url}/settle`, init).then((answer) => answer.json())) as any
     }),
     ({ success }) => success === true
