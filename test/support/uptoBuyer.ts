@@ -128,6 +128,8 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
   const deadline = tamper.deadline ?? latest + Math.ceil(maxTimeoutSeconds / (options.secondsPerLedger ?? 5))
   const max = tamper.max ?? options.max
   const payer = addressOf(options.payer)
+  // A facilitator's node may be some ledgers behind the buyer's.
+  const from = BigInt(Math.max(0, Number(closeTime ?? 0) - 5))
   const terms = {
     payer: tamper.payerArgument ?? payer,
     payTo: tamper.payTo ?? options.payTo,
@@ -135,8 +137,8 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
     max,
     validAfter: tamper.validAfter ?? latest,
     deadline,
-    beginsAt: tamper.beginsAt ?? BigInt(closeTime ?? 0),
-    endsAt: tamper.endsAt ?? BigInt(closeTime ?? 0) + BigInt(maxTimeoutSeconds),
+    beginsAt: tamper.beginsAt ?? from,
+    endsAt: tamper.endsAt ?? from + BigInt(maxTimeoutSeconds),
     facilitator: tamper.facilitator ?? options.facilitator,
     id: options.settlementId ?? Keypair.random().rawPublicKey(),
     autoRevoke: options.autoRevoke ?? true
