@@ -69,7 +69,9 @@ export class BatchClaims {
     parts.push(...alone!.map((one) => [one]))
     for (let batch = parts.shift(); batch !== undefined; batch = parts.shift()) {
       const claims = batch.map(claimOf)
-      const now = Math.max(Math.floor(Date.now() / 1_000), ...batch.map(({ asOf = 0 }) => asOf))
+      // By the ledger's close times, which may be ahead of this machine's clock.
+      const closes = batch.map(({ asOf = 0, withdrawRequestedAt }) => Math.max(asOf, withdrawRequestedAt))
+      const now = Math.max(Math.floor(Date.now() / 1_000), ...closes)
       const expiresAt = now + claimSeconds
       const claimAuthorizerSignature = sign(network, contract, claims, expiresAt)
       const payload = { type: "claim", claims, expiresAt, claimAuthorizerSignature }

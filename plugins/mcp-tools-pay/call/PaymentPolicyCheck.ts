@@ -89,6 +89,15 @@ const findOnce =
   (named: string | undefined, { authorization, invocation: { option }, moves = option }: OpenPayment) =>
     Effect.orElseSucceed(findPayment(rpc, moves, authorization, named), () => undefined)
 
+/** What a refusal of the seller says, and whether the ledger shows the payment all the same. */
+const refusedBy = (once: ReturnType<typeof findOnce>) => (word: SettlementClaim, open: OpenPayment) => {
+  const said = notSettled(word)
+  if (said._tag !== "Unknown") return Effect.succeed(said)
+  return Effect.map(once(word.transaction, open), (proof): PolicyResult =>
+    proof === undefined ? said : { ...said, transaction: proof.transaction, isPaid: true }
+  )
+}
+
 export class PaymentPolicyCheck extends Context.Service<
   PaymentPolicyCheck,
   {
@@ -117,13 +126,7 @@ export class PaymentPolicyCheck extends Context.Service<
         })
       })
 
-      const refused = (word: SettlementClaim, open: OpenPayment) => {
-        const said = notSettled(word)
-        if (said._tag !== "Unknown") return Effect.succeed(said)
-        return Effect.map(once(word.transaction, open), (proof): PolicyResult =>
-          proof === undefined ? said : { ...said, transaction: proof.transaction, isPaid: true }
-        )
-      }
+      const refused = refusedBy(once)
 
       const fate = Effect.fnUntraced(function* (open: OpenPayment, named: string | undefined) {
         const { authorization, invocation } = open

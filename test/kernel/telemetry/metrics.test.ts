@@ -9,7 +9,7 @@ const endings = {
   stroops: /_stroops$/,
   bytes: /_bytes$/,
   count:
-    /_(total|left|waiting|open|unresolved|ready|free|usable|max|in_use|generation|behind|entries|unanswered|lost_units)$/,
+    /_(total|left|waiting|open|unresolved|ready|free|usable|max|in_use|generation|behind|entries|unanswered|units)$/,
   ledger: /_sequence$/,
   "yes or no": /(_available|_stalled|_info|_current|_writable|_failing)$/
 } as const
