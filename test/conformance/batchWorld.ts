@@ -93,7 +93,14 @@ export const openShop = async (world: World, options: ShopOptions): Promise<Shop
     page: `http://127.0.0.1:${listener.address().port}/page`,
     server,
     receiver,
-    claims: new BatchClaims({ server, facilitator: world.facilitator, network, token: testnetUsdc }),
+    claims: new BatchClaims({
+      server,
+      facilitator: world.facilitator,
+      network,
+      token: testnetUsdc,
+      // Cases set the ledger's clock ahead.
+      now: async () => Number((await world.rpc("getLatestLedger", {})).closeTime)
+    }),
     served: () => served,
     stop: () => new Promise((resolve) => listener.close(() => resolve()))
   }
