@@ -119,6 +119,8 @@ export interface Buyer {
   readonly buy: (url: string) => Promise<Bought>
   /** The answer's charge must have succeeded. */
   readonly pay: (url: string) => Promise<any>
+  /** The payment that was sent last, decoded. */
+  readonly sent: () => any
 }
 
 const decode = (header: string | null): any =>
@@ -134,7 +136,12 @@ export const makeBuyer = async (
   const client = new BatchStellarClient({ secret: keypair.secret(), rpcUrl: world.ledger, ...options })
   const paying = new x402Client().register(network, client)
   paying.setSpendControls?.(false)
-  const payingFetch = wrapFetchWithPayment(fetch, paying)
+  let sent: string | null = null
+  const payingFetch = wrapFetchWithPayment((input: RequestInfo, init?: RequestInit) => {
+    const request = new Request(input, init)
+    sent = request.headers.get("payment-signature") ?? sent
+    return fetch(request)
+  }, paying)
   const buy = async (url: string): Promise<Bought> => {
     const response: Response = await payingFetch(url)
     return {
@@ -147,6 +154,7 @@ export const makeBuyer = async (
   return {
     keypair,
     client,
+    sent: () => decode(sent),
     buy,
     pay: async (url) => {
       const { receipt, required, status, text } = await buy(url)
