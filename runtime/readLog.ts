@@ -11,6 +11,8 @@ import type { LoggedOutcome, LogView } from "../kernel/audit/compareLog.ts"
 
 /** An outcome that was recorded this long ago is in the log. */
 const dueMillis = 10_000
+/** Seconds from the choice of a checkpoint's key until it is stored, at most. */
+const storedWithinSeconds = 60
 
 interface LeafRow {
   readonly epoch: number
@@ -105,7 +107,7 @@ const compareKeys = (keys: ReadonlyArray<KeyRow>, leaves: ReadonlyArray<LeafRow>
 /** Compares a published copy, a folder or URL, with what the database has of its epoch. */
 const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, ReadonlyArray<LeafRow>>) => {
   const issues: Array<Mismatch> = []
-  const tree = await openCheckpoint(copy.note, did)
+  const tree = await openCheckpoint(copy.note, did, NaN)
   const tiles = openTiles(copy.place, tree.size)
   if ((await tiles.root(0, tree.size)) !== tree.root)
     return [{ rule: "published log", subject: tree.origin, detail: "its tiles are not its checkpoint's" }]
@@ -139,8 +141,8 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     where state in ('settled', 'failed', 'expired') and resolved_at is not null`
   const keys = yield* sql<KeyRow>`select kid, purpose, public_key as key, valid_from as "from", valid_until as until
     from receipts_keys`
-  const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string }>`
-    select epoch, size, root, note from receipts_checkpoints order by epoch, size`
+  const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string; signed: Date }>`
+    select epoch, size, root, note, signed_at as signed from receipts_checkpoints order by epoch, size`
   const epochs = yield* sql<{ epoch: number; size: bigint; begun: Date }>`select epoch, size, begun_at as begun
     from receipts_epochs order by epoch`
   const all = yield* sql<LeafRow>`select epoch, index, entry, salt, record from receipts_leaves
@@ -153,9 +155,14 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
 
   const host = checkpoints[0]?.note.split("/")[0] ?? ""
   const id = `did:web:${encodeURIComponent(host)}`
-  const verificationMethod = keys.flatMap(({ key, kid, purpose }) =>
-    purpose === "log" ? [{ id: `${id}#${kid}`, publicKeyJwk: { x: Buffer.from(key).toString("base64url") } }] : []
-  )
+  const verificationMethod = keys.flatMap(({ from, key, kid, purpose, until }) => {
+    if (purpose !== "log") return []
+    const times = {
+      validFrom: from.getTime() / 1_000,
+      ...(until === null ? {} : { validUntil: until.getTime() / 1_000 })
+    }
+    return [{ id: `${id}#${kid}`, publicKeyJwk: { x: Buffer.from(key).toString("base64url") }, ...times }]
+  })
   const did = { id, verificationMethod }
   const outcomes: Array<LoggedOutcome> = []
   const receipts = new Map(stored.map(({ jws, transaction }) => [transaction, `sha256:${sha(jws).toString("hex")}`]))
@@ -165,10 +172,12 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     const own = checkpoints.filter((checkpoint) => checkpoint.epoch === epoch)
     const read = readLeaves(rows, new Set(own.map((one) => Number(one.size))), wrong)
     if (rows.length !== Number(size)) wrong("log size", `epoch ${epoch}`, `has ${rows.length} leaves, says ${size}`)
-    for (const { note, root, size: at } of own) {
+    for (const { note, root, signed: signedAt, size: at } of own) {
       const name = `checkpoint ${at} of epoch ${epoch}`
-      const signed = yield* Effect.promise(() => openCheckpoint(note, did).catch((): undefined => undefined))
-      if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log")
+      // It is stored a moment after its key was chosen.
+      const seconds = signedAt.getTime() / 1_000 - storedWithinSeconds
+      const signed = yield* Effect.promise(() => openCheckpoint(note, did, seconds).catch((): undefined => undefined))
+      if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log that was in force")
       const roots = [Buffer.from(root).toString("hex"), signed?.root, read.roots.get(Number(at))]
       if (signed !== undefined && new Set(roots).size > 1) wrong("checkpoint", name, "has another root than the leaves")
     }

@@ -2,7 +2,7 @@
 // found at its leaf; and the witness, which signs one story alone, also across a restart.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
@@ -10,7 +10,13 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cosign } from "../../../examples/receipts/cosign.mjs"
-import { compareStories, judge, openStory, witnessesOfBoth } from "../../../examples/receipts/two-stories.mjs"
+import {
+  compareStories,
+  isUnderRetiredKey,
+  judge,
+  openStory,
+  witnessesOfBoth
+} from "../../../examples/receipts/two-stories.mjs"
 import { openTiles, readNewest } from "../../../examples/receipts/tiles.mjs"
 import { openWitness } from "../../../examples/receipts/witness.mjs"
 import { freePort } from "../../support/freePort.ts"
@@ -18,6 +24,7 @@ import {
   checkpointOf,
   did,
   didDocument,
+  keyEntryOf,
   levelsOf,
   makeKey,
   methodOf,
@@ -80,9 +87,11 @@ describe("two downloads of a log", () => {
     const place = join(folder, String(logs++))
     const old = await writeLog(join(place, "1"), log, entries.slice(0, 300))
     const next = await writeLog(join(place, "2"), log, entries.slice(0, 20), "pay.example/log/2")
-    // As it is served below /log: the newest checkpoint, the tiles of the first epoch, and each epoch by its number.
+    // As it is served below /log: the first epoch, a list of all, and each epoch by its name.
     await writeLog(place, log, entries.slice(0, 300))
-    await writeFile(join(place, "checkpoint"), next)
+    expect(await readNewest(place)).toEqual({ note: old, place })
+    const epochs = ["pay.example/log", "pay.example/log/2"].map((origin) => ({ origin }))
+    await writeFile(join(place, "epochs"), JSON.stringify({ epochs }))
     expect(await readNewest(place)).toEqual({ note: next, place: join(place, "2") })
     expect(await readNewest(join(place, "2"))).toEqual({ note: next, place: join(place, "2") })
     expect(await readNewest(join(place, "1"))).toEqual({ note: old, place: join(place, "1") })
@@ -122,11 +131,44 @@ describe("two downloads of a log", () => {
     rpc.close()
   })
 
-  it("name a witness that signs everything", async () => {
-    const line = "— lax.example AAAA\n"
+  it("accuse a witness by its verified lines alone", async () => {
     const [a, b] = [await story(entries), await story(entries.with(7, entry(9_000)))]
-    expect(witnessesOfBoth({ ...a, note: a.note + line }, { ...b, note: b.note + line })).toEqual(["lax.example"])
-    expect(witnessesOfBoth({ ...a, note: a.note + line }, b)).toEqual([])
+    const line = "— lax.example AAAA\n"
+    const witness = async (file: string) => openWitness(doc, join(folder, file), "lax.example")
+    const lax = await witness("lax-1.json")
+    const cosigned = async (one: typeof a, by: typeof lax) => ({
+      ...one,
+      note: one.note + (await by.add(`old 0\n\n${one.note}`))
+    })
+    const first = await cosigned(a, lax)
+    expect(
+      await witnessesOfBoth({ ...first, note: first.note + line }, { ...b, note: b.note + line }, [lax.key])
+    ).toEqual([])
+    // A witness that lost its state: the same key, another story.
+    const { key: kept } = JSON.parse(await readFile(join(folder, "lax-1.json"), "utf8"))
+    await writeFile(join(folder, "lax-2.json"), JSON.stringify({ key: kept, signed: {} }))
+    const second = await cosigned(b, await witness("lax-2.json"))
+    expect(await witnessesOfBoth(first, second, [lax.key])).toEqual(["lax.example"])
+    expect(await witnessesOfBoth(first, second, [])).toEqual([])
+  })
+
+  it("prove nothing where one is under a retired key, by the leaves that both share", async () => {
+    const next = makeKey(did, "log")
+    const rotated = [
+      keyEntryOf("announced", log, 0),
+      keyEntryOf("announced", next, 500),
+      keyEntryOf("retired", log, 500)
+    ]
+    const both = didDocument(methodOf(key), methodOf(log), methodOf(next))
+    const open = async (signer: typeof log, entries: ReadonlyArray<Uint8Array>) => {
+      const place = join(folder, String(logs++))
+      await writeLog(place, signer, entries)
+      return openStory(place, both)
+    }
+    const [honest, thief] = [await open(next, [...rotated, entry(1)]), await open(log, [...rotated, entry(2)])]
+    expect((await compareStories(honest, thief))?.index).toBe(3)
+    expect(await isUnderRetiredKey(thief, 3)).toBe(true)
+    expect(await isUnderRetiredKey(honest, 3)).toBe(false)
   })
 })
 
