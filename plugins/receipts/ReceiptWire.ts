@@ -25,6 +25,13 @@ const Proof = Schema.Struct({
   size: whole("Of the tree."),
   leafHash: text("Hex."),
   hashes: Schema.Array(Schema.String),
+  keys: Schema.Array(
+    Schema.Struct({
+      index: whole("Of the leaf."),
+      entry: text("Canonical JSON of what the log says of the receipt's key."),
+      hashes: Schema.Array(Schema.String)
+    })
+  ),
   checkpoint: text("Signed note.")
 }).annotate({ identifier: "InclusionProof" })
 

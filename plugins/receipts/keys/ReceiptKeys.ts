@@ -97,8 +97,8 @@ const putInForce = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const epochs = yield* Epochs
   const [row] = yield* sql<{ valid_from: Date }>`insert into receipts_keys
-    (kid, purpose, public_key, valid_from, preferred_at)
-    values (${key.kid}, ${key.use}, ${key.publicKey}, ${from}, clock_timestamp()) returning valid_from`
+    (kid, purpose, public_key, valid_from)
+    values (${key.kid}, ${key.use}, ${key.publicKey}, ${from}) returning valid_from`
   const at = row!.valid_from
   const entries = [entryOf("announced", key, did, at)]
   if (former !== undefined) {

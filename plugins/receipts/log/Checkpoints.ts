@@ -1,6 +1,6 @@
 // The checkpoints of the log: signed after the transaction that added leaves, at most a few in a second, one for each
 // size of an epoch whatever the number of replicas. A proof is always of the newest.
-import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -8,7 +8,7 @@ import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { Config } from "../Config.ts"
-import type { InclusionProof, LogEpoch } from "../contract.ts"
+import { entryKinds, type InclusionProof, type LogEpoch } from "../contract.ts"
 import { ReceiptKeys } from "../keys/ReceiptKeys.ts"
 import { makeCollecting } from "./collectCosignatures.ts"
 import { Epochs, originOf, otherEntries } from "./Epochs.ts"
@@ -18,17 +18,25 @@ import { Tree } from "./Tree.ts"
 
 /** How long leaves are collected into one checkpoint. */
 const gather = Duration.millis(200)
-/** A turn without a wake: leaves of a replica that ended before it signed. */
-const every = Duration.minutes(1)
+/** A turn without a wake: leaves of a replica that ended before it signed, and a key that took effect since. */
+const every = Duration.seconds(10)
+const cosignedEvery = Duration.minutes(1)
 /** How long a checkpoint that is not the newest is kept, and how often older ones are deleted. */
 const keptMillis = 3_600_000
 const sweptEveryMillis = 60_000
+
+interface Leaf {
+  readonly epoch: number
+  readonly index: number
+  readonly entry: Uint8Array
+}
 
 export interface Checkpoint {
   readonly epoch: number
   readonly size: number
   readonly root: Uint8Array
   readonly note: string
+  readonly signedAt: Date
 }
 
 interface CheckpointRow {
@@ -36,6 +44,7 @@ interface CheckpointRow {
   readonly size: bigint
   readonly root: Uint8Array
   readonly note: string
+  readonly signedAt: Date
 }
 
 interface EpochRow {
@@ -76,7 +85,10 @@ const makeFormer = Effect.gen(function* () {
   })
 
   /** One for each size; one of a former key is replaced, since a retired key alone proves nothing. */
-  const store = (signed: Checkpoint, key: LogKey) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
+  const store = (
+    signed: Omit<Checkpoint, "signedAt">,
+    key: LogKey
+  ) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
     on conflict (epoch, size) do update set note = excluded.note, signed_at = excluded.signed_at
     where receipts_checkpoints.signed_at < ${new Date(key.validFrom)}::timestamptz`
 
@@ -152,12 +164,7 @@ const makeSigning = Effect.gen(function* () {
   return Effect.provideService(sign, SqlClient.SqlClient, sql)
 })
 
-const toCheckpoint = ({ epoch, note, root, size }: CheckpointRow): Checkpoint => ({
-  epoch,
-  note,
-  root,
-  size: Number(size)
-})
+const toCheckpoint = (row: CheckpointRow): Checkpoint => ({ ...row, size: Number(row.size) })
 
 export class Checkpoints extends Context.Service<
   Checkpoints,
@@ -166,8 +173,8 @@ export class Checkpoints extends Context.Service<
     readonly wake: Effect.Effect<void>
     /** The newest of an epoch; absent: of the current one. */
     readonly newest: (epoch?: number) => Sql<Option.Option<Checkpoint>>
-    /** The proof of a leaf in the newest checkpoint; None until one covers it. */
-    readonly proofOf: (epoch: number, index: number, entry: Uint8Array) => Sql<Option.Option<InclusionProof>>
+    /** The proof of a leaf in the newest checkpoint, with the history of a key; None until one covers it. */
+    readonly proofOf: (leaf: Leaf, kid: string | undefined) => Sql<Option.Option<InclusionProof>>
     readonly epochs: Sql<ReadonlyArray<LogEpoch>>
   }
 >()("tollkeeper/receipts/Checkpoints") {
@@ -182,15 +189,35 @@ export class Checkpoints extends Context.Service<
 
       const newest = (epoch?: number) =>
         Effect.map(
-          sql<CheckpointRow>`select epoch, size, root, note from receipts_checkpoints
+          sql<CheckpointRow>`select epoch, size, root, note, signed_at as "signedAt" from receipts_checkpoints
             where epoch = ${epoch === undefined ? sql`(select max(epoch) from receipts_epochs)` : sql`${epoch}`}
             order by size desc limit 1`,
           ([row]) => Option.map(Option.fromUndefinedOr(row), toCheckpoint)
         )
 
-      const proofOf = Effect.fnUntraced(function* (epoch: number, index: number, entry: Uint8Array) {
+      /** What the first leaves of an epoch say of a key. */
+      const keysOf = Effect.fnUntraced(function* (epoch: number, size: number, kid: string) {
+        const rows = yield* sql<{ index: bigint; entry: string }>`select index,
+            convert_from(substr(entry, 2), 'UTF8') as entry from receipts_leaves
+          where epoch = ${epoch} and index < ${size} and salt is null and get_byte(entry, 0) = ${entryKinds.key}
+            and strpos(convert_from(substr(entry, 2), 'UTF8'), ${`"kid":${JSON.stringify(kid)}`}) > 0 order by index`
+        return yield* Effect.forEach(rows, ({ entry, index }) => {
+          const path = tree.compute(epoch, (sha256, read) => inclusionPath(sha256, read, Number(index), size))
+          return Effect.map(path, (path) => ({
+            index: Number(index),
+            entry,
+            hashes: path.map((hash) => Hex.encode(hash))
+          }))
+        })
+      })
+
+      const proofOf = Effect.fnUntraced(function* ({ entry, epoch, index }: Leaf, kid: string | undefined) {
         const checkpoint = yield* newest(epoch)
         if (Option.isNone(checkpoint) || checkpoint.value.size <= index) return Option.none<InclusionProof>()
+        // Under a retired key it would prove nothing; a new one follows within seconds.
+        const { signedAt } = checkpoint.value
+        const key = keys.inForce("log", yield* Clock.currentTimeMillis)
+        if (key !== undefined && signedAt.getTime() < key.validFrom) return Option.none<InclusionProof>()
         const { note, size } = checkpoint.value
         const path = yield* tree.compute(epoch, (sha256, read) => inclusionPath(sha256, read, index, size))
         return Option.some<InclusionProof>({
@@ -200,6 +227,7 @@ export class Checkpoints extends Context.Service<
           size,
           leafHash: Hex.encode(leafHash(crypto.sha256, entry)),
           hashes: path.map((hash) => Hex.encode(hash)),
+          keys: kid === undefined ? [] : yield* keysOf(epoch, size, kid),
           checkpoint: note
         })
       })
@@ -229,7 +257,12 @@ export class Checkpoints extends Context.Service<
       const cosigning =
         witnesses.length === 0
           ? { wake: Effect.void }
-          : yield* reconciler({ id: "receipts-witnesses", every, gather, turn: yield* makeCollecting(newest) })
+          : yield* reconciler({
+              id: "receipts-witnesses",
+              every: cosignedEvery,
+              gather,
+              turn: yield* makeCollecting(newest)
+            })
       const turn = Effect.andThen(yield* makeSigning, cosigning.wake)
       const { wake } = yield* reconciler({ id: "receipts-checkpoints", every, gather, turn })
       return Checkpoints.of({ wake, newest, proofOf, epochs })
