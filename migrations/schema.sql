@@ -1086,7 +1086,12 @@ CREATE TABLE public.receipts_epochs (
     reason text,
     previous_size bigint,
     previous_root bytea,
-    statement text
+    statement text,
+    name text,
+    previous_origin text,
+    fork text,
+    ended text,
+    published jsonb
 );
 
 CREATE TABLE public.receipts_keys (
@@ -1493,6 +1498,9 @@ ALTER TABLE ONLY public.mcp_tools_reservations
 
 ALTER TABLE ONLY public.receipts_checkpoints
     ADD CONSTRAINT receipts_checkpoints_pkey PRIMARY KEY (epoch, size);
+
+ALTER TABLE ONLY public.receipts_epochs
+    ADD CONSTRAINT receipts_epochs_name_key UNIQUE (name);
 
 ALTER TABLE ONLY public.receipts_epochs
     ADD CONSTRAINT receipts_epochs_pkey PRIMARY KEY (epoch);

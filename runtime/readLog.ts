@@ -104,6 +104,31 @@ const compareKeys = (keys: ReadonlyArray<KeyRow>, leaves: ReadonlyArray<LeafRow>
   for (const one of logged) if (!served.has(one)) wrong("log keys", one, "is in the log, and is not served")
 }
 
+interface KeyOfLog extends Pick<KeyRow, "kid" | "key" | "from" | "until"> {}
+
+/** The log's keys as a document of its host has them. */
+const documentOf = (host: string, keys: ReadonlyArray<KeyOfLog>) => {
+  const id = `did:web:${encodeURIComponent(host)}`
+  const verificationMethod = keys.map(({ from, key, kid, until }) => ({
+    id: `${id}#${kid}`,
+    publicKeyJwk: { x: Buffer.from(key).toString("base64url") },
+    validFrom: from.getTime() / 1_000,
+    ...(until === null ? {} : { validUntil: until.getTime() / 1_000 })
+  }))
+  return { id, verificationMethod }
+}
+
+/** The newest checkpoint of a published copy, a folder or URL, that a key of this log has signed. */
+export const readPublished = Effect.fn("audit.readPublished")(function* (place: string) {
+  const sql = yield* SqlClient.SqlClient
+  const keys = yield* sql<KeyOfLog>`select kid, public_key as key, valid_from as "from", valid_until as until
+    from receipts_keys where purpose = 'log'`
+  const { note } = yield* Effect.promise(() => readNewest(place))
+  const did = documentOf(note.slice(0, note.indexOf("/")), keys)
+  const { origin, root, size } = yield* Effect.promise(() => openCheckpoint(note, did, NaN))
+  return { origin, size, root: Buffer.from(root, "hex").toString("base64") }
+})
+
 /** Compares a published copy, a folder or URL, with what the database has of its epoch. */
 const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, ReadonlyArray<LeafRow>>) => {
   const issues: Array<Mismatch> = []
@@ -143,7 +168,8 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     from receipts_keys`
   const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string; signed: Date }>`
     select epoch, size, root, note, signed_at as signed from receipts_checkpoints order by epoch, size`
-  const epochs = yield* sql<{ epoch: number; size: bigint; begun: Date }>`select epoch, size, begun_at as begun
+  const epochs = yield* sql<{ epoch: number; name: string | null; size: bigint; begun: Date }>`select epoch, size,
+      begun_at as begun, case when epoch > 1 then coalesce(name, epoch::text) end as name
     from receipts_epochs order by epoch`
   const all = yield* sql<LeafRow>`select epoch, index, entry, salt, record from receipts_leaves
     order by epoch, index`
@@ -154,20 +180,14 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
   compareKeys(keys, leaves, wrong)
 
   const host = checkpoints[0]?.note.split("/")[0] ?? ""
-  const id = `did:web:${encodeURIComponent(host)}`
-  const verificationMethod = keys.flatMap(({ from, key, kid, purpose, until }) => {
-    if (purpose !== "log") return []
-    const times = {
-      validFrom: from.getTime() / 1_000,
-      ...(until === null ? {} : { validUntil: until.getTime() / 1_000 })
-    }
-    return [{ id: `${id}#${kid}`, publicKeyJwk: { x: Buffer.from(key).toString("base64url") }, ...times }]
-  })
-  const did = { id, verificationMethod }
+  const did = documentOf(
+    host,
+    keys.filter(({ purpose }) => purpose === "log")
+  )
   const outcomes: Array<LoggedOutcome> = []
   const receipts = new Map(stored.map(({ jws, transaction }) => [transaction, `sha256:${sha(jws).toString("hex")}`]))
   const byOrigin = new Map<string, ReadonlyArray<LeafRow>>()
-  for (const { epoch, size } of epochs) {
+  for (const { epoch, name: called, size } of epochs) {
     const rows = leaves.filter((leaf) => leaf.epoch === epoch)
     const own = checkpoints.filter((checkpoint) => checkpoint.epoch === epoch)
     const read = readLeaves(rows, new Set(own.map((one) => Number(one.size))), wrong)
@@ -185,7 +205,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
       if (receipt !== undefined && receipts.get(transaction) !== receipt)
         wrong("receipt", transaction, "the stored receipt is not the one that was logged")
     outcomes.push(...read.outcomes)
-    byOrigin.set(epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`, rows)
+    byOrigin.set(called === null ? `${host}/log` : `${host}/log/${called}`, rows)
   }
   if (published !== undefined) issues.push(...(yield* Effect.promise(() => readCopy(published, did, byOrigin))))
   const begun = epochs[0]?.begun.getTime() ?? Infinity

@@ -103,7 +103,7 @@ const introduced = async (origin, note, place) => {
 }
 
 /**
- * Opens a checkpoint. `former` is the id of the key that signed the last one: that one continues while the document does
+ * Opens a checkpoint. `former` is the id of the key that signed the last one: it is taken while the document does
  * not call it retired; another one where the log has announced it since, and it is in force.
  */
 const openFrom = async (note, did, former, place) => {
@@ -125,7 +125,29 @@ const openFrom = async (note, did, former, place) => {
   return opened
 }
 
-/** A witness over a state file. `did` is a document, or reads one; `place` is where its log is, if not at its origin. */
+/** The log of a host that no other one continues. */
+const newestOf = (signed, origin) => {
+  const isEnded = (one) => Object.values(signed).some(({ ends }) => ends?.origin === one)
+  return Object.keys(signed).find((one) => one.split("/")[0] === origin.split("/")[0] && !isEnded(one))
+}
+
+/**
+ * A log that begins a new epoch says in a further line which one it continues: that is to be the newest that was signed
+ * of its host, as far as that was signed. Otherwise a backup was restored, maybe once more. What it ends, undefined for
+ * the first log of a host; rejects where it continues less.
+ */
+const continued = (note, origin, signed) => {
+  const newest = newestOf(signed, origin)
+  const [, previous, size, root] = /^(?:.+\n){3}previous (\S+) (\d+) (\S+)\n/.exec(note) ?? []
+  if (newest === undefined || (previous !== undefined && signed[previous] === undefined)) return { origin: newest }
+  const known = signed[newest]
+  const isSame = Number(size) > known.size || (Number(size) === known.size && hexOf(bytesOf(root)) === known.root)
+  if (previous !== newest || !isSame)
+    throw refused(422, `it is to continue ${newest}, of which ${known.size} leaves are known`)
+  return { origin: newest, size: Number(size) }
+}
+
+/** A witness over a state file. `did` is a document, or reads one; `place`: where its log is, if not at its origin. */
 export const openWitness = async (did, file, name, place) => {
   const jwk = await openKey(file)
   const privateKey = await crypto.subtle.importKey("jwk", jwk, "Ed25519", false, ["sign"])
@@ -150,14 +172,20 @@ export const openWitness = async (did, file, name, place) => {
     const host = /^([^\s/]+)\/log(\/[\w-]+)?$/.exec(origin)?.[1]
     if (host === undefined || `did:web:${encodeURIComponent(host)}` !== trusted.id) throw refused(404, "an unknown log")
     const known = signed[origin] ?? { size: 0 }
-    const tree = await openFrom(note, trusted, known.key, place).catch(refusedAs(403))
+    const ended = Object.values(signed).find(({ ends }) => ends?.origin === origin)?.ends
+    const tree = await openFrom(note, trusted, known.key ?? signed[newestOf(signed, origin)]?.key, place).catch(
+      refusedAs(403)
+    )
     if (old > tree.size) throw refused(400, "the old size is above the new one")
     const conflict = refused(409, `${known.size}\n`, "text/x.tlog.size")
     if (old !== known.size || (old === tree.size && old > 0 && known.root !== tree.root)) throw conflict
     const isEmpty = tree.size === 0 && tree.root === (await sha256())
     if (old === 0 && (proof.length > 0 || (tree.size === 0 && !isEmpty))) throw refused(422, "no proof of an empty log")
     if (old > 0) await checkConsistency(known, tree, proof).catch(refusedAs(422))
-    return [origin, { size: tree.size, root: tree.root, key: tree.key.id }]
+    if (ended && tree.size > Math.max(known.size, ended.size ?? 0))
+      throw refused(422, "it ended, and another continues it")
+    const ends = signed[origin] ? known.ends : continued(note, origin, signed)
+    return [origin, { size: tree.size, root: tree.root, key: tree.key.id, ends }]
   }
 
   const add = async (request) => {

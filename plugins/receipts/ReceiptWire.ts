@@ -59,7 +59,8 @@ export const EpochsShown = Schema.Struct({
       begunAt: whole("Seconds since 1970."),
       reason: Schema.NullOr(text("Why the epoch before ended.")),
       statement: Schema.NullOr(text("Signed note that names the epoch before.")),
-      keys: Schema.Array(Schema.String)
+      keys: Schema.Array(Schema.String),
+      keyEntries: Schema.Array(Schema.Int)
     })
   )
 })

@@ -165,4 +165,6 @@ export interface LogEpoch {
   readonly statement: string | null
   /** Verifier keys, `NAME+hex+b64`. */
   readonly keys: ReadonlyArray<string>
+  /** Indexes of the entries about keys. */
+  readonly keyEntries: ReadonlyArray<number>
 }

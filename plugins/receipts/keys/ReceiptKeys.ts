@@ -1,7 +1,7 @@
 // The history of the keys of receipts, shared by all replicas, and which of them is in force at a time. A new key takes
 // effect half a minute after the first replica that holds it has announced it, by when every replica has read that: so
 // all of them sign an outcome with the same key, whichever answers, and a receipt has the same bytes everywhere. A key
-// that was in force before is reinstated by a process that starts with it first, where no live one has the newest first.
+// that was replaced is reinstated by a process that starts with it first, where no live one has the newest first.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Base64Url } from "effect/encoding"
