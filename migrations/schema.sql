@@ -1086,7 +1086,12 @@ CREATE TABLE public.receipts_epochs (
     reason text,
     previous_size bigint,
     previous_root bytea,
-    statement text
+    statement text,
+    name text,
+    previous_origin text,
+    fork text,
+    ended text,
+    published jsonb
 );
 
 CREATE TABLE public.receipts_keys (
@@ -1095,6 +1100,7 @@ CREATE TABLE public.receipts_keys (
     public_key bytea NOT NULL,
     valid_from timestamp with time zone NOT NULL,
     valid_until timestamp with time zone,
+    preferred_at timestamp with time zone DEFAULT clock_timestamp(),
     CONSTRAINT receipts_keys_purpose_check CHECK ((purpose = ANY (ARRAY['receipt'::text, 'log'::text, 'attestation'::text])))
 );
 
@@ -1494,10 +1500,13 @@ ALTER TABLE ONLY public.receipts_checkpoints
     ADD CONSTRAINT receipts_checkpoints_pkey PRIMARY KEY (epoch, size);
 
 ALTER TABLE ONLY public.receipts_epochs
+    ADD CONSTRAINT receipts_epochs_name_key UNIQUE (name);
+
+ALTER TABLE ONLY public.receipts_epochs
     ADD CONSTRAINT receipts_epochs_pkey PRIMARY KEY (epoch);
 
 ALTER TABLE ONLY public.receipts_keys
-    ADD CONSTRAINT receipts_keys_pkey PRIMARY KEY (kid);
+    ADD CONSTRAINT receipts_keys_pkey PRIMARY KEY (kid, valid_from);
 
 ALTER TABLE ONLY public.receipts_leaves
     ADD CONSTRAINT receipts_leaves_pkey PRIMARY KEY (epoch, index);
@@ -1706,6 +1715,8 @@ CREATE INDEX mcp_tools_reservations_open ON public.mcp_tools_reservations USING 
 CREATE INDEX mcp_tools_reservations_receipts ON public.mcp_tools_reservations USING btree (agent, created_at) WHERE (receipt IS NOT NULL);
 
 CREATE INDEX mcp_tools_reservations_spent ON public.mcp_tools_reservations USING btree (day, agent, network, asset) WHERE (state <> 'released'::text);
+
+CREATE INDEX receipts_leaves_public ON public.receipts_leaves USING btree (epoch, index) WHERE (salt IS NULL);
 
 CREATE INDEX receipts_leaves_transaction ON public.receipts_leaves USING btree (transaction) WHERE (transaction IS NOT NULL);
 

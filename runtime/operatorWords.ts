@@ -17,7 +17,8 @@ export const operatorFamilies = [
   "batch",
   "audit",
   "backup",
-  "doctor"
+  "doctor",
+  "receipts"
 ] as const
 
 export type OperatorFamily = (typeof operatorFamilies)[number]
@@ -26,6 +27,7 @@ export type OperatorFamily = (typeof operatorFamilies)[number]
 export const isStandaloneCommand = ([family, command]: ReadonlyArray<string>): boolean =>
   (family === "channels" && command === "open") ||
   (family === "keys" && command === "seal") ||
+  (family === "receipts" && command === "verify") ||
   (family === "backup" && command !== "save")
 
 /** Request: the command line's arguments, and its working directory. */

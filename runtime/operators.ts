@@ -14,6 +14,7 @@ import { channels } from "./commands/channels.ts"
 import { doctor } from "./commands/doctor.ts"
 import { keys } from "./commands/keys.ts"
 import { Within } from "./commands/CommandTarget.ts"
+import { receipts } from "./commands/receipts.ts"
 import { settlements } from "./commands/settlements.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
 import { webhooks } from "./commands/webhooks.ts"
@@ -35,7 +36,8 @@ const byFamily = {
   batch,
   audit,
   backup,
-  doctor
+  doctor,
+  receipts
 } as const satisfies ByFamily
 
 /** The commands that a running process executes: those of a facilitator, and of a tool server that pays. */

@@ -1,7 +1,7 @@
 // GET /receipts/:hash: the receipt of a transaction, its outcomes in the log and, with ?proof=1, their proofs. To the
 // principal that settled it, and to payer and payTo by a signed challenge; any other caller is
 // answered as for a hash that is not known. /.well-known/did.json has the keys, with their times.
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -62,6 +62,10 @@ type Reader = { readonly principal: string } | { readonly account: string }
 const mayRead = ({ pay_to, payer, principal }: LeafRow, reader: Reader): boolean =>
   "principal" in reader ? principal === reader.principal : payer === reader.account || pay_to === reader.account
 
+/** The key that a receipt names. */
+const kidOf = (jws: string): string =>
+  JSON.parse(Result.getOrThrow(Base64Url.decodeString(jws.slice(0, jws.indexOf("."))))).kid
+
 const makeReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const checkpoints = yield* Checkpoints
@@ -75,9 +79,10 @@ const makeReading = Effect.gen(function* () {
     const own = rows.filter((row) => mayRead(row, reader))
     if (own.length === 0) return unknown
     const receipt = Option.getOrUndefined(yield* receipts.stored({ network, transaction }))
+    const kid = receipt && kidOf(receipt.jws)
     const outcomes = yield* Effect.forEach(own, ({ entry, epoch, index, record, salt }) =>
       Effect.map(
-        withProof ? checkpoints.proofOf(epoch, Number(index), entry) : Effect.succeedNone,
+        withProof ? checkpoints.proofOf({ epoch, index: Number(index), entry }, kid) : Effect.succeedNone,
         (proof): ReceiptAnswer["outcomes"][number] => ({
           record,
           salt: Base64Url.encode(salt),
@@ -177,9 +182,15 @@ const jwkOf = ({ kid, publicKey, use }: KeyOfHistory) =>
       }
     : { kty: "OKP", crv: "Ed25519", x: Base64Url.encode(publicKey), kid, alg: "EdDSA" }
 
+/** Each key once, from its first time to its last. */
+const spans = (history: ReadonlyArray<KeyOfHistory>): ReadonlyArray<KeyOfHistory> => {
+  const byKid = Map.groupBy(history, ({ kid }) => kid)
+  return [...byKid.values()].map((times) => ({ ...times.at(-1)!, validFrom: times[0]!.validFrom }))
+}
+
 /** The DID document of a host: every key that ever signed, with its times in seconds. */
-export const didDocument = (host: string, history: ReadonlyArray<KeyOfHistory>) => {
-  const did = didOf(host)
+export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>) => {
+  const [did, history] = [didOf(host), spans(all)]
   return {
     "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
     id: did,
