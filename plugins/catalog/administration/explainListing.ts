@@ -136,6 +136,8 @@ interface Paging {
 
 export interface ExplainRequest extends Paging {
   readonly url: string
+  /** With a principal: observations of the recipients that signed for it, since anyone may pay to any recipient. */
+  readonly only?: string | undefined
 }
 
 /** A page of observations, newest first. */
@@ -172,7 +174,7 @@ const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
 })
 
 export const explainListing = Effect.fn("Catalog.explain")(function* (
-  { limit, offset, url }: ExplainRequest,
+  { limit, offset, only, url }: ExplainRequest,
   crypto: Crypto["Service"]
 ) {
   const sql = yield* SqlClient.SqlClient
@@ -192,7 +194,11 @@ export const explainListing = Effect.fn("Catalog.explain")(function* (
             .filter(({ template }) => matchesTemplate(template, spelled.resource.slice(spelled.origin!.length)))
             .map(({ resource_key }) => resource_key)
         ]
-  const about = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
+  const named = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
+  const about =
+    only === undefined
+      ? named
+      : sql`${named} and pay_to in (select pay_to from catalog_recipients where principal = ${only})`
   return {
     url: spelled?.resource ?? cleanString(url),
     listings: yield* listingsWhere(sql`r.resource_key = any(${keys})`),
