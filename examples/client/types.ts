@@ -565,10 +565,12 @@ export type FacilitatorStanding = {
     /** Atomic units. */
     readonly amount: string
   }>
-  /** From record to end. */
+  /** From request to settled: the figures of the public status. */
   readonly pace: {
-    /** Sample size: the newest settled ones. */
+    /** Sample size: those that settled in the days of the public status. */
     readonly over: number
+    /** UTC, the first of these days. */
+    readonly since: string
     readonly p50_ms: number | null
     readonly p95_ms: number | null
   }
@@ -1606,8 +1608,10 @@ export type Selling = {
 export type ServiceStatus = {
   /** Days that are reported. */
   readonly days: number
-  /** UTC. */
+  /** UTC, the first day's beginning. */
   readonly since: string
+  /** What is reported begins here; null before the first check. */
+  readonly observed_from: string | null
   /** Settlements recorded. */
   readonly settlements: string
   /** Verification within settle. */
@@ -1618,8 +1622,21 @@ export type ServiceStatus = {
   readonly ended_in_two_ledgers: number | null
   /** Share of outcomes that two RPC endpoints showed; the others rest on one. */
   readonly confirmed_by_two_endpoints: number | null
-  /** Share of minutes in which the service could write. */
+  /** Share of checks that were met. */
   readonly availability: number | null
+  /** Minutes that ended since observed_from, each one check; the current minute is none yet. */
+  readonly checks: number
+  /** Those in which the service could write. */
+  readonly checks_met: number
+  /** The same for each day, the oldest first. */
+  readonly daily: ReadonlyArray<{
+    /** UTC, `YYYY-MM-DD`. */
+    readonly day: string
+    /** As above. */
+    readonly checks: number
+    /** As above. */
+    readonly checks_met: number
+  }>
   /** Incidents, the newest first; 100 at most. */
   readonly items: ReadonlyArray<{
     /** A word: the condition of an alert, or `interruption`. */

@@ -51,10 +51,11 @@ export const FacilitatorStatus = Schema.Struct({
     Schema.Struct({ ...Denomination, settlements: units("Open ones."), amount: units("Atomic units.") })
   ),
   pace: Schema.Struct({
-    over: whole("Sample size: the newest settled ones."),
+    over: whole("Sample size: those that settled in the days of the public status."),
+    since: time("UTC, the first of these days."),
     p50_ms: Schema.NullOr(Schema.Finite),
     p95_ms: Schema.NullOr(Schema.Finite)
-  }).annotate({ description: "From record to end." }),
+  }).annotate({ description: "From request to settled: the figures of the public status." }),
   fees: Schema.Struct({
     day: text("UTC day."),
     charged_stroops: stroops,

@@ -17,6 +17,7 @@ import {
   OperatorReports,
   type Spent
 } from "../../kernel/settlement/operators/OperatorReports.ts"
+import { ServiceLevels } from "../../kernel/settlement/operators/ServiceLevels.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { spendable } from "../../kernel/settlement/sponsor/sponsorProblem.ts"
@@ -142,12 +143,13 @@ export const readStatus = Effect.gen(function* () {
   const plugins = yield* PluginStates
   const supervisor = yield* Supervisor
   const storage = yield* readStorage
+  const serviceLevels = yield* ServiceLevels
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const day = yield* budget.today
-    const [inFlight, pace, withoutEnd, channels, spent] = yield* Effect.all([
+    const [inFlight, levels, withoutEnd, channels, spent] = yield* Effect.all([
       reports.inFlight,
-      reports.pace,
+      serviceLevels.read,
       reports.withoutEnd,
       channelMoves.list,
       reports.spent(day)
@@ -159,7 +161,12 @@ export const readStatus = Effect.gen(function* () {
         settlements: settlements.toString(),
         amount: amount.toString()
       })),
-      pace: { over: pace.over, p50_ms: pace.p50, p95_ms: pace.p95 },
+      pace: {
+        over: Number(levels.settled),
+        since: levels.since.toISOString(),
+        p50_ms: levels.settleP50,
+        p95_ms: levels.settleP95
+      },
       fees: feesOf(day, spent, limits),
       sponsor:
         sponsorStatus === undefined

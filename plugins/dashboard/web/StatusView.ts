@@ -32,7 +32,7 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
       {
         label: "Settlement time, p50",
         value: seconds(pace.p50_ms),
-        note: `of the newest ${counted(pace.over, "settlement")}`
+        note: `of ${counted(pace.over, "settlement")} since ${pace.since.slice(0, 10)}`
       },
       { label: "Settlement time, p95", value: seconds(pace.p95_ms) },
       { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
