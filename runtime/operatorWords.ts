@@ -16,6 +16,7 @@ export const operatorFamilies = [
   "budget",
   "batch",
   "audit",
+  "acts",
   "backup",
   "doctor"
 ] as const
@@ -30,6 +31,8 @@ export const isStandaloneCommand = ([family, command]: ReadonlyArray<string>): b
 
 /** Request: the command line's arguments, and its working directory. */
 export const Asked = Schema.Struct({
+  /** The user who asks; absent from an older command. */
+  person: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))),
   words: Schema.Array(Schema.String.check(Schema.isMaxLength(4_096))).check(Schema.isMaxLength(64)),
   folder: Schema.String
 })

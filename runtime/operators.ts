@@ -4,6 +4,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, type Context, Effect, Exit } from "effect"
 import { Command } from "effect/cli"
+import { acts } from "./commands/acts.ts"
 import { analytics } from "./commands/analytics.ts"
 import { audit } from "./commands/audit.ts"
 import { backup } from "./commands/backup.ts"
@@ -34,6 +35,7 @@ const byFamily = {
   budget,
   batch,
   audit,
+  acts,
   backup,
   doctor
 } as const satisfies ByFamily
@@ -48,7 +50,7 @@ const commandTimeout = "5 minutes"
 /** Runs a command line over the services of this process. */
 export const runOperatorCommand = Effect.fnUntraced(function* (
   services: Context.Context<never>,
-  { folder, words }: typeof Asked.Type,
+  { folder, person, words }: typeof Asked.Type,
   version: string
 ) {
   const out: Array<string> = []
@@ -62,7 +64,7 @@ export const runOperatorCommand = Effect.fnUntraced(function* (
   const exit = yield* Command.runWith(tree, { version })(words).pipe(
     Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, false))),
     Effect.scoped,
-    Effect.provideService(Within, { services, folder }),
+    Effect.provideService(Within, { services, folder, person }),
     Effect.provide([NodeServices.layer, presentation]),
     Effect.provideService(Console.Console, kept),
     Effect.timeout(commandTimeout),

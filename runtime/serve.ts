@@ -214,7 +214,7 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
   const address = isQuiet ? undefined : yield* listen(profile, chosen, services)
   if (Option.isSome(Context.getOption(services, Keys))) {
     yield* onHangup(
-      rereadSecrets(services).pipe(
+      rereadSecrets(services, {}, { person: "service manager", via: "signal", reason: "SIGHUP" }).pipe(
         Effect.tap((replicas) => Effect.logInfo(`keys were read again: ${linesOf(replicas).join("; ")}`)),
         Effect.flatMap(requireAll),
         Effect.catch((error) => Effect.logError("keys were not read again on every replica", error))

@@ -868,10 +868,16 @@ export type Moves = {
     readonly id: string
     /** UTC. */
     readonly at: string
+    /** The person: an operator's key label, or a user of the machine. */
     readonly by: string
+    /** `page`, `api`, `command line` or `signal`. */
+    readonly via: string
     readonly move: string
     readonly subject: string
+    /** The reason. */
     readonly note: string
+    readonly before: string | null
+    readonly after: string | null
     /** `asked`, `done`, or why it was refused. */
     readonly outcome: string
   }>
@@ -2327,8 +2333,12 @@ export interface Client {
     readonly from: string
     readonly to: string
   }>
-  /** Operators' audit log, newest first. */
-  readonly moves: (given?: undefined, signal?: AbortSignal) => Promise<Moves>
+  /** Operators' audit trail, newest first: every act by page, API, command or signal. */
+  readonly moves: (given?: {
+    readonly query?: {
+      readonly before?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<Moves>
   /** This document. */
   readonly openapi: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
   /** Origins of cataloged resources, the one seen last first. */

@@ -7,7 +7,7 @@ import { reconciler } from "../../kernel/actor/Actor.ts"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
-import { httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
+import { httpContract, networkContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
@@ -113,7 +113,8 @@ export const plugin = define({
     factsContract,
     accountsContract,
     networkContract,
-    paymentContract
+    paymentContract,
+    settlementContract
   ],
   migrations: "folder",
   settings: [...declared, searchSection],

@@ -167,10 +167,13 @@ export const OperatorActionsPage = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       at: moment,
-      by: Schema.String,
+      by: text("The person: an operator's key label, or a user of the machine."),
+      via: text("`page`, `api`, `command line` or `signal`."),
       move: Schema.String,
       subject: Schema.String,
-      note: Schema.String,
+      note: text("The reason."),
+      before: Schema.NullOr(text("What it changed, before.")),
+      after: Schema.NullOr(text("The same, after.")),
       outcome: text("`asked`, `done`, or why it was refused.")
     })
   )

@@ -134,7 +134,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
       },
       operator(
         "no action is needed while the ledger is followed (`tollkeeper doctor` says whether it is); on a " +
-          `network that was reset: tollkeeper settlements give-up ${record.id} --note WHY`
+          `network that was reset: tollkeeper settlements give-up ${record.id} --reason WHY`
       )
     ]
   }
@@ -142,7 +142,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
     return [
       { step: "open", says: `whether it landed; ${lives(record, around)}` },
       operator(
-        `find its hashes in an explorer, then: tollkeeper settlements resolve ${record.id} --note WHY ` +
+        `find its hashes in an explorer, then: tollkeeper settlements resolve ${record.id} --reason WHY ` +
           "--as settled --ledger N --fee-stroops N (or --as failed with the same, or --as expired)"
       )
     ]

@@ -39,7 +39,7 @@ const movesAt = (place: CommandTarget) =>
 /** Runs an effect with the operator actions over the target's database. */
 export const withMoves = <A, E>(
   place: CommandTarget,
-  use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E>
+  use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E, SqlClient.SqlClient>
 ) => Effect.provide(Effect.flatMap(OperatorActions, use), movesAt(place))
 
 /** A settlement in one line. */

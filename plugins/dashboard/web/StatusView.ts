@@ -131,7 +131,9 @@ const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
 const moveWords: Readonly<Record<string, string>> = {
   "give-up": "Give up a settlement",
   "resize-channels": "Resize the channels",
-  rotate: "Rotate keys"
+  rotate: "Rotate keys",
+  reread: "Read keys again",
+  limit: "Change a limit"
 }
 const outcomeWords: Readonly<Record<string, string>> = { asked: "Asked", done: "Done" }
 
@@ -147,13 +149,15 @@ const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
         empty: "No actions yet. What operators do here or on the command line is kept with its reason.",
         columns: [
           { head: "When", card: "last", cell: ({ at }) => h(Moment, { at }) },
-          { head: "Operator", cell: ({ by }) => by },
+          { head: "Operator", cell: ({ by, via }) => `${by}, ${via}` },
           { head: "Action", card: "first", cell: ({ move }) => moveWords[move] ?? move },
           {
             head: "Subject",
             cell: ({ subject }) =>
               isTransaction(subject) ? h(Thing, { kind: "settlement", id: subject }) : h("code", null, subject)
           },
+          { head: "Before", cell: ({ before }) => (before === null ? "" : written(before)) },
+          { head: "After", cell: ({ after }) => (after === null ? "" : written(after)) },
           { head: "Reason", cell: ({ note }) => written(note) },
           { head: "Outcome", cell: ({ outcome }) => outcomeWords[outcome] ?? outcome }
         ]
