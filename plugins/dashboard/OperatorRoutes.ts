@@ -48,7 +48,8 @@ const wrongMove =
   "expected give-up with a settlement, resize-channels with a count, or rotate with what and a plan; and a note"
 const decodeMove = Schema.decodeUnknownOption(OperatorAction)
 
-const signersText = ({ channels, sponsor }: Rotated): string => `sponsor ${sponsor}, ${channels.length} channels`
+const signersText = ({ channels, sponsor }: Rotated): string =>
+  `sponsor ${sponsor}, channels from ${channels[0] ?? "none"}`
 
 /** A refused action, with its reason as a sentence. */
 class NotDone extends Schema.TaggedError<NotDone>()("NotDone", { message: Schema.String }) {}

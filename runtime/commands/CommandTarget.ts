@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url"
 import { Settings } from "../../kernel/config/Settings.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import * as Migrations from "../../kernel/database/Migrations.ts"
-import { Facts } from "../../kernel/facts/Facts.ts"
+import { Facts, ServesFacts } from "../../kernel/facts/Facts.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { type AuditChange, type AuditEntry, makeAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
@@ -212,6 +212,7 @@ export const startedAt = (place: CommandTarget) =>
 export const tablesOf = (place: CommandTarget, ...owners: ReadonlyArray<string>) =>
   databaseStatus(
     Facts.layer.pipe(
+      Layer.provide(Layer.succeed(ServesFacts, false)),
       Layer.provideMerge(
         Layer.effectDiscard(Effect.forEach(["kernel", ...owners], (owner) => requireTables(place, owner)))
       ),

@@ -8,6 +8,7 @@ import { linesOf, requireAll } from "../../kernel/accounts/KeyRevisions.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
 import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
 import { splitSecrets } from "../../kernel/signer/readSeeds.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
@@ -72,7 +73,8 @@ const reread = Command.make("reread", rereadFlags, ({ json, reason, reinstates, 
   Command.withDescription("Have all replicas reread their keys and webhook secrets, as SIGHUP does; names each replica")
 )
 
-const signersText = ({ channels, sponsor }: Rotated): string => `sponsor ${sponsor}, ${channels.length} channels`
+const signersText = ({ channels, sponsor }: Rotated): string =>
+  `sponsor ${sponsor}, channels from ${channels[0] ?? "none"}`
 
 const rotate = Command.make(
   "rotate",
@@ -96,8 +98,13 @@ const rotate = Command.make(
       }),
       ({ before, ...after }) => ({ before: signersText(before), after: signersText(after) })
     ).pipe(Effect.provide(within!.services as Context.Context<SqlClient.SqlClient>))
-    yield* answer(json, { sponsor, formerSponsors, channels }, [
-      `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds`,
+    // Keys are derived for as many channels as a resize may ask for; those required are the ones in use.
+    const required = Option.match(Context.getOption(within!.services, ChannelCount), {
+      onNone: () => channels.length,
+      onSome: (count) => Math.min(count.known(), channels.length)
+    })
+    yield* answer(json, { sponsor, formerSponsors, channels: channels.slice(0, required) }, [
+      `the sponsor is ${sponsor}, with ${required} channels; other replicas follow within seconds`,
       "`signer` in /health/ready of each replica shows which keys it signs with",
       "keep the former seeds until no settlement is open under them (`settlements list`, `channels list`)"
     ])
