@@ -635,8 +635,15 @@ export type Fault = {
 /** As /openapi.json has it. */
 export type Found = {
   readonly items: ReadonlyArray<{
-    readonly kind: "settlement" | "account" | "asset" | "resource" | "origin" | "key"
-    /** Transaction hash, address, contract, internal id, origin or label, by its kind. */
+    readonly kind:
+      | "settlement"
+      | "account"
+      | "asset"
+      | "resource"
+      | "origin"
+      | "key"
+      | "reason"
+    /** Transaction hash, address, contract, internal id, origin, label or reason, by its kind. */
     readonly id: string
     /** What it is called. */
     readonly title: string
@@ -2407,6 +2414,24 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<BatchChannels>
   /** Whether the database answers; the state of search, plugins and drivers. */
   readonly ready: (given?: undefined, signal?: AbortSignal) => Promise<Readiness>
+  /**
+   * Every reason of refused payments and unlisted resources: its HTTP status, a sentence and a
+   * remedy.
+   */
+  readonly reasons: (given?: undefined, signal?: AbortSignal) => Promise<{
+    readonly items: ReadonlyArray<{
+      /** The code, as `errorReason` and `invalidReason` carry it. */
+      readonly reason: string
+      /** The HTTP status of the answer. */
+      readonly status: number
+      /** A few words. */
+      readonly label: string
+      /** What happened. */
+      readonly sentence: string
+      /** What to do. */
+      readonly remedy: string
+    }>
+  }>
   /** The receipt of a transaction that the caller settled. */
   readonly receipt: (given: {
     readonly query?: {

@@ -36,7 +36,9 @@ import { Schemes } from "../Scheme.ts"
 import { makeDeliverSuccess } from "./deliverSuccess.ts"
 import { lookupSettlements } from "./lookupSettlements.ts"
 import { encodeSupported } from "./supported.ts"
-import { describePayments, paymentRoutes, settlementsRoute, supportedRoute } from "../wire/description.ts"
+import { type Dialect, encodeReason } from "../../Dialect.ts"
+import { explainReason } from "../reasons.ts"
+import { describePayments, paymentRoutes, reasonsRoute, settlementsRoute, supportedRoute } from "../wire/description.ts"
 import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, extensionsPath } from "../wire/Wire.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -296,6 +298,9 @@ const makeRun = Effect.gen(function* () {
   })
 })
 
+const reasonsIn = (schemes: Schemes["Service"], dialect: Dialect) =>
+  schemes.reasons().map((row) => ({ ...explainReason(row), reason: encodeReason(row.reason, dialect) }))
+
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const facilitator = yield* Facilitator
@@ -343,6 +348,10 @@ export const layer = HttpRouter.use((router) =>
       route(
         supportedRoute,
         keyed(() => Effect.sync(supported))
+      ),
+      route(
+        reasonsRoute,
+        Effect.sync(() => json({ items: reasonsIn(schemes, words.dialects[0]) }))
       ),
       route(settlementsRoute, keyed(yield* lookupSettlements))
     ])
