@@ -873,6 +873,14 @@ CREATE TABLE public.kernel_leases (
     until timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.kernel_limits (
+    name text NOT NULL,
+    principal text DEFAULT ''::text NOT NULL,
+    value bigint NOT NULL,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT kernel_limits_value_check CHECK ((value >= 0))
+);
+
 CREATE TABLE public.kernel_lost_deliveries (
     network text NOT NULL,
     scheme text NOT NULL,
@@ -1469,6 +1477,9 @@ ALTER TABLE ONLY public.kernel_known_ledgers
 
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.kernel_limits
+    ADD CONSTRAINT kernel_limits_pkey PRIMARY KEY (name, principal);
 
 ALTER TABLE ONLY public.kernel_lost_deliveries
     ADD CONSTRAINT kernel_lost_deliveries_pkey PRIMARY KEY (network, scheme, authorization_key, principal);

@@ -17,6 +17,7 @@ export const operatorFamilies = [
   "batch",
   "audit",
   "acts",
+  "limits",
   "backup",
   "doctor"
 ] as const

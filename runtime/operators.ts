@@ -15,6 +15,7 @@ import { channels } from "./commands/channels.ts"
 import { doctor } from "./commands/doctor.ts"
 import { keys } from "./commands/keys.ts"
 import { Within } from "./commands/CommandTarget.ts"
+import { limits } from "./commands/limits.ts"
 import { settlements } from "./commands/settlements.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
 import { webhooks } from "./commands/webhooks.ts"
@@ -36,6 +37,7 @@ const byFamily = {
   batch,
   audit,
   acts,
+  limits,
   backup,
   doctor
 } as const satisfies ByFamily

@@ -602,6 +602,14 @@ export type FacilitatorStanding = {
     readonly channels_usable: number
     readonly channel_balance_least_stroops: string | null
   } | null
+  readonly limits: ReadonlyArray<{
+    /** A setting below `limits` that changes without a restart. */
+    readonly name: string
+    readonly principal: string | null
+    readonly value: string
+    /** By an operator, not by the settings. */
+    readonly is_set: boolean
+  }>
   readonly channels_required: number
   readonly channels: ReadonlyArray<ChannelShown>
   readonly storage: {
@@ -850,6 +858,20 @@ export type MissedSearches = {
 
 /** As /openapi.json has it. */
 export type Move = {
+  readonly move: "limit"
+  readonly name:
+    | "max_sponsored_stroops_per_key_per_day"
+    | "max_global_sponsored_stroops_per_day"
+    | "max_pending_settlements"
+    | "verify_per_second"
+    | "settle_per_second"
+  /** The label of the key that it is for; absent: everyone. */
+  readonly key?: string
+  /** An integer in the limit's unit; null for the setting's value. */
+  readonly value: string | null
+  /** Why. */
+  readonly note: string
+} | {
   readonly move: "give-up"
   /** Its id. */
   readonly settlement: string
@@ -2317,7 +2339,7 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<MissedSearches>
-  /** Give a settlement up, resize the channels, or rotate keys as planned. */
+  /** Give a settlement up, resize the channels, change a limit, or rotate keys as planned. */
   readonly move: (given: {
     readonly body: Move
   }, signal?: AbortSignal) => Promise<{

@@ -18,6 +18,7 @@ import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import { ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
 import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
+import { LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { OperatorAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
 import { OperatorReports } from "../../kernel/settlement/operators/OperatorReports.ts"
@@ -45,7 +46,8 @@ const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: 
 const refused = (message: string, status = 400) => json({ error: "move_refused", message }, { status })
 
 const wrongMove =
-  "expected give-up with a settlement, resize-channels with a count, or rotate with what and a plan; and a note"
+  "expected give-up with a settlement, limit with a name and value, resize-channels with a count, or rotate with " +
+  "what and a plan; and a note"
 const decodeMove = Schema.decodeUnknownOption(OperatorAction)
 
 const signersText = ({ channels, sponsor }: Rotated): string =>
@@ -59,10 +61,15 @@ const carry = Effect.gen(function* () {
   const channels = yield* ChannelActions
   const network = yield* Network
   const moves = yield* OperatorActions
+  const limits = yield* LiveLimits
   const rotation = yield* KeyRotation
   const said = ({ message }: { readonly message: string }) => Effect.fail(new NotDone({ message }))
   return (move: typeof OperatorAction.Type): Effect.Effect<Change, NotDone | SqlError.SqlError> => {
     switch (move.move) {
+      case "limit":
+        return limits
+          .set({ ...move, value: move.value === null ? undefined : BigInt(move.value) })
+          .pipe(Effect.catchTag("LimitRefused", said))
       case "give-up":
         return moves.giveUp(move.settlement, move.note).pipe(
           Effect.catchTag("ActionRefused", said),
@@ -87,6 +94,8 @@ const carry = Effect.gen(function* () {
 /** An action's subject in the audit log. */
 const subjectOf = (move: typeof OperatorAction.Type): string => {
   switch (move.move) {
+    case "limit":
+      return move.key === undefined ? move.name : `${move.name} of key:${move.key}`
     case "give-up":
       return move.settlement
     case "resize-channels":

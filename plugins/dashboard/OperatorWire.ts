@@ -2,6 +2,7 @@
 // in /openapi.json. Counts, amounts and stroops are decimal text, times ISO 8601 UTC. No payer's or recipient's address
 // is included, so there is none to redact.
 import { Schema } from "effect"
+import { limitNames } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { text, time, units, whole } from "../../kernel/http/wireSchema.ts"
 
 const moment = time("UTC.")
@@ -74,6 +75,14 @@ export const FacilitatorStatus = Schema.Struct({
       channel_balance_least_stroops: Schema.NullOr(units("Stroops of the usable channel that has least."))
     })
   ).annotate({ description: "Null until it was read from the ledger." }),
+  limits: Schema.Array(
+    Schema.Struct({
+      name: text("A setting below `limits` that changes without a restart."),
+      principal: Schema.NullOr(text("`key:` and the label, for a key's own limit.")),
+      value: Schema.String,
+      is_set: Schema.Boolean.annotate({ description: "By an operator, not by the settings." })
+    })
+  ),
   channels_required: Schema.Int,
   channels: Schema.Array(ChannelShown),
   storage: Schema.Struct({
@@ -135,7 +144,18 @@ export const SettlementHistory = Schema.Struct({
   explorer_url: Schema.NullOr(text("The transaction in a public explorer; null for the embedded ledger."))
 }).annotate({ identifier: "Life" })
 
+const LimitAction = Schema.Struct({
+  move: Schema.Literal("limit"),
+  name: Schema.Literals(limitNames),
+  key: Schema.optionalKey(text("The label of the key that it is for; absent: everyone.")),
+  value: Schema.NullOr(Schema.String.check(Schema.isPattern(/^\d{1,18}$/))).annotate({
+    description: "An integer in the limit's unit; null for the setting's value."
+  }),
+  note: text("Why.")
+})
+
 export const OperatorAction = Schema.Union([
+  LimitAction,
   Schema.Struct({ move: Schema.Literal("give-up"), settlement: text("Its id."), note: text("Why.") }),
   Schema.Struct({ move: Schema.Literal("resize-channels"), count: Schema.Int, note: text("Why.") }),
   Schema.Struct({

@@ -199,7 +199,7 @@ export const move: Documented = {
   method: "POST",
   path: "/dashboard/v1/moves",
   id: "move",
-  summary: "Give a settlement up, resize the channels, or rotate keys as planned.",
+  summary: "Give a settlement up, resize the channels, change a limit, or rotate keys as planned.",
   cors: "own",
   callers: "operators",
   body: OperatorAction,

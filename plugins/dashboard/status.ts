@@ -17,6 +17,7 @@ import {
   OperatorReports,
   type Spent
 } from "../../kernel/settlement/operators/OperatorReports.ts"
+import { LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { ServiceLevels } from "../../kernel/settlement/operators/ServiceLevels.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
@@ -144,6 +145,7 @@ export const readStatus = Effect.gen(function* () {
   const supervisor = yield* Supervisor
   const storage = yield* readStorage
   const serviceLevels = yield* ServiceLevels
+  const liveLimits = yield* LiveLimits
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const day = yield* budget.today
@@ -177,6 +179,12 @@ export const readStatus = Effect.gen(function* () {
               channels_usable: sponsorStatus.channelsUsable,
               channel_balance_least_stroops: sponsorStatus.channelStroopsLeast?.toString() ?? null
             },
+      limits: (yield* liveLimits.list).map(({ isSet, name, principal, value }) => ({
+        name,
+        principal,
+        value: value.toString(),
+        is_set: isSet
+      })),
       channels_required: count.known(),
       channels: channels.map(shownChannel),
       storage: yield* storage,

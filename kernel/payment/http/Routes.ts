@@ -319,7 +319,7 @@ export const layer = HttpRouter.use((router) =>
     for (const operation of ["verify", "settle"])
       for (const { reason } of coreReasons) yield* measure(traffic.answers, 0, { operation, reason })
 
-    const handle = <A>(operation: Operation<A>, perSecond: number) => {
+    const handle = <A>(operation: Operation<A>, perSecond: () => number) => {
       const takeToken = makeRateLimit(perSecond)
       return Effect.fnUntraced(function* (request: Request) {
         const caller = callers.authenticate(request)
@@ -340,9 +340,17 @@ export const layer = HttpRouter.use((router) =>
         onSome: (principal) => run(request, principal)
       })
 
-    yield* router.add("POST", "/verify", handle(verifying(facilitator.verify), limits.verifyPerSecond))
+    yield* router.add(
+      "POST",
+      "/verify",
+      handle(verifying(facilitator.verify), () => limits.verifyPerSecond)
+    )
     const settle = (payment: Payment) => Effect.flatMap(facilitator.settle(payment), answerNow)
-    yield* router.add("POST", "/settle", handle(settling(settle), limits.settlePerSecond))
+    yield* router.add(
+      "POST",
+      "/settle",
+      handle(settling(settle), () => limits.settlePerSecond)
+    )
     const supported = () => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(
