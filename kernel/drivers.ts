@@ -54,6 +54,7 @@ import { startChannels } from "./settlement/channels/reconcileChannels.ts"
 import { Deliveries } from "./settlement/delivery/Deliveries.ts"
 import { ThisProcess } from "./settlement/delivery/ThisProcess.ts"
 import { Leases } from "./settlement/Leases.ts"
+import { LiveLimits } from "./settlement/operators/LiveLimits.ts"
 import { OperatorAuditLog } from "./settlement/operators/OperatorAuditLog.ts"
 import { Outcomes } from "./settlement/follower/Outcomes.ts"
 import { OwnerTags } from "./settlement/OwnerTags.ts"
@@ -87,7 +88,8 @@ export const settlementContract = contract(
   Sponsor,
   SponsorTransactions,
   KeyRotation,
-  OperatorAuditLog
+  OperatorAuditLog,
+  LiveLimits
 )
 export const paymentContract = contract("payment", Schemes, Extensions, Facilitator, EventStreams, MetricReadings)
 
@@ -281,6 +283,7 @@ const settlement = define({
         ChannelRows.layer,
         Leases.layer,
         OperatorAuditLog.layer,
+        LiveLimits.layer,
         OwnerTags.layer,
         Sponsor.layer.pipe(Layer.provide(WriteProbe.layer)),
         SponsorTransactions.layer,

@@ -120,6 +120,14 @@ begin
 end
 $$;
 
+CREATE FUNCTION public.kernel_operator_acts_stay() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+  if tg_op = 'DELETE' and old.at < clock_timestamp() - interval '30 days' then return old; end if;
+  raise exception 'the audit trail of operators is append-only';
+end $$;
+
 CREATE FUNCTION public.kernel_server_identity() RETURNS text
     LANGUAGE plpgsql STABLE
     AS $$
@@ -870,6 +878,14 @@ CREATE TABLE public.kernel_leases (
     until timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.kernel_limits (
+    name text NOT NULL,
+    principal text DEFAULT ''::text NOT NULL,
+    value bigint NOT NULL,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT kernel_limits_value_check CHECK ((value >= 0))
+);
+
 CREATE TABLE public.kernel_lost_deliveries (
     network text NOT NULL,
     scheme text NOT NULL,
@@ -885,6 +901,29 @@ CREATE TABLE public.kernel_lost_settlements (
     principal text NOT NULL,
     note text NOT NULL,
     given_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.kernel_operator_acts (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    asked bigint,
+    person text NOT NULL,
+    via text NOT NULL,
+    action text NOT NULL,
+    subject text NOT NULL,
+    reason text NOT NULL,
+    before text,
+    after text,
+    outcome text NOT NULL
+);
+
+ALTER TABLE public.kernel_operator_acts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.kernel_operator_acts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE public.kernel_processes (
@@ -1450,11 +1489,20 @@ ALTER TABLE ONLY public.kernel_known_ledgers
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY public.kernel_limits
+    ADD CONSTRAINT kernel_limits_pkey PRIMARY KEY (name, principal);
+
 ALTER TABLE ONLY public.kernel_lost_deliveries
     ADD CONSTRAINT kernel_lost_deliveries_pkey PRIMARY KEY (network, scheme, authorization_key, principal);
 
 ALTER TABLE ONLY public.kernel_lost_settlements
     ADD CONSTRAINT kernel_lost_settlements_pkey PRIMARY KEY (network, transaction);
+
+ALTER TABLE ONLY public.kernel_operator_acts
+    ADD CONSTRAINT kernel_operator_acts_asked_key UNIQUE (asked);
+
+ALTER TABLE ONLY public.kernel_operator_acts
+    ADD CONSTRAINT kernel_operator_acts_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.kernel_processes
     ADD CONSTRAINT kernel_processes_pkey PRIMARY KEY (id);
@@ -1683,6 +1731,8 @@ CREATE INDEX kernel_facts_principal ON public.kernel_facts USING btree (principa
 
 CREATE INDEX kernel_facts_unplaced ON public.kernel_facts USING btree (id) WHERE ("position" IS NULL);
 
+CREATE INDEX kernel_operator_acts_at ON public.kernel_operator_acts USING btree (at);
+
 CREATE INDEX kernel_rebuilds_inner_hash ON public.kernel_rebuilds USING btree (inner_hash);
 
 CREATE INDEX kernel_settlements_age ON public.kernel_settlements USING brin (recorded_at);
@@ -1766,6 +1816,10 @@ CREATE TRIGGER kernel_channels_claim BEFORE INSERT OR UPDATE OF required_by, req
 CREATE TRIGGER kernel_channels_of_new_epoch AFTER INSERT ON public.kernel_journal_epochs FOR EACH ROW EXECUTE FUNCTION public.kernel_channels_of_new_epoch();
 
 CREATE TRIGGER kernel_facts_of_version_01 BEFORE INSERT ON public.kernel_facts FOR EACH ROW WHEN (((new.principal IS NULL) AND starts_with(new.type, 'settlement.'::text) AND (new.subject ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))) EXECUTE FUNCTION public.kernel_fact_of_version_01();
+
+CREATE TRIGGER kernel_operator_acts_kept BEFORE TRUNCATE ON public.kernel_operator_acts FOR EACH STATEMENT EXECUTE FUNCTION public.kernel_operator_acts_stay();
+
+CREATE TRIGGER kernel_operator_acts_stay BEFORE DELETE OR UPDATE ON public.kernel_operator_acts FOR EACH ROW EXECUTE FUNCTION public.kernel_operator_acts_stay();
 
 CREATE CONSTRAINT TRIGGER kernel_settlements_budget_of_version_01 AFTER UPDATE ON public.kernel_settlements DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.budget_principal <> new.principal) AND (new.state <> ALL (ARRAY['prepared'::text, 'submitted'::text])) AND ((old.state = ANY (ARRAY['prepared'::text, 'submitted'::text])) OR (old.fee_charged_stroops IS DISTINCT FROM new.fee_charged_stroops)))) EXECUTE FUNCTION public.kernel_budget_of_version_01();
 

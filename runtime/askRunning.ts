@@ -4,6 +4,7 @@
 import { Effect, Option, Schema } from "effect"
 import process from "node:process"
 import { answeredByProcess } from "./answeredBy.ts"
+import { osUser } from "./osUser.ts"
 import { Answered } from "./operatorWords.ts"
 import { secretOf } from "./secretOf.ts"
 import { databaseMark, type Instance, instancesOf } from "./state.ts"
@@ -35,7 +36,7 @@ export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<stri
     const response = await fetch(at, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ words, folder: process.cwd() })
+      body: JSON.stringify({ words, folder: process.cwd(), person: osUser() })
     })
     return (await response.json()) as unknown
   }).pipe(Effect.option)

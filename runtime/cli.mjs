@@ -4,8 +4,14 @@
 import * as modules from "node:module"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
-import { loadLean } from "./loading.mjs"
-import { endWithParent, environmentOf, lacks } from "./system.mjs"
+import { endWithParent, environmentOf, lacks, nodeIssue } from "./system.mjs"
+
+// Before anything that an older Node does not have is loaded.
+const issue = "Deno" in globalThis ? undefined : nodeIssue(process.versions.node)
+if (issue !== undefined) {
+  console.error(`tollkeeper: ${issue}`)
+  process.exit(1)
+}
 
 const command = process.argv[2]
 
@@ -21,6 +27,7 @@ const beginAgain = () => {
 
 beginAgain()
 endWithParent()
+const { loadLean } = await import("./loading.mjs")
 loadLean()
 if (!("Deno" in globalThis) && command !== "start" && command !== "ledger")
   modules.enableCompileCache?.(fileURLToPath(new URL("../node_modules/.cache/tollkeeper", import.meta.url)))

@@ -5,7 +5,7 @@ import { Console, Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import process from "node:process"
 import { askRunning } from "./askRunning.ts"
-import { isStandaloneCommand, operatorFamilies, spellStates } from "./operatorWords.ts"
+import { isStandaloneCommand, operatorFamilies, stateIssue } from "./operatorWords.ts"
 import { runCommands } from "./runCommands.ts"
 import { version } from "./version.ts"
 
@@ -20,7 +20,13 @@ const here = (words: ReadonlyArray<string>) =>
 
 /** An operator's command goes to the process that serves over the same state, when there is one. */
 const commandLine = Effect.gen(function* () {
-  const words = spellStates(process.argv.slice(2))
+  const words = process.argv.slice(2)
+  const issue = stateIssue(words)
+  if (issue !== undefined) {
+    yield* Console.error(`tollkeeper: ${issue}`)
+    process.exitCode = 1
+    return
+  }
   const isOperators = operatorFamilies.some((family) => family === words[0])
   const isHelp = words.some((word) => ["--help", "-h", "--wizard"].includes(word)) || isStandaloneCommand(words)
   const answered = isOperators && !isHelp ? yield* askRunning(words) : Option.none()

@@ -6,6 +6,7 @@ import { checkSeller } from "./commands/checkSeller.ts"
 import { config } from "./commands/config.ts"
 import { ledger } from "./commands/ledger.ts"
 import { pay } from "./commands/pay.ts"
+import { reasons } from "./commands/reasons.ts"
 import { receipts } from "./commands/receipts.ts"
 import { repair } from "./commands/repair.ts"
 import { reset } from "./commands/reset.ts"
@@ -22,6 +23,7 @@ export const commandTree = tollkeeper.pipe(
     approvals,
     ledger,
     receipts,
+    reasons,
     ...operatorCommands,
     config,
     repair,

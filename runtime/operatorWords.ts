@@ -16,6 +16,8 @@ export const operatorFamilies = [
   "budget",
   "batch",
   "audit",
+  "acts",
+  "limits",
   "backup",
   "doctor",
   "receipts"
@@ -32,6 +34,8 @@ export const isStandaloneCommand = ([family, command]: ReadonlyArray<string>): b
 
 /** Request: the command line's arguments, and its working directory. */
 export const Asked = Schema.Struct({
+  /** The user who asks; absent from an older command. */
+  person: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))),
   words: Schema.Array(Schema.String.check(Schema.isMaxLength(4_096))).check(Schema.isMaxLength(64)),
   folder: Schema.String
 })
@@ -54,18 +58,15 @@ export const listableStates = [
   "refused"
 ] as const
 
-/**
- * `settlements list --state settled` says which settlements; `--state` before anything else is a folder, in every
- * command. A folder of such a name is meant by `--state ./settled`.
- */
-export const spellStates = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (words[0] !== "settlements" || words[1] !== "list") return words
-  const isState = (word: string | undefined) => listableStates.some((state) => state === word)
-  return words.map((word, index) =>
-    word === "--state" && isState(words[index + 1])
-      ? "--which"
-      : word.startsWith("--state=") && isState(word.slice("--state=".length))
-        ? word.replace("--state", "--which")
-        : word
+/** `--state` is the folder of a process in every command; a state of settlements is `--which`. */
+export const stateIssue = ([family, command, ...words]: ReadonlyArray<string>): string | undefined => {
+  if (family !== "settlements" || command !== "list") return undefined
+  const named = words.flatMap((word, index) =>
+    word === "--state" ? [words[index + 1]] : word.startsWith("--state=") ? [word.slice("--state=".length)] : []
   )
+  const state = listableStates.find((one) => named.includes(one))
+  return state === undefined
+    ? undefined
+    : `--state names a folder; list settlements by state with --which ${state} ` +
+        `(a folder of that name: --state ./${state})`
 }

@@ -4,6 +4,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, type Context, Effect, Exit } from "effect"
 import { Command } from "effect/cli"
+import { acts } from "./commands/acts.ts"
 import { analytics } from "./commands/analytics.ts"
 import { audit } from "./commands/audit.ts"
 import { backup } from "./commands/backup.ts"
@@ -14,6 +15,7 @@ import { channels } from "./commands/channels.ts"
 import { doctor } from "./commands/doctor.ts"
 import { keys } from "./commands/keys.ts"
 import { Within } from "./commands/CommandTarget.ts"
+import { limits } from "./commands/limits.ts"
 import { receipts } from "./commands/receipts.ts"
 import { settlements } from "./commands/settlements.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
@@ -35,6 +37,8 @@ const byFamily = {
   budget,
   batch,
   audit,
+  acts,
+  limits,
   backup,
   doctor,
   receipts
@@ -50,7 +54,7 @@ const commandTimeout = "5 minutes"
 /** Runs a command line over the services of this process. */
 export const runOperatorCommand = Effect.fnUntraced(function* (
   services: Context.Context<never>,
-  { folder, words }: typeof Asked.Type,
+  { folder, person, words }: typeof Asked.Type,
   version: string
 ) {
   const out: Array<string> = []
@@ -64,7 +68,7 @@ export const runOperatorCommand = Effect.fnUntraced(function* (
   const exit = yield* Command.runWith(tree, { version })(words).pipe(
     Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, false))),
     Effect.scoped,
-    Effect.provideService(Within, { services, folder }),
+    Effect.provideService(Within, { services, folder, person }),
     Effect.provide([NodeServices.layer, presentation]),
     Effect.provideService(Console.Console, kept),
     Effect.timeout(commandTimeout),

@@ -15,6 +15,7 @@ import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseRefused, DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
 import { StartupBanner } from "../kernel/StartupBanner.ts"
+import { isLoopback } from "../kernel/http/hostValidation.ts"
 import { httpMiddleware, withinCapacity } from "../kernel/http/httpMiddleware.ts"
 import { Authentication } from "../kernel/http/Authentication.ts"
 import { Keys } from "../kernel/http/Keys.ts"
@@ -170,6 +171,11 @@ const listen = Effect.fnUntraced(function* (
   const section = yield* decodeSection(serverSection, profile.tree)
   const at = chosen === undefined || chosen.at === "nowhere" ? undefined : chosen.at
   const { host, port } = at ?? { host: listenHost(section.host, services), port: section.port }
+  if (at === undefined && section.host === undefined && !isLoopback(host))
+    yield* Effect.logWarning(
+      `callers have keys and server.host is not set: listening at every address of this machine (${host}); ` +
+        "set server.host to 127.0.0.1 to be reached from this machine alone, or to 0.0.0.0 to end this warning"
+    )
   const setting = at === undefined ? "server.port" : "http.port"
   const { server: httpServer, stopping } = makeHttpServer()
   const listener = yield* Layer.build(
@@ -214,7 +220,7 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
   const address = isQuiet ? undefined : yield* listen(profile, chosen, services)
   if (Option.isSome(Context.getOption(services, Keys))) {
     yield* onHangup(
-      rereadSecrets(services).pipe(
+      rereadSecrets(services, {}, { person: "service manager", via: "signal", reason: "SIGHUP" }).pipe(
         Effect.tap((replicas) => Effect.logInfo(`keys were read again: ${linesOf(replicas).join("; ")}`)),
         Effect.flatMap(requireAll),
         Effect.catch((error) => Effect.logError("keys were not read again on every replica", error))

@@ -13,6 +13,15 @@ export const systemIssue = (platform) => {
     : `${platform} is not supported; run it on Linux, or on macOS`
 }
 
+/** Why this Node cannot run the program; undefined when it can. */
+export const nodeIssue = (version) => {
+  const [major, minor] = version.split(".").map(Number)
+  return major > 22 || (major === 22 && minor >= 19)
+    ? undefined
+    : `Node ${version} cannot run this program: it needs Node 24, or 22.19 and newer (\`npm start\` and ` +
+        "`npm run tollkeeper` bring their own on Linux x64)"
+}
+
 /** Whether the tests run on this system; a start on another warns once. */
 export const isTested = (platform) => platform === "linux"
 

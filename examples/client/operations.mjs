@@ -46,6 +46,7 @@ export const operations = {
   pulse: ["GET", "/analytics/v1/pulse"],
   readChannels: ["POST", "/batch/v1/channels/read"],
   ready: ["GET", "/health/ready"],
+  reasons: ["GET", "/reasons"],
   receipt: ["GET", "/receipts/{hash}"],
   receiptChallenge: ["POST", "/receipts/challenge"],
   receiptOfAccount: ["POST", "/receipts/{hash}"],

@@ -565,10 +565,12 @@ export type FacilitatorStanding = {
     /** Atomic units. */
     readonly amount: string
   }>
-  /** From record to end. */
+  /** From request to settled: the figures of the public status. */
   readonly pace: {
-    /** Sample size: the newest settled ones. */
+    /** Sample size: those that settled in the days of the public status. */
     readonly over: number
+    /** UTC, the first of these days. */
+    readonly since: string
     readonly p50_ms: number | null
     readonly p95_ms: number | null
   }
@@ -600,6 +602,14 @@ export type FacilitatorStanding = {
     readonly channels_usable: number
     readonly channel_balance_least_stroops: string | null
   } | null
+  readonly limits: ReadonlyArray<{
+    /** A setting below `limits` that changes without a restart. */
+    readonly name: string
+    readonly principal: string | null
+    readonly value: string
+    /** By an operator, not by the settings. */
+    readonly is_set: boolean
+  }>
   readonly channels_required: number
   readonly channels: ReadonlyArray<ChannelShown>
   readonly storage: {
@@ -633,8 +643,15 @@ export type Fault = {
 /** As /openapi.json has it. */
 export type Found = {
   readonly items: ReadonlyArray<{
-    readonly kind: "settlement" | "account" | "asset" | "resource" | "origin" | "key"
-    /** Transaction hash, address, contract, internal id, origin or label, by its kind. */
+    readonly kind:
+      | "settlement"
+      | "account"
+      | "asset"
+      | "resource"
+      | "origin"
+      | "key"
+      | "reason"
+    /** Transaction hash, address, contract, internal id, origin, label or reason, by its kind. */
     readonly id: string
     /** What it is called. */
     readonly title: string
@@ -848,6 +865,20 @@ export type MissedSearches = {
 
 /** As /openapi.json has it. */
 export type Move = {
+  readonly move: "limit"
+  readonly name:
+    | "max_sponsored_stroops_per_key_per_day"
+    | "max_global_sponsored_stroops_per_day"
+    | "max_pending_settlements"
+    | "verify_per_second"
+    | "settle_per_second"
+  /** The label of the key that it is for; absent: everyone. */
+  readonly key?: string
+  /** An integer in the limit's unit; null for the setting's value. */
+  readonly value: string | null
+  /** Why. */
+  readonly note: string
+} | {
   readonly move: "give-up"
   /** Its id. */
   readonly settlement: string
@@ -873,10 +904,16 @@ export type Moves = {
     readonly id: string
     /** UTC. */
     readonly at: string
+    /** The person: an operator's key label, or a user of the machine. */
     readonly by: string
+    /** `page`, `api`, `command line` or `signal`. */
+    readonly via: string
     readonly move: string
     readonly subject: string
+    /** The reason. */
     readonly note: string
+    readonly before: string | null
+    readonly after: string | null
     /** `asked`, `done`, or why it was refused. */
     readonly outcome: string
   }>
@@ -1613,8 +1650,10 @@ export type Selling = {
 export type ServiceStatus = {
   /** Days that are reported. */
   readonly days: number
-  /** UTC. */
+  /** UTC, the first day's beginning. */
   readonly since: string
+  /** What is reported begins here; null before the first check. */
+  readonly observed_from: string | null
   /** Settlements recorded. */
   readonly settlements: string
   /** Verification within settle. */
@@ -1625,8 +1664,21 @@ export type ServiceStatus = {
   readonly ended_in_two_ledgers: number | null
   /** Share of outcomes that two RPC endpoints showed; the others rest on one. */
   readonly confirmed_by_two_endpoints: number | null
-  /** Share of minutes in which the service could write. */
+  /** Share of checks that were met. */
   readonly availability: number | null
+  /** Minutes that ended since observed_from, each one check; the current minute is none yet. */
+  readonly checks: number
+  /** Those in which the service could write. */
+  readonly checks_met: number
+  /** The same for each day, the oldest first. */
+  readonly daily: ReadonlyArray<{
+    /** UTC, `YYYY-MM-DD`. */
+    readonly day: string
+    /** As above. */
+    readonly checks: number
+    /** As above. */
+    readonly checks_met: number
+  }>
   /** Incidents, the newest first; 100 at most. */
   readonly items: ReadonlyArray<{
     /** A word: the condition of an alert, or `interruption`. */
@@ -2295,7 +2347,7 @@ export interface Client {
       readonly offset?: undefined | number
     }
   }, signal?: AbortSignal) => Promise<MissedSearches>
-  /** Give a settlement up, resize the channels, or rotate keys as planned. */
+  /** Give a settlement up, resize the channels, change a limit, or rotate keys as planned. */
   readonly move: (given: {
     readonly body: Move
   }, signal?: AbortSignal) => Promise<{
@@ -2318,8 +2370,12 @@ export interface Client {
     readonly from: string
     readonly to: string
   }>
-  /** Operators' audit log, newest first. */
-  readonly moves: (given?: undefined, signal?: AbortSignal) => Promise<Moves>
+  /** Operators' audit trail, newest first: every act by page, API, command or signal. */
+  readonly moves: (given?: {
+    readonly query?: {
+      readonly before?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<Moves>
   /** This document. */
   readonly openapi: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
   /** Origins of cataloged resources, the one seen last first. */
@@ -2388,6 +2444,24 @@ export interface Client {
   }, signal?: AbortSignal) => Promise<BatchChannels>
   /** Whether the database answers; the state of search, plugins and drivers. */
   readonly ready: (given?: undefined, signal?: AbortSignal) => Promise<Readiness>
+  /**
+   * Every reason of refused payments and unlisted resources: its HTTP status, a sentence and a
+   * remedy.
+   */
+  readonly reasons: (given?: undefined, signal?: AbortSignal) => Promise<{
+    readonly items: ReadonlyArray<{
+      /** The code, as `errorReason` and `invalidReason` carry it. */
+      readonly reason: string
+      /** The HTTP status of the answer. */
+      readonly status: number
+      /** A few words. */
+      readonly label: string
+      /** What happened. */
+      readonly sentence: string
+      /** What to do. */
+      readonly remedy: string
+    }>
+  }>
   /** The receipt of a transaction that the caller settled. */
   readonly receipt: (given: {
     readonly query?: {

@@ -10,7 +10,7 @@ import { Hex } from "effect/encoding"
 import type { SqlError } from "effect/sql"
 import { reconciler } from "../actor/Actor.ts"
 import { Server } from "../config/Server.ts"
-import type { SettingsRefused } from "../config/Settings.ts"
+import { SettingsRefused } from "../config/Settings.ts"
 import { Database } from "../database/Database.ts"
 import { Health } from "../health/Health.ts"
 import { Keys, type KeyChanges, type NamedKey } from "../http/Keys.ts"
@@ -235,7 +235,11 @@ export class KeyRevisions extends Context.Service<
       const reread: KeyRevisions["Service"]["reread"] = Effect.fn("KeyRevisions.reread")(function* (options = {}) {
         const { withoutOverlap = false, name = "", part = allParts, reinstates = false } = options
         const taken = yield* Effect.mapError(follower.ask({ part, name, withoutOverlap }, reinstates), unrecordedOf)
-        if (taken.refusal !== undefined) return yield* taken.refusal
+        if (taken.refusal !== undefined)
+          return yield* new SettingsRefused({
+            path: taken.refusal.path,
+            message: `${taken.refusal.message}; nothing changed: the keys that were read before still count`
+          })
         const replicas = yield* Effect.mapError(replicasAt(taken.revision), unrecordedOf)
         const own: ReplicaKeys = { ...sources.status(taken.revision), replica }
         return [own, ...replicas.filter((one) => one.replica !== replica)].map((one) => ({

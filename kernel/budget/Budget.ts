@@ -203,17 +203,19 @@ export class Budget extends Context.Service<
       const today = Effect.map(time, (now) => new Date(now).toISOString().slice(0, 10))
       const boundOf = (principal: string): bigint =>
         limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? limits.sponsoredPerPrincipalPerDayStroopsMax
-      const inAll = limits.sponsoredPerDayStroopsMax
 
       const lately = new BudgetSpendCache()
-      const boundsOf = (principal: string): DayBounds => ({ own: boundOf(principal), inAll })
+      const boundsOf = (principal: string): DayBounds => ({
+        own: boundOf(principal),
+        inAll: limits.sponsoredPerDayStroopsMax
+      })
 
       const { fits, fitsAsRead } = yield* makeFits(lately, today, boundsOf)
       const status = Effect.gen(function* () {
         const at = { day: yield* today, now: yield* monotonicMillis }
         const spent = yield* readUsed(sql, at.day)
         lately.readAll(spent, at)
-        return statusOf(at.day, spent, inAll, boundOf)
+        return statusOf(at.day, spent, limits.sponsoredPerDayStroopsMax, boundOf)
       })
 
       const reservingPart = Effect.fnUntraced(function* (

@@ -104,6 +104,7 @@ export interface LimitValues {
   readonly settlePerSecond: number
 }
 
+/** One object for a process, whose members `LiveLimits` changes: read a member where it is used. */
 export class Limits extends Context.Service<Limits, LimitValues>()("tollkeeper/config/Limits") {
   static readonly layer = Layer.effect(
     Limits,

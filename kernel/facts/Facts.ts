@@ -269,6 +269,9 @@ const makeWakes = Effect.gen(function* () {
 
 type Wakes = Set<Effect.Effect<void>>
 
+/** False for a command beside no facilitator: it places nothing and begins no epoch, the next start does. */
+export const ServesFacts = Context.Reference<boolean>("tollkeeper/facts/ServesFacts", { defaultValue: () => true })
+
 export class Facts extends Context.Service<
   Facts,
   {
@@ -313,7 +316,8 @@ export class Facts extends Context.Service<
       const consumers = new Set<string>()
       const { bell, onPublished, wakeAll, whenPublished } = yield* makeWakes
       // Begins an epoch where the database is served anew, before anything is leased or read.
-      yield* Effect.catch(placeFacts(sql), (error) => Effect.logWarning("the journal could not be read yet", error))
+      if (yield* ServesFacts)
+        yield* Effect.catch(placeFacts(sql), (error) => Effect.logWarning("the journal could not be read yet", error))
 
       const publish = Effect.fnUntraced(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)

@@ -1,5 +1,6 @@
 // A token bucket per principal: a rate per second, with bursts of twice that. Memory is bounded: beyond the maximum
-// number of principals the least recently used bucket is evicted, which refills it. A rate of 0 means no limit.
+// number of principals the least recently used bucket is evicted, which refills it. A rate of 0 means no limit. A
+// rate that is a function may change while it runs.
 import { Effect } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { BoundedMap } from "../cache/BoundedMap.ts"
@@ -13,12 +14,16 @@ interface Bucket {
 const bucketsMax = 50_000
 
 /** Takes one token, or `cost` tokens or none; the answer is the seconds to wait, 0 when the request may pass. */
-export const makeRateLimit = (perSecond: number): ((principal: string, cost?: number) => Effect.Effect<number>) => {
-  if (perSecond === 0) return () => Effect.succeed(0)
-  const burst = perSecond * 2
+export const makeRateLimit = (
+  rate: number | (() => number)
+): ((principal: string, cost?: number) => Effect.Effect<number>) => {
+  const current = typeof rate === "number" ? () => rate : rate
   const buckets = new BoundedMap<string, Bucket>(bucketsMax)
   return (principal, cost = 1) =>
     Effect.map(monotonicMillis, (now) => {
+      const perSecond = current()
+      if (perSecond === 0) return 0
+      const burst = perSecond * 2
       const bucket = buckets.get(principal) ?? { tokens: burst, at: now }
       const elapsed = Math.max(0, now - bucket.at) / 1_000
       bucket.tokens = Math.min(burst, bucket.tokens + elapsed * perSecond)

@@ -9,6 +9,10 @@ export interface RefusalRow {
   readonly reason: string
   /** What was checked, for documentation and tests. */
   readonly check: string
+  /** For people, a few words, a sentence and a remedy; absent: `reasons.ts` makes them from the check and status. */
+  readonly label?: string
+  readonly sentence?: string
+  readonly remedy?: string
   /** HTTP status; 200 for business refusals. */
   readonly status: 200 | 400 | 401 | 409 | 413 | 429 | 500 | 503
 }
@@ -48,31 +52,161 @@ export const isRefusal = (value: unknown): value is Refusal =>
 
 /** The spine's rows (rules 1, S261–S273). */
 export const coreReasons = [
-  { reason: "invalid_request", check: "the body is well-formed JSON of the envelope's shape", status: 400 },
-  { reason: "invalid_x402_version", check: "x402Version is 2, twice", status: 200 },
-  { reason: "unsupported_network", check: "the network is enabled here", status: 200 },
-  { reason: "network_mismatch", check: "both copies name the same network", status: 200 },
-  { reason: "unsupported_scheme", check: "a plugin serves the scheme", status: 200 },
-  { reason: "requirements_mismatch", check: "accepted equals the requirements", status: 200 },
-  { reason: "invalid_ledger_asset_not_allowed", check: "the asset is listed in the settings", status: 200 },
-  { reason: "payment_identifier_required", check: "a required payment identifier is present", status: 400 },
-  { reason: "payment_identifier_conflict", check: "an identifier belongs to one payment", status: 409 },
-  { reason: "ledger_unavailable", check: "the ledger's RPC answers", status: 503 },
+  {
+    reason: "invalid_request",
+    check: "the body is well-formed JSON of the envelope's shape",
+    status: 400,
+    label: "Malformed request",
+    sentence: "The request is not well-formed, or a member is missing.",
+    remedy: "Correct the request; the message names the member."
+  },
+  {
+    reason: "invalid_x402_version",
+    check: "x402Version is 2, twice",
+    status: 200,
+    sentence: "The payment is not of x402 version 2.",
+    remedy: "Send x402Version 2."
+  },
+  {
+    reason: "unsupported_network",
+    check: "the network is enabled here",
+    status: 200,
+    sentence: "The network is not served here.",
+    remedy: "Use a network of `GET /supported`."
+  },
+  {
+    reason: "network_mismatch",
+    check: "both copies name the same network",
+    status: 200,
+    label: "Different networks",
+    sentence: "The payment and its terms name different networks.",
+    remedy: "Use one network in the payment and its terms."
+  },
+  {
+    reason: "unsupported_scheme",
+    check: "a plugin serves the scheme",
+    status: 200,
+    sentence: "The scheme is not served here.",
+    remedy: "Use a scheme of `GET /supported`."
+  },
+  {
+    reason: "requirements_mismatch",
+    check: "accepted equals the requirements",
+    status: 200,
+    label: "Other terms than asked for",
+    sentence: "The buyer signed other terms than the seller asks for.",
+    remedy: "Ask for the terms again, and sign those."
+  },
+  {
+    reason: "invalid_ledger_asset_not_allowed",
+    check: "the asset is listed in the settings",
+    status: 200,
+    label: "Asset not accepted",
+    sentence: "The asset is not among those that this facilitator accepts.",
+    remedy: "Use an asset of `GET /supported`, or list it in the settings."
+  },
+  {
+    reason: "payment_identifier_required",
+    check: "a required payment identifier is present",
+    status: 400,
+    sentence: "The seller requires a payment identifier, and none was sent.",
+    remedy: "Send the payment identifier that the seller requires."
+  },
+  {
+    reason: "payment_identifier_conflict",
+    check: "an identifier belongs to one payment",
+    status: 409,
+    sentence: "The payment identifier belongs to another payment."
+  },
+  {
+    reason: "ledger_unavailable",
+    check: "the ledger's RPC answers",
+    status: 503,
+    label: "Ledger unavailable",
+    sentence: "The ledger's RPC did not answer.",
+    remedy: "Send the same payment again after Retry-After; `tollkeeper doctor` examines the RPC."
+  },
   {
     reason: "settle_ledger_temporarily_unavailable",
     check: "a channel and a place among the open settlements are free",
-    status: 503
+    status: 503,
+    label: "Channels in use",
+    sentence: "Every channel was in use; the same payment may be sent again.",
+    remedy: "Send the same payment again after Retry-After; `tollkeeper channels resize` adds channels."
   },
-  { reason: "settle_ledger_sponsor_budget_exceeded", check: "the sponsor's budget covers the fee", status: 200 },
-  { reason: "settle_ledger_transaction_status_unknown", check: "the ledger has spoken", status: 200 },
-  { reason: "settle_ledger_transaction_failed", check: "the transaction succeeded on the ledger", status: 200 },
-  { reason: "settle_ledger_transaction_expired", check: "the transaction was included before its bound", status: 200 },
-  { reason: "settle_ledger_authorization_spent", check: "the authorization was not spent elsewhere", status: 200 },
-  { reason: "settle_ledger_already_settled", check: "the payment was not delivered before", status: 200 },
-  { reason: "unauthorized", check: "a listed bearer key is sent", status: 401 },
-  { reason: "request_too_large", check: "the body is within its bound", status: 413 },
-  { reason: "rate_limited", check: "the principal is within its rate", status: 429 },
-  { reason: "internal_error", check: "no internal error", status: 500 }
+  {
+    reason: "settle_ledger_sponsor_budget_exceeded",
+    check: "the sponsor's budget covers the fee",
+    status: 200,
+    label: "Fee budget used up",
+    sentence: "The day's fee budget of this key or of the sponsor is used up.",
+    remedy: "Wait for the next UTC day (`resetAt`), or raise the limit."
+  },
+  {
+    reason: "settle_ledger_transaction_status_unknown",
+    check: "the ledger has spoken",
+    status: 200,
+    label: "Outcome not known yet",
+    sentence: "The outcome is not known yet; ask again with the same payment.",
+    remedy: "Send the same payment again; never ask for a second one meanwhile."
+  },
+  {
+    reason: "settle_ledger_transaction_failed",
+    check: "the transaction succeeded on the ledger",
+    status: 200,
+    label: "Failed on the ledger",
+    sentence: "The ledger took the transaction and it failed; no money moved.",
+    remedy: "Read the message; the buyer signs a new payment once the cause is gone."
+  },
+  {
+    reason: "settle_ledger_transaction_expired",
+    check: "the transaction was included before its bound",
+    status: 200,
+    label: "Signature expired",
+    sentence: "The buyer's signature ended before the ledger took it; no money moved. Ask again.",
+    remedy: "The buyer signs a new payment."
+  },
+  {
+    reason: "settle_ledger_authorization_spent",
+    check: "the authorization was not spent elsewhere",
+    status: 200,
+    label: "Signature already used",
+    sentence: "The buyer's signature was used by another transaction.",
+    remedy: "An explorer shows the transaction that used it; the buyer signs a new payment."
+  },
+  {
+    reason: "settle_ledger_already_settled",
+    check: "the payment was not delivered before",
+    status: 200,
+    label: "Already settled",
+    sentence: "The payment was settled and delivered before.",
+    remedy: "Pay nothing: `GET /settlements` has the transaction, and the seller's Idempotency-Key repeats the answer."
+  },
+  {
+    reason: "unauthorized",
+    check: "a listed bearer key is sent",
+    status: 401,
+    label: "No listed key",
+    sentence: "No listed key was sent."
+  },
+  {
+    reason: "request_too_large",
+    check: "the body is within its bound",
+    status: 413,
+    sentence: "The body is larger than the limit."
+  },
+  {
+    reason: "rate_limited",
+    check: "the principal is within its rate",
+    status: 429,
+    sentence: "The caller sent more than its rate allows."
+  },
+  {
+    reason: "internal_error",
+    check: "no internal error",
+    status: 500,
+    sentence: "The facilitator made an error; the payment may be sent again."
+  }
 ] as const satisfies ReadonlyArray<RefusalRow>
 
 export type CoreReason = (typeof coreReasons)[number]["reason"]

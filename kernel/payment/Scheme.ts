@@ -166,6 +166,10 @@ export class Schemes extends Context.Service<
     readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
     /** The HTTP status of a refusal's reason; 200 for an unregistered one. */
     readonly statusOf: (reason: string) => RefusalRow["status"]
+    /** Adds reasons that refuse no payment, such as a catalog's, for as long as the Scope lives. */
+    readonly describe: (rows: ReadonlyArray<RefusalRow>) => Effect.Effect<void, never, Scope.Scope>
+    /** Every reason that may be given here. */
+    readonly reasons: () => ReadonlyArray<RefusalRow>
     readonly find: (scheme: string) => Option.Option<Scheme>
     readonly all: () => ReadonlyArray<Scheme>
   }
@@ -173,6 +177,7 @@ export class Schemes extends Context.Service<
   static readonly layer = Layer.sync(Schemes, () => {
     const schemes = new Map<string, Scheme>()
     const statuses = new Map<string, RefusalRow["status"]>(coreReasons.map(({ reason, status }) => [reason, status]))
+    const described = new Set<ReadonlyArray<RefusalRow>>()
     const offer = (scheme: Scheme) => {
       schemes.set(scheme.scheme, scheme)
       for (const { reason, status } of scheme.refusals) statuses.set(reason, status)
@@ -195,6 +200,18 @@ export class Schemes extends Context.Service<
     return Schemes.of({
       register,
       statusOf: (reason) => statuses.get(reason) ?? 200,
+      describe: (rows) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => described.add(rows)),
+            () => Effect.sync(() => described.delete(rows))
+          )
+        ),
+      reasons: () => [
+        ...coreReasons,
+        ...[...schemes.values()].flatMap(({ refusals }) => refusals),
+        ...[...described].flat()
+      ],
       find: (scheme) => Option.fromUndefinedOr(schemes.get(scheme)),
       all: () => [...schemes.values()]
     })

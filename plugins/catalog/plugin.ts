@@ -7,10 +7,12 @@ import { reconciler } from "../../kernel/actor/Actor.ts"
 import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
-import { httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
+import { httpContract, networkContract, paymentContract, settlementContract } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/facts/Facts.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { define } from "../../kernel/plugin/Plugin.ts"
+import { Schemes } from "../../kernel/payment/Scheme.ts"
+import { listingReasons } from "./declaration/reasons.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { addAdministrationRoutes } from "./administration/AdministrationRoutes.ts"
 import { explainListing } from "./administration/explainListing.ts"
@@ -71,6 +73,7 @@ const started = Layer.effectDiscard(
     const { observe, recall } = yield* Observer
     const sightings = yield* Sightings
     if (config.autoCatalog) yield* extensions.register({ key: "catalog", observe, recall })
+    yield* (yield* Schemes).describe(listingReasons)
     yield* addDiscoveryRoutes
     yield* addAdministrationRoutes
     yield* addSellerRoutes
@@ -113,7 +116,8 @@ export const plugin = define({
     factsContract,
     accountsContract,
     networkContract,
-    paymentContract
+    paymentContract,
+    settlementContract
   ],
   migrations: "folder",
   settings: [...declared, searchSection],
@@ -122,5 +126,8 @@ export const plugin = define({
 
 /** The command line's operations without a running facilitator, over the database alone. */
 export const administration = { explainListing, moveResource }
+
+/** Its reasons, for commands. */
+export { listingReasons as reasons } from "./declaration/reasons.ts"
 
 export { metrics } from "./metrics.ts"

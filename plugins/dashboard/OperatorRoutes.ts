@@ -3,19 +3,22 @@
 // key, and is recorded before it runs, with its outcome after.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { SqlClient, type SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
-import { listed } from "../../kernel/http/csv.ts"
+import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
+import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
+import { pageHeader } from "../../kernel/http/Sessions.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
 import { ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
 import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
+import { LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { OperatorAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
 import { OperatorReports } from "../../kernel/settlement/operators/OperatorReports.ts"
@@ -31,6 +34,8 @@ const bodyBytesMax = 4_096
 const statusLists = ["in_flight", "without_end", "channels", "plugins", "actors"]
 const movesMax = 100
 const noteMax = 500
+/** Actions in a CSV; the rest by `before`. */
+const exportedMax = 10_000
 
 const unauthorized = json(
   { error: "unauthorized", message: "an operator's key is required" },
@@ -41,18 +46,12 @@ const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: 
 const refused = (message: string, status = 400) => json({ error: "move_refused", message }, { status })
 
 const wrongMove =
-  "expected give-up with a settlement, resize-channels with a count, or rotate with what and a plan; and a note"
+  "expected give-up with a settlement, limit with a name and value, resize-channels with a count, or rotate with " +
+  "what and a plan; and a note"
 const decodeMove = Schema.decodeUnknownOption(OperatorAction)
 
-interface MoveRow {
-  readonly id: bigint
-  readonly at: Date
-  readonly by: string
-  readonly move: string
-  readonly subject: string
-  readonly note: string
-  readonly outcome: string
-}
+const signersText = ({ channels, sponsor }: Rotated): string =>
+  `sponsor ${sponsor}, channels from ${channels[0] ?? "none"}`
 
 /** A refused action, with its reason as a sentence. */
 class NotDone extends Schema.TaggedError<NotDone>()("NotDone", { message: Schema.String }) {}
@@ -62,20 +61,32 @@ const carry = Effect.gen(function* () {
   const channels = yield* ChannelActions
   const network = yield* Network
   const moves = yield* OperatorActions
+  const limits = yield* LiveLimits
   const rotation = yield* KeyRotation
   const said = ({ message }: { readonly message: string }) => Effect.fail(new NotDone({ message }))
-  return (move: typeof OperatorAction.Type): Effect.Effect<unknown, NotDone | SqlError.SqlError> => {
+  return (move: typeof OperatorAction.Type): Effect.Effect<Change, NotDone | SqlError.SqlError> => {
     switch (move.move) {
+      case "limit":
+        return limits
+          .set({ ...move, value: move.value === null ? undefined : BigInt(move.value) })
+          .pipe(Effect.catchTag("LimitRefused", said))
       case "give-up":
-        return Effect.catchTag(moves.giveUp(move.settlement, move.note), "ActionRefused", said)
+        return moves.giveUp(move.settlement, move.note).pipe(
+          Effect.catchTag("ActionRefused", said),
+          Effect.map(({ state }) => ({ before: "open", after: state }))
+        )
       case "resize-channels":
         return move.count < 1 || move.count > network.channelCountMax
           ? said({ message: `the count must be from 1 to ${network.channelCountMax} channels` })
-          : channels.resize(move.count)
+          : Effect.map(channels.resize(move.count), (before) => ({
+              before: String(before ?? network.channelCount),
+              after: String(move.count)
+            }))
       case "rotate":
-        return rotation
-          .rotate(move.what, move.plan)
-          .pipe(Effect.catchTags({ RotationRefused: said, VaultRefused: said, LedgerUnavailable: said }))
+        return Effect.gen(function* () {
+          const { before } = yield* rotation.plan(move.what)
+          return { before: signersText(before), after: signersText(yield* rotation.rotate(move.what, move.plan)) }
+        }).pipe(Effect.catchTags({ RotationRefused: said, VaultRefused: said, LedgerUnavailable: said }))
     }
   }
 })
@@ -83,6 +94,8 @@ const carry = Effect.gen(function* () {
 /** An action's subject in the audit log. */
 const subjectOf = (move: typeof OperatorAction.Type): string => {
   switch (move.move) {
+    case "limit":
+      return move.key === undefined ? move.name : `${move.name} of key:${move.key}`
     case "give-up":
       return move.settlement
     case "resize-channels":
@@ -112,24 +125,11 @@ const readRotations = Effect.gen(function* () {
   return Effect.map(Effect.all([planOf("sponsor"), planOf("channels")]), (items): typeof Rotations.Type => ({ items }))
 })
 
-/** Stores the operators' audit log, from here and from the command line. */
-const keepMoves = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const { register } = yield* OperatorAuditLog
-  yield* register(({ by, action: move, note, subject }) =>
-    Effect.map(
-      sql<{ id: bigint }>`insert into dashboard_moves (by, move, subject, note)
-        values (${by}, ${move}, ${subject.slice(0, 100)}, ${note}) returning id`,
-      ([row]) =>
-        (outcome) =>
-          sql`update dashboard_moves set outcome = ${outcome} where id = ${row!.id}`
-    )
-  )
-})
+/** What an action changed, as the audit trail shows it. */
+type Change = { readonly before?: string | undefined; readonly after: string }
 
 const addMoves = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const { record: noted } = yield* OperatorAuditLog
+  const log = yield* OperatorAuditLog
   const callers = yield* Authentication
   const keys = yield* Keys
   const run = yield* carry
@@ -143,16 +143,37 @@ const addMoves = Effect.gen(function* () {
     if (Option.isNone(asked)) return refused(wrongMove)
     const { note } = asked.value
     if (note.trim() === "" || note.length > noteMax) return refused(`a note of 1 to ${noteMax} characters is required`)
-    const move = { by: by.value, action: asked.value.move, subject: subjectOf(asked.value), note }
-    return yield* noted(move, run(asked.value)).pipe(
-      Effect.as(json({ done: true })),
-      Effect.catchTag("NotDone", ({ message }) => Effect.succeed(refused(message, 409)))
-    )
+    const entry = {
+      person: by.value,
+      via: request.headers[pageHeader] === undefined ? ("api" as const) : ("page" as const),
+      action: asked.value.move,
+      subject: subjectOf(asked.value),
+      reason: note
+    }
+    return yield* log
+      .record(entry, run(asked.value), (change) => change)
+      .pipe(
+        Effect.as(json({ done: true })),
+        Effect.catchTag("NotDone", ({ message }) => Effect.succeed(refused(message, 409)))
+      )
   })
 
   const list = Effect.fnUntraced(function* (request: Request) {
-    const rows = yield* sql<MoveRow>`select * from dashboard_moves order by id desc limit ${movesMax}`
-    const items = rows.map((row) => ({ ...row, id: row.id.toString(), at: row.at.toISOString() }))
+    const query = readQuery(routes.moves.query, queryOf(request))
+    const before = query.given("before")
+    if (query.issues.length > 0) return refused(query.issues.join("; "))
+    const rows = yield* log.list({
+      before: before === undefined ? undefined : BigInt(before),
+      limit: asksForCsv(request) ? exportedMax : movesMax
+    })
+    const items = rows.map(({ action, at, id, person, reason, ...row }) => ({
+      ...row,
+      id: id.toString(),
+      at: at.toISOString(),
+      by: person,
+      move: action,
+      note: reason
+    }))
     return listed(request, { items } satisfies typeof OperatorActionsPage.Type)
   })
 
@@ -201,6 +222,5 @@ export const addOperatorRoutes = Effect.gen(function* () {
       Effect.flatMap(HttpRouter.params, ({ id = "" }) => asOperator(request, () => life(id)))
     )
   ])
-  yield* keepMoves
   yield* addMoves
 })

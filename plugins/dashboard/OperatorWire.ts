@@ -2,6 +2,7 @@
 // in /openapi.json. Counts, amounts and stroops are decimal text, times ISO 8601 UTC. No payer's or recipient's address
 // is included, so there is none to redact.
 import { Schema } from "effect"
+import { limitNames } from "../../kernel/settlement/operators/LiveLimits.ts"
 import { text, time, units, whole } from "../../kernel/http/wireSchema.ts"
 
 const moment = time("UTC.")
@@ -51,10 +52,11 @@ export const FacilitatorStatus = Schema.Struct({
     Schema.Struct({ ...Denomination, settlements: units("Open ones."), amount: units("Atomic units.") })
   ),
   pace: Schema.Struct({
-    over: whole("Sample size: the newest settled ones."),
+    over: whole("Sample size: those that settled in the days of the public status."),
+    since: time("UTC, the first of these days."),
     p50_ms: Schema.NullOr(Schema.Finite),
     p95_ms: Schema.NullOr(Schema.Finite)
-  }).annotate({ description: "From record to end." }),
+  }).annotate({ description: "From request to settled: the figures of the public status." }),
   fees: Schema.Struct({
     day: text("UTC day."),
     charged_stroops: stroops,
@@ -73,6 +75,14 @@ export const FacilitatorStatus = Schema.Struct({
       channel_balance_least_stroops: Schema.NullOr(units("Stroops of the usable channel that has least."))
     })
   ).annotate({ description: "Null until it was read from the ledger." }),
+  limits: Schema.Array(
+    Schema.Struct({
+      name: text("A setting below `limits` that changes without a restart."),
+      principal: Schema.NullOr(text("`key:` and the label, for a key's own limit.")),
+      value: Schema.String,
+      is_set: Schema.Boolean.annotate({ description: "By an operator, not by the settings." })
+    })
+  ),
   channels_required: Schema.Int,
   channels: Schema.Array(ChannelShown),
   storage: Schema.Struct({
@@ -134,7 +144,18 @@ export const SettlementHistory = Schema.Struct({
   explorer_url: Schema.NullOr(text("The transaction in a public explorer; null for the embedded ledger."))
 }).annotate({ identifier: "Life" })
 
+const LimitAction = Schema.Struct({
+  move: Schema.Literal("limit"),
+  name: Schema.Literals(limitNames),
+  key: Schema.optionalKey(text("The label of the key that it is for; absent: everyone.")),
+  value: Schema.NullOr(Schema.String.check(Schema.isPattern(/^\d{1,18}$/))).annotate({
+    description: "An integer in the limit's unit; null for the setting's value."
+  }),
+  note: text("Why.")
+})
+
 export const OperatorAction = Schema.Union([
+  LimitAction,
   Schema.Struct({ move: Schema.Literal("give-up"), settlement: text("Its id."), note: text("Why.") }),
   Schema.Struct({ move: Schema.Literal("resize-channels"), count: Schema.Int, note: text("Why.") }),
   Schema.Struct({
@@ -166,10 +187,13 @@ export const OperatorActionsPage = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       at: moment,
-      by: Schema.String,
+      by: text("The person: an operator's key label, or a user of the machine."),
+      via: text("`page`, `api`, `command line` or `signal`."),
       move: Schema.String,
       subject: Schema.String,
-      note: Schema.String,
+      note: text("The reason."),
+      before: Schema.NullOr(text("What it changed, before.")),
+      after: Schema.NullOr(text("The same, after.")),
       outcome: text("`asked`, `done`, or why it was refused.")
     })
   )

@@ -2,6 +2,7 @@
 // allow. Pages and their files are no API, and are in `PageRoutes.ts`.
 import { Schema } from "effect"
 import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"
+import { parameter } from "../../kernel/http/readQuery.ts"
 import { text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
 import { AccountAnswered, AccountAsked, AccountChallenged, AccountShown } from "./AccountWire.ts"
@@ -176,24 +177,29 @@ export const rotations: Documented = {
   }
 }
 
-export const moves: Documented = {
+export const moves = {
   method: "GET",
   path: "/dashboard/v1/moves",
   id: "moves",
-  summary: "Operators' audit log, newest first.",
+  summary: "Operators' audit trail, newest first: every act by page, API, command or signal.",
+  query: Schema.Struct({
+    before: Schema.optionalKey(
+      parameter({ pattern: /^\d{1,18}$/, expected: "the id of an action" }, "The id of an action: older ones.")
+    )
+  }),
   cors: "own",
   callers: "operators",
   answers: {
-    200: { description: "The newest hundred.", body: OperatorActionsPage },
-    ...errors({ 401: needed, 503: "The database is unavailable." })
+    200: { description: "A hundred at most; 10,000 as CSV.", body: OperatorActionsPage },
+    ...errors({ 400: "`move_refused`: no such id.", 401: needed, 503: "The database is unavailable." })
   }
-}
+} satisfies Documented
 
 export const move: Documented = {
   method: "POST",
   path: "/dashboard/v1/moves",
   id: "move",
-  summary: "Give a settlement up, resize the channels, or rotate keys as planned.",
+  summary: "Give a settlement up, resize the channels, change a limit, or rotate keys as planned.",
   cors: "own",
   callers: "operators",
   body: OperatorAction,

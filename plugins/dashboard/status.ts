@@ -17,6 +17,8 @@ import {
   OperatorReports,
   type Spent
 } from "../../kernel/settlement/operators/OperatorReports.ts"
+import { LiveLimits } from "../../kernel/settlement/operators/LiveLimits.ts"
+import { ServiceLevels } from "../../kernel/settlement/operators/ServiceLevels.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
 import { Sponsor } from "../../kernel/settlement/sponsor/Sponsor.ts"
 import { spendable } from "../../kernel/settlement/sponsor/sponsorProblem.ts"
@@ -142,12 +144,14 @@ export const readStatus = Effect.gen(function* () {
   const plugins = yield* PluginStates
   const supervisor = yield* Supervisor
   const storage = yield* readStorage
+  const serviceLevels = yield* ServiceLevels
+  const liveLimits = yield* LiveLimits
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const day = yield* budget.today
-    const [inFlight, pace, withoutEnd, channels, spent] = yield* Effect.all([
+    const [inFlight, levels, withoutEnd, channels, spent] = yield* Effect.all([
       reports.inFlight,
-      reports.pace,
+      serviceLevels.read,
       reports.withoutEnd,
       channelMoves.list,
       reports.spent(day)
@@ -159,7 +163,12 @@ export const readStatus = Effect.gen(function* () {
         settlements: settlements.toString(),
         amount: amount.toString()
       })),
-      pace: { over: pace.over, p50_ms: pace.p50, p95_ms: pace.p95 },
+      pace: {
+        over: Number(levels.settled),
+        since: levels.since.toISOString(),
+        p50_ms: levels.settleP50,
+        p95_ms: levels.settleP95
+      },
       fees: feesOf(day, spent, limits),
       sponsor:
         sponsorStatus === undefined
@@ -170,6 +179,12 @@ export const readStatus = Effect.gen(function* () {
               channels_usable: sponsorStatus.channelsUsable,
               channel_balance_least_stroops: sponsorStatus.channelStroopsLeast?.toString() ?? null
             },
+      limits: (yield* liveLimits.list).map(({ isSet, name, principal, value }) => ({
+        name,
+        principal,
+        value: value.toString(),
+        is_set: isSet
+      })),
       channels_required: count.known(),
       channels: channels.map(shownChannel),
       storage: yield* storage,

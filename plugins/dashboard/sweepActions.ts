@@ -1,4 +1,4 @@
-// Deletes the operators' audit log after `retention.move_days`, except actions without a recorded outcome, which an
+// Deletes the operators' audit trail after `retention.move_days`, except actions without a recorded outcome, which an
 // operator has to examine. Runs hourly, in bounded transactions.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,10 +13,10 @@ const deletedMax = 1_000
 export const sweepActions = Effect.fnUntraced(function* (keepMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const before = yield* oldBefore(keepMillis)
-  const deleted = yield* sql`delete from dashboard_moves where id in (
-    select id from dashboard_moves where outcome <> 'asked' and at < ${before} order by at limit ${deletedMax})
-    returning 1`
-  return deleted.length === deletedMax
+  const deleted = yield* sql`with ended as (select id, asked from kernel_operator_acts
+      where asked is not null and at < ${before} order by at limit ${deletedMax})
+    delete from kernel_operator_acts where id in (select id from ended union all select asked from ended) returning 1`
+  return deleted.length >= deletedMax
 })
 
 /** Runs the sweep until the Scope closes. */

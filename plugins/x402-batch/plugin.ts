@@ -31,3 +31,6 @@ export const plugin = define({
 
 /** What the audit reads of channels, over the database and one endpoint alone. */
 export const administration = { auditChannels, readRecordedChannels }
+
+/** Its reasons, for commands. */
+export { refusals as reasons } from "./refusals.ts"

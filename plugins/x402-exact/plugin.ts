@@ -14,3 +14,6 @@ export const plugin = define({
   migrations: "none",
   layer
 })
+
+/** Its reasons, for commands. */
+export { refusals as reasons } from "./refusals.ts"

@@ -2,21 +2,32 @@
 // specification's.
 import type { RefusalRow } from "../../kernel/payment/Refusal.ts"
 
-const row = <const R extends string>(reason: R, check: string) =>
-  ({ reason, check, status: 200 }) as const satisfies RefusalRow
+type Words = Pick<RefusalRow, "label" | "sentence" | "remedy">
+
+const row = <const R extends string>(reason: R, check: string, words: Words = {}) =>
+  ({ reason, check, status: 200 as const, ...words }) satisfies RefusalRow
 
 export const refusals = [
   row("invalid_exact_ledger_payload_malformed", "the transaction is canonical base64 of one bounded v1 envelope"),
   row("invalid_exact_ledger_payload_wrong_operation", "one contract call and nothing else"),
   row("invalid_exact_ledger_payload_unsafe_tx_or_op_source", "no account of the facilitator is a source"),
-  row("invalid_exact_ledger_payload_wrong_asset", "the contract called is the asset"),
+  row("invalid_exact_ledger_payload_wrong_asset", "the contract called is the asset", {
+    label: "Other asset signed",
+    sentence: "The buyer signed another asset."
+  }),
   row("invalid_exact_ledger_payload_wrong_function_name", "transfer with three arguments"),
   row("invalid_exact_ledger_payload_muxed_address", "plain addresses"),
   row("invalid_exact_ledger_payload_facilitator_is_payer", "the facilitator is not the payer"),
   row("invalid_exact_ledger_payload_facilitator_is_recipient", "the facilitator receives nothing"),
-  row("invalid_exact_ledger_payload_wrong_recipient", "the recipient is payTo"),
+  row("invalid_exact_ledger_payload_wrong_recipient", "the recipient is payTo", {
+    label: "Other recipient signed",
+    sentence: "The buyer signed another recipient."
+  }),
   row("invalid_exact_ledger_payload_self_payment", "payer and recipient differ"),
-  row("invalid_exact_ledger_payload_wrong_amount", "the amount is the required one, above zero"),
+  row("invalid_exact_ledger_payload_wrong_amount", "the amount is the required one, above zero", {
+    label: "Other amount signed",
+    sentence: "The buyer signed another amount."
+  }),
   row("invalid_exact_ledger_payload_issuer_is_payer", "the payer does not issue the asset"),
   row("invalid_exact_ledger_payload_no_auth_entries", "there is an authorization entry"),
   row("invalid_exact_ledger_payload_unsupported_credential_type", "address credentials only"),
@@ -25,9 +36,20 @@ export const refusals = [
   row("invalid_exact_ledger_payload_missing_payer_signature", "the payer authorizes this very call"),
   row("invalid_exact_ledger_payload_unexpected_pending_signatures", "no other signature is required"),
   row("invalid_exact_ledger_payload_invalid_signature", "signatures by listed keys verify"),
-  row("invalid_ledger_auth_expired", "the authorization has not expired"),
-  row("invalid_exact_ledger_signature_expiration_too_far", "the authorization does not outlive its timeout"),
-  row("invalid_ledger_enforcing_simulation_failed", "the enforcing simulation succeeds"),
+  row("invalid_ledger_auth_expired", "the authorization has not expired", {
+    label: "Signature expired before it was sent",
+    sentence: "The buyer's signature has expired.",
+    remedy: "The buyer signs a new payment."
+  }),
+  row("invalid_exact_ledger_signature_expiration_too_far", "the authorization does not outlive its timeout", {
+    label: "Signature valid for too long",
+    sentence: "The buyer's signature is valid for longer than the terms allow."
+  }),
+  row("invalid_ledger_enforcing_simulation_failed", "the enforcing simulation succeeds", {
+    label: "Ledger would refuse it",
+    sentence: "The ledger would refuse the transfer: most often the buyer lacks the balance or a trustline.",
+    remedy: "Read the message: it names the balance, limit or trustline; then sign a new payment."
+  }),
   row("invalid_ledger_restore_required", "what has to be restored is restored by the payment, within the fee ceilings"),
   row("invalid_exact_ledger_payload_no_transfer_events", "the simulation shows a transfer"),
   row("invalid_exact_ledger_payload_multiple_transfers", "the simulation shows one transfer"),
@@ -36,7 +58,11 @@ export const refusals = [
   row("invalid_exact_ledger_payload_event_wrong_from", "the payer pays"),
   row("invalid_exact_ledger_payload_event_wrong_to", "payTo receives"),
   row("invalid_exact_ledger_payload_event_wrong_amount", "the amount moves"),
-  row("invalid_exact_ledger_payload_fee_exceeds_maximum", "the network fee is within its ceilings")
+  row("invalid_exact_ledger_payload_fee_exceeds_maximum", "the network fee is within its ceilings", {
+    label: "Network fee too high",
+    sentence: "The network fee is above the ceiling of the settings.",
+    remedy: "Wait for a cheaper hour, or raise the ceilings of the network in the settings."
+  })
 ]
 
 export type ExactReason = (typeof refusals)[number]["reason"]

@@ -16,3 +16,6 @@ export const plugin = define({
   settings: [uptoKeys],
   layer: loaded(() => import("./UptoScheme.ts"))
 })
+
+/** Its reasons, for commands. */
+export { refusals as reasons } from "./refusals.ts"

@@ -4,7 +4,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Context, Effect, Layer, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
-import type { SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { hostname } from "node:os"
 import { resolve } from "node:path"
 import process from "node:process"
@@ -12,9 +12,9 @@ import { fileURLToPath } from "node:url"
 import { Settings } from "../../kernel/config/Settings.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import * as Migrations from "../../kernel/database/Migrations.ts"
-import { Facts } from "../../kernel/facts/Facts.ts"
+import { Facts, ServesFacts } from "../../kernel/facts/Facts.ts"
 import { Host } from "../../kernel/platform/Host.ts"
-import { OperatorAuditLog, type AuditEntry } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
+import { type AuditChange, type AuditEntry, makeAuditLog } from "../../kernel/settlement/operators/OperatorAuditLog.ts"
 import { Supervisor } from "../../kernel/actor/Supervisor.ts"
 import * as FolderLock from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
@@ -30,6 +30,7 @@ import {
 import { declaredSettings } from "../App.ts"
 import { loadProfile, type Profile } from "../profile.ts"
 import { databaseAt } from "../serve.ts"
+import { osUser } from "../osUser.ts"
 import { instancesOf, isClaimed, StateRefused } from "../state.ts"
 
 export interface CommandTarget {
@@ -72,7 +73,8 @@ export const profileAt = (place: Pick<CommandTarget, "profile" | "set">, overrid
 
 /** The services of the serving process, when it runs the command on an operator's request. */
 export const Within = Context.Reference<
-  { readonly services: Context.Context<never>; readonly folder: string } | undefined
+  | { readonly services: Context.Context<never>; readonly folder: string; readonly person?: string | undefined }
+  | undefined
 >("tollkeeper/commands/Within", { defaultValue: () => undefined })
 
 /** The command's services: those of the serving process, else the command's own layer. */
@@ -83,25 +85,34 @@ export const databaseStatus = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Laye
     )
   )
 
-/**
- * Records an action in the audit log, where the serving process keeps one. Without a serving process the action's own
- * rows in the database are the only trace.
- */
+/** Who gave a command: the user that asked a running process, else this process's. */
+export const byPerson = Effect.map(Within, (within) => ({
+  person: within?.person ?? osUser(),
+  via: "command line" as const
+}))
+
+/** Records an action in the audit trail of the serving process, or of the database that the command has opened. */
 export const noted =
-  (note: Omit<AuditEntry, "by">) =>
-  <A, E extends { readonly message: string }, R>(move: Effect.Effect<A, E, R>) =>
-    Effect.flatMap(Within, (within): Effect.Effect<A, E | SqlError.SqlError, R> => {
-      const log = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) =>
-        Context.getOption(services, OperatorAuditLog)
-      )
-      return Option.isNone(log) ? move : log.value.record({ by: "command line", ...note }, move)
+  (entry: Omit<AuditEntry, "person" | "via">) =>
+  <A, E extends { readonly message: string }, R>(
+    act: Effect.Effect<A, E, R>,
+    changed?: (result: A) => AuditChange
+  ): Effect.Effect<A, E | SqlError.SqlError, R | SqlClient.SqlClient> =>
+    Effect.gen(function* () {
+      const by = yield* byPerson
+      return yield* makeAuditLog(yield* SqlClient.SqlClient).record({ ...by, ...entry }, act, changed)
     })
 
-/** An optional reason. */
-export const whyFlag = Flag.String("note").pipe(
-  Flag.withDescription("Reason, kept in the audit log"),
-  Flag.withDefault("no reason was given")
+const reasonText = Flag.String("reason").pipe(
+  Flag.withAlias("note"),
+  Flag.withDescription("Why, for the audit trail (`tollkeeper acts`)")
 )
+
+/** Required for what moves money or keys. */
+export const reasonFlag = reasonText
+
+/** An optional reason. */
+export const whyFlag = reasonText.pipe(Flag.withDefault("no reason was given"))
 
 /** Converts values without a JSON form to text or null. */
 const plainOf = (_: string, value: unknown): unknown =>
@@ -201,6 +212,7 @@ export const startedAt = (place: CommandTarget) =>
 export const tablesOf = (place: CommandTarget, ...owners: ReadonlyArray<string>) =>
   databaseStatus(
     Facts.layer.pipe(
+      Layer.provide(Layer.succeed(ServesFacts, false)),
       Layer.provideMerge(
         Layer.effectDiscard(Effect.forEach(["kernel", ...owners], (owner) => requireTables(place, owner)))
       ),

@@ -2,14 +2,17 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { administration } from "../../plugins/analytics/plugin.ts"
-import { answer, jsonFlag, placeFlags, tablesOf } from "./CommandTarget.ts"
+import { answer, jsonFlag, noted, placeFlags, tablesOf, whyFlag } from "./CommandTarget.ts"
 
-const rebuild = Command.make("rebuild", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
-  Effect.gen(function* () {
-    yield* administration.rebuild
-    const words = "analytics is empty; the running facilitator, or the next one, rereads the journal"
-    yield* answer(json, { emptied: true }, [words])
-  }).pipe(Effect.provide(tablesOf(place, "analytics")))
+const rebuild = Command.make(
+  "rebuild",
+  { ...placeFlags(), json: jsonFlag, reason: whyFlag },
+  ({ json, reason, ...place }) =>
+    Effect.gen(function* () {
+      yield* noted({ action: "rebuild", subject: "analytics", reason })(administration.rebuild)
+      const words = "analytics is empty; the running facilitator, or the next one, rereads the journal"
+      yield* answer(json, { emptied: true }, [words])
+    }).pipe(Effect.provide(tablesOf(place, "analytics")))
 ).pipe(Command.withDescription("Empty the analytics records and rebuild them from the journal of facts"))
 
 export const analytics = Command.make("analytics").pipe(

@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Facts } from "../../kernel/facts/Facts.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { administration } from "../../plugins/catalog/plugin.ts"
-import { answer, jsonFlag, placeFlags, tablesOf } from "./CommandTarget.ts"
+import { answer, byPerson, jsonFlag, noted, placeFlags, tablesOf, whyFlag } from "./CommandTarget.ts"
 
 const flags = {
   ...placeFlags(),
@@ -18,16 +18,19 @@ const move = (name: "remove" | "quarantine" | "restore", description: string) =>
     name,
     {
       ...flags,
-      note: Flag.String("note").pipe(Flag.withDescription("For other operators; never public"), Flag.withDefault(""))
+      reason: whyFlag
     },
-    Effect.fn(function* ({ json, note, tool, url, ...place }) {
+    Effect.fn(function* ({ json, reason, tool, url, ...place }) {
       const request = Option.match(tool, {
         onNone: () => ({ type: "http" as const, toolName: "" }),
         onSome: (toolName) => ({ type: "mcp" as const, toolName })
       })
       const moved = yield* Effect.gen(function* () {
-        const asked = { ...request, url, move: name, note, by: "cli" }
-        return yield* administration.moveResource(asked, yield* Facts, yield* Crypto)
+        const asked = { ...request, url, move: name, note: reason, by: (yield* byPerson).person }
+        return yield* noted({ action: `catalog ${name}`, subject: url, reason })(
+          administration.moveResource(asked, yield* Facts, yield* Crypto),
+          Option.match({ onNone: () => ({}), onSome: ({ from, to }) => ({ before: from, after: to }) })
+        )
       }).pipe(Effect.provide(tablesOf(place, "catalog")))
       if (Option.isNone(moved))
         return yield* Effect.fail({

@@ -2,6 +2,7 @@
 // database alone, and running replicas follow within seconds; opening them starts everything but the listener.
 import { Console, Context, Deferred, Effect, Layer, Schedule } from "effect"
 import { Argument, Command } from "effect/cli"
+import type { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
 import { type ChannelListed, ChannelActions } from "../../kernel/settlement/channels/ChannelActions.ts"
@@ -18,7 +19,7 @@ import {
   placeFlags,
   profileAt,
   databaseStatus,
-  whyFlag
+  reasonFlag
 } from "./CommandTarget.ts"
 
 /** Runs an effect with the channels of the target's network. */
@@ -27,7 +28,7 @@ const withChannels = <A, E>(
   use: (parts: {
     readonly moves: ChannelActions["Service"]
     readonly network: Network["Service"]
-  }) => Effect.Effect<A, E>
+  }) => Effect.Effect<A, E, SqlClient.SqlClient>
 ) =>
   Effect.gen(function* () {
     return yield* use({ network: yield* Network, moves: yield* ChannelActions })
@@ -67,10 +68,10 @@ const resize = Command.make(
   {
     ...placeFlags(),
     json: jsonFlag,
-    note: whyFlag,
+    reason: reasonFlag,
     count: Argument.Int("count").pipe(Argument.withDescription("Number of channels"))
   },
-  ({ count, json, note, ...place }) =>
+  ({ count, json, reason, ...place }) =>
     withChannels(place, ({ moves, network }) =>
       Effect.gen(function* () {
         if (count < 1 || count > network.channelCountMax) {
@@ -79,7 +80,10 @@ const resize = Command.make(
             message: `from 1 to ${network.channelCountMax} channels (networks.${network.id}.channel_count_max)`
           } as const)
         }
-        yield* noted({ action: "resize-channels", subject: String(count), note })(moves.resize(count))
+        yield* noted({ action: "resize-channels", subject: String(count), reason })(moves.resize(count), (before) => ({
+          before: String(before ?? network.channelCount),
+          after: String(count)
+        }))
         yield* answer(json, { required: count }, [
           `${count} channels are required; the facilitators create what is missing, ` +
             "and merge the others back once nothing holds them"

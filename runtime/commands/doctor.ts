@@ -349,11 +349,15 @@ export const lineOf = ({ check, detail, remedy, state }: Finding): string => {
   return `${state.padEnd(8)} ${check.padEnd(11)} ${found}${remedy === undefined ? "" : `: ${remedy}`}`
 }
 
+/** What must be mended is read first. */
+export const problemsFirst = (findings: ReadonlyArray<Finding>): ReadonlyArray<Finding> =>
+  (["fault", "warning", "ok"] as const).flatMap((state) => findings.filter((one) => one.state === state))
+
 export const doctor = Command.make(
   "doctor",
   { ...placeFlags(), json: jsonFlag },
   Effect.fn(function* ({ json, ...place }) {
-    const findings = yield* examine(place)
+    const findings = problemsFirst(yield* examine(place))
     yield* answer(json, findings, findings.map(lineOf))
     const errors = findings.filter(({ state }) => state === "fault").length
     if (errors > 0)

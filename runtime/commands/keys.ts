@@ -3,11 +3,13 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import type { SqlClient } from "effect/sql"
 import { linesOf, requireAll } from "../../kernel/accounts/KeyRevisions.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { KeyRotation } from "../../kernel/settlement/channels/KeyRotation.ts"
+import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
+import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
 import { splitSecrets } from "../../kernel/signer/readSeeds.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
@@ -18,13 +20,14 @@ import {
   answer,
   defaulting,
   announcedAt,
+  byPerson,
   jsonFlag,
   noted,
   type CommandTarget,
   placeFlags,
   profileAt,
   databaseStatus,
-  whyFlag,
+  reasonFlag,
   Within
 } from "./CommandTarget.ts"
 
@@ -52,9 +55,9 @@ const reinstateFlag = Flag.Boolean("reinstate").pipe(
   Flag.withDefault(false)
 )
 
-const rereadFlags = { ...placeFlags(), json: jsonFlag, reinstates: reinstateFlag }
+const rereadFlags = { ...placeFlags(), json: jsonFlag, reason: reasonFlag, reinstates: reinstateFlag }
 
-const reread = Command.make("reread", rereadFlags, ({ json, reinstates, ...place }) =>
+const reread = Command.make("reread", rereadFlags, ({ json, reason, reinstates, ...place }) =>
   Effect.gen(function* () {
     const within = yield* Within
     if (within === undefined)
@@ -62,7 +65,7 @@ const reread = Command.make("reread", rereadFlags, ({ json, reinstates, ...place
         message: `no process runs over ${place.state} that could reread its keys; name another folder with --state DIR`
       })
     const keys = yield* Keys
-    const replicas = yield* rereadSecrets(within.services, { reinstates })
+    const replicas = yield* rereadSecrets(within.services, { reinstates }, { ...(yield* byPerson), reason })
     yield* answer(json, { ...keys.listed(), replicas }, linesOf(replicas))
     yield* requireAll(replicas)
   }).pipe(Effect.provide(keysAt(place)))
@@ -70,26 +73,38 @@ const reread = Command.make("reread", rereadFlags, ({ json, reinstates, ...place
   Command.withDescription("Have all replicas reread their keys and webhook secrets, as SIGHUP does; names each replica")
 )
 
+const signersText = ({ channels, sponsor }: Rotated): string =>
+  `sponsor ${sponsor}, channels from ${channels[0] ?? "none"}`
+
 const rotate = Command.make(
   "rotate",
   {
     ...placeFlags(),
     json: jsonFlag,
-    note: whyFlag,
+    reason: reasonFlag,
     what: Argument.Literals("what", ["sponsor", "channels"]).pipe(Argument.withDescription("sponsor, or channels"))
   },
-  Effect.fn(function* ({ json, note, what, ...place }) {
+  Effect.fn(function* ({ json, reason, what, ...place }) {
     const within = yield* Within
     const rotation = within && Context.getOption(within.services, KeyRotation)
     if (rotation === undefined || Option.isNone(rotation))
       return yield* new StateRefused({
         message: `no facilitator runs over ${place.state} that could rotate; name another folder with --state DIR`
       })
-    const { channels, formerSponsors, sponsor } = yield* noted({ action: "rotate", subject: what, note })(
-      rotation.value.rotate(what)
-    )
-    yield* answer(json, { sponsor, formerSponsors, channels }, [
-      `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds`,
+    const { channels, formerSponsors, sponsor } = yield* noted({ action: "rotate", subject: what, reason })(
+      Effect.gen(function* () {
+        const { before } = yield* rotation.value.plan(what)
+        return { before, ...(yield* rotation.value.rotate(what)) }
+      }),
+      ({ before, ...after }) => ({ before: signersText(before), after: signersText(after) })
+    ).pipe(Effect.provide(within!.services as Context.Context<SqlClient.SqlClient>))
+    // Keys are derived for as many channels as a resize may ask for; those required are the ones in use.
+    const required = Option.match(Context.getOption(within!.services, ChannelCount), {
+      onNone: () => channels.length,
+      onSome: (count) => Math.min(count.known(), channels.length)
+    })
+    yield* answer(json, { sponsor, formerSponsors, channels: channels.slice(0, required) }, [
+      `the sponsor is ${sponsor}, with ${required} channels; other replicas follow within seconds`,
       "`signer` in /health/ready of each replica shows which keys it signs with",
       "keep the former seeds until no settlement is open under them (`settlements list`, `channels list`)"
     ])

@@ -4,7 +4,7 @@
 import { Data, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
-import { answer, jsonFlag, noted, placeFlags, tablesOf, whyFlag } from "./CommandTarget.ts"
+import { answer, jsonFlag, noted, placeFlags, tablesOf, reasonFlag } from "./CommandTarget.ts"
 
 /** A check failed; the message is why. */
 class ReceiptRefused extends Data.TaggedError("ReceiptRefused")<{ readonly message: string }> {}
@@ -74,16 +74,16 @@ const beginEpoch = Command.make(
   {
     ...placeFlags(),
     json: jsonFlag,
-    note: whyFlag,
+    reason: reasonFlag,
     published: optional("published", "A copy of the log as it was published, a folder or URL, that the new epoch names")
   },
-  ({ json, note, published, ...place }) =>
+  ({ json, published, reason, ...place }) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { readPublished } = yield* Effect.promise(() => import("../readLog.ts"))
       const copy = Option.isNone(published) ? null : JSON.stringify(yield* readPublished(published.value))
-      const [ended] = yield* noted({ action: "begin-epoch", subject: "receipts", note })(
-        sql<{ epoch: number }>`update receipts_epochs set ended = ${`an operator ended it: ${note}`},
+      const [ended] = yield* noted({ action: "begin-epoch", subject: "receipts", reason })(
+        sql<{ epoch: number }>`update receipts_epochs set ended = ${`an operator ended it: ${reason}`},
             published = ${copy}::jsonb
           where epoch = (select max(epoch) from receipts_epochs) and ended is null returning epoch`
       )

@@ -6,6 +6,7 @@ import type { Asset } from "../../kernel/config/Network.ts"
 import type { AttemptReport, SettlementHistory } from "../../kernel/settlement/operators/OperatorReports.ts"
 import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
+import { explainedOf } from "./reasons.ts"
 
 /** Context beside the record. */
 export interface Surroundings {
@@ -107,7 +108,14 @@ const answerSays = ({ deliveredAt, record }: SettlementHistory, { now }: Surroun
                 "settle_ledger_already_settled with the hash")
     case "failed":
     case "expired":
-      return `the caller receives ${Option.getOrElse(record.reason, () => "that it failed")}, on every request`
+      return Option.match(record.reason, {
+        onNone: () => "the caller receives that it failed, on every request",
+        onSome: (reason) => {
+          const meant = explainedOf(reason)
+          const words = meant === undefined ? "" : `: ${meant.sentence} ${meant.remedy}`
+          return `the caller receives ${reason}, on every request${words}`
+        }
+      })
     default:
       return record.deadlineAt > now
         ? `the caller waits until ${record.deadlineAt.toISOString()}`
@@ -134,7 +142,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
       },
       operator(
         "no action is needed while the ledger is followed (`tollkeeper doctor` says whether it is); on a " +
-          `network that was reset: tollkeeper settlements give-up ${record.id} --note WHY`
+          `network that was reset: tollkeeper settlements give-up ${record.id} --reason WHY`
       )
     ]
   }
@@ -142,7 +150,7 @@ const openSteps = ({ record }: SettlementHistory, around: Surroundings): Readonl
     return [
       { step: "open", says: `whether it landed; ${lives(record, around)}` },
       operator(
-        `find its hashes in an explorer, then: tollkeeper settlements resolve ${record.id} --note WHY ` +
+        `find its hashes in an explorer, then: tollkeeper settlements resolve ${record.id} --reason WHY ` +
           "--as settled --ledger N --fee-stroops N (or --as failed with the same, or --as expired)"
       )
     ]

@@ -3,14 +3,13 @@
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { OperatorActions } from "../../kernel/settlement/operators/OperatorActions.ts"
-import { answer, jsonFlag, noted, placeFlags } from "./CommandTarget.ts"
+import { answer, jsonFlag, noted, placeFlags, reasonFlag } from "./CommandTarget.ts"
 import { explain } from "./settlementsExplain.ts"
 import { line, list, withMoves } from "./settlementsList.ts"
 
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")
 )
-const note = Flag.String("note").pipe(Flag.withDescription("Reason, kept in the audit log"))
 
 const listHint = "`tollkeeper settlements list` names those without an end"
 
@@ -28,11 +27,14 @@ const show = Command.make("show", { ...placeFlags(), json: jsonFlag, settlement 
   withMoves(flags, (moves) => Effect.flatMap(found(moves, flags.settlement), (record) => answer(true, record, [])))
 ).pipe(Command.withDescription("Print a settlement's stored record"))
 
-const giveUp = Command.make("give-up", { ...placeFlags(), json: jsonFlag, settlement, note }, (flags) =>
+const giveUp = Command.make("give-up", { ...placeFlags(), json: jsonFlag, settlement, reason: reasonFlag }, (flags) =>
   withMoves(flags, (moves) =>
     Effect.gen(function* () {
-      const { id } = yield* found(moves, flags.settlement)
-      const record = yield* noted({ action: "give-up", subject: id, note: flags.note })(moves.giveUp(id, flags.note))
+      const { id, state: old } = yield* found(moves, flags.settlement)
+      const record = yield* noted({ action: "give-up", subject: id, reason: flags.reason })(
+        moves.giveUp(id, flags.reason),
+        ({ state }) => ({ before: old, after: state })
+      )
       yield* answer(flags.json, record, [line(record)])
     })
   )
@@ -44,7 +46,7 @@ const resolve = Command.make(
     ...placeFlags(),
     json: jsonFlag,
     settlement,
-    note,
+    reason: reasonFlag,
     as: Flag.Literals("as", ["settled", "failed", "expired"]).pipe(Flag.withDescription("Its outcome")),
     ledger: Flag.Int("ledger").pipe(Flag.withDescription("The ledger in which it landed"), Flag.optional),
     feeStroops: Flag.Int("fee-stroops").pipe(
@@ -55,15 +57,16 @@ const resolve = Command.make(
   (flags) =>
     withMoves(flags, (moves) =>
       Effect.gen(function* () {
-        const { id } = yield* found(moves, flags.settlement)
+        const { id, state: old } = yield* found(moves, flags.settlement)
         const finding = {
           state: flags.as,
           ledger: Option.getOrUndefined(flags.ledger),
           feeChargedStroops: BigInt(flags.feeStroops),
-          note: flags.note
+          note: flags.reason
         }
-        const record = yield* noted({ action: `resolve as ${flags.as}`, subject: id, note: flags.note })(
-          moves.resolve(id, finding)
+        const record = yield* noted({ action: `resolve as ${flags.as}`, subject: id, reason: flags.reason })(
+          moves.resolve(id, finding),
+          ({ state }) => ({ before: old, after: `${state}, ${flags.feeStroops} stroops charged` })
         )
         yield* answer(flags.json, record, [line(record)])
       })
@@ -80,13 +83,15 @@ const give = Command.make(
     to: Flag.String("to").pipe(
       Flag.withDescription("Principal it was settled for: `key:` and the key's label, or `anonymous`")
     ),
-    note
+    reason: reasonFlag
   },
-  ({ note, to, transaction, ...place }) =>
+  ({ reason, to, transaction, ...place }) =>
     withMoves(place, (moves) =>
       Effect.gen(function* () {
         const hash = transaction.toLowerCase()
-        yield* noted({ action: `give to ${to}`, subject: hash, note })(moves.give(hash, to, note))
+        yield* noted({ action: `give to ${to}`, subject: hash, reason })(moves.give(hash, to, reason), () => ({
+          after: to
+        }))
         yield* answer(false, {}, [`${hash} is ${to}'s: it receives the outcome when it settles the same payment again`])
       })
     )

@@ -36,7 +36,7 @@ const nothingKnown = (asked: string) => ({
   message:
     `no settlement of ${asked} is recorded here: nothing of it was sent in the last days that are kept ` +
     "(retention.settlement_days). A payment that was refused, or only verified, has no settlement: `tollkeeper " +
-    "settlements list --state refused` counts refusals with samples, and the log has one line a request, which names " +
+    "settlements list --which refused` counts refusals with samples, and the log has one line a request, which names " +
     "payer, reason and trace id"
 })
 

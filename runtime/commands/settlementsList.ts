@@ -39,7 +39,7 @@ const movesAt = (place: CommandTarget) =>
 /** Runs an effect with the operator actions over the target's database. */
 export const withMoves = <A, E>(
   place: CommandTarget,
-  use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E>
+  use: (moves: OperatorActions["Service"]) => Effect.Effect<A, E, SqlClient.SqlClient>
 ) => Effect.provide(Effect.flatMap(OperatorActions, use), movesAt(place))
 
 /** A settlement in one line. */
@@ -91,7 +91,7 @@ const flags = {
   ...placeFlags(),
   json: jsonFlag,
   which: Flag.Literals("which", listableStates).pipe(
-    Flag.withDescription("Which to list, also as --state; all: those without an end; refused: payments without one"),
+    Flag.withDescription("Which to list; all: those without an end; refused: payments without one"),
     Flag.withDefault("all" as const)
   ),
   since: Flag.String("since").pipe(
@@ -157,7 +157,7 @@ export const list = Command.make("list", flags, ({ json, payer, reason, since, w
             : which
         const count = `${records.length} settlement${records.length === 1 ? "" : "s"} ${kind}`
         const hint =
-          which === "all" ? ["ended ones: --state settled, failed or expired; refused payments: --state refused"] : []
+          which === "all" ? ["ended ones: --which settled, failed or expired; refused payments: --which refused"] : []
         yield* answer(json, records, [...records.map(line), count, ...hint])
       })
     )

@@ -2,6 +2,7 @@
 // facilitator, or the next one, sends what became due. New secrets are taken up by the running one.
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import type { SqlClient } from "effect/sql"
 import { linesOf, requireAll } from "../../kernel/accounts/KeyRevisions.ts"
 import { CurrentPlugin } from "../../kernel/contract/CurrentPlugin.ts"
 import { SettlementEvents } from "../../kernel/settlement/operators/SettlementEvents.ts"
@@ -16,6 +17,8 @@ import {
   placeFlags,
   databaseStatus,
   tablesOf,
+  byPerson,
+  reasonFlag,
   whyFlag,
   Within
 } from "./CommandTarget.ts"
@@ -60,12 +63,16 @@ const replay = Command.make(
     json: jsonFlag,
     receiver: receiverArgument,
     hours: Flag.Int("hours").pipe(Flag.withDescription("How far back"), Flag.withDefault(24)),
+    reason: whyFlag,
     settlement: Flag.String("settlement").pipe(Flag.withDescription("The id of one settlement"), Flag.optional)
   },
-  ({ hours, json, receiver, settlement, ...place }) =>
+  ({ hours, json, reason, receiver, settlement, ...place }) =>
     Effect.gen(function* () {
       const since = new Date((yield* Clock.currentTimeMillis) - hours * 3_600_000)
-      const count = yield* administration.replay(receiver, { since, settlement: Option.getOrUndefined(settlement) })
+      const count = yield* noted({ action: "replay", subject: `webhooks ${receiver}`, reason })(
+        administration.replay(receiver, { since, settlement: Option.getOrUndefined(settlement) }),
+        (count) => ({ after: `${count} due again` })
+      )
       yield* answer(json, { receiver, count }, [
         `${count} event${count === 1 ? " is" : "s are"} due to ${receiver} again`
       ])
@@ -74,11 +81,12 @@ const replay = Command.make(
 
 const enable = Command.make(
   "enable",
-  { ...placeFlags(), json: jsonFlag, note: whyFlag, receiver: receiverArgument },
-  ({ json, note, receiver, ...place }) =>
+  { ...placeFlags(), json: jsonFlag, reason: whyFlag, receiver: receiverArgument },
+  ({ json, reason, receiver, ...place }) =>
     Effect.gen(function* () {
-      const wasDisabled = yield* noted({ action: "enable", subject: `webhooks ${receiver}`, note })(
-        administration.enable(receiver)
+      const wasDisabled = yield* noted({ action: "enable", subject: `webhooks ${receiver}`, reason })(
+        administration.enable(receiver),
+        (wasDisabled) => ({ before: wasDisabled ? "disabled" : "enabled", after: "enabled" })
       )
       yield* answer(json, { receiver, wasDisabled }, [
         wasDisabled ? `${receiver} gets its due events again, within a second` : `${receiver} was not disabled`
@@ -93,8 +101,8 @@ const immediateFlag = Flag.Boolean("at-once").pipe(
 
 const rotate = Command.make(
   "rotate",
-  { ...placeFlags(), json: jsonFlag, note: whyFlag, isImmediate: immediateFlag, receiver: receiverArgument },
-  Effect.fn(function* ({ isImmediate, json, note, receiver, ...place }) {
+  { ...placeFlags(), json: jsonFlag, reason: reasonFlag, isImmediate: immediateFlag, receiver: receiverArgument },
+  Effect.fn(function* ({ isImmediate, json, reason, receiver, ...place }) {
     const within = yield* Within
     const secrets = Option.flatMap(Option.fromUndefinedOr(within), ({ services }) =>
       Context.getOption(services, SigningSecrets)
@@ -103,20 +111,21 @@ const rotate = Command.make(
       return yield* new StateRefused({
         message: `no facilitator with webhooks runs over ${place.state}; name another folder with --state DIR`
       })
-    const rotated = yield* noted({ action: "rotate", subject: `webhooks ${receiver}`, note })(
-      secrets.value.rotate(receiver, isImmediate)
-    )
+    const rotated = yield* noted({ action: "rotate", subject: `webhooks ${receiver}`, reason })(
+      secrets.value.rotate(receiver, isImmediate),
+      ({ added, gone, signing }) => ({ after: `${signing} sign, ${added} new, ${gone} gone` })
+    ).pipe(Effect.provide(within!.services as Context.Context<SqlClient.SqlClient>))
     const { added, gone, signing } = rotated
     const next =
       signing > 1
         ? "move the receiver to the new one, then take the old one out and rotate again"
         : "messages carry this one signature"
     const signs = signing === 1 ? "1 secret signs" : `${signing} secrets sign`
-    const replicas = yield* rereadSecrets(within!.services, {
-      part: "webhooks",
-      name: receiver,
-      withoutOverlap: isImmediate
-    })
+    const replicas = yield* rereadSecrets(
+      within!.services,
+      { part: "webhooks", name: receiver, withoutOverlap: isImmediate },
+      { ...(yield* byPerson), reason }
+    )
     yield* answer(json, { receiver, ...rotated, replicas }, [
       `${signs} messages to ${receiver}: ${added} new, ${gone} gone; ${next}`,
       ...linesOf(replicas.slice(1))

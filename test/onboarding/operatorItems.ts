@@ -105,7 +105,7 @@ export const served = (
   {
     name: "the refusal, found by its reason",
     play: async () => {
-      const list = ["settlements", "list", "--state", "refused", "--since", "1h", "--state", state]
+      const list = ["settlements", "list", "--which", "refused", "--since", "1h", "--state", state]
       for (let tries = 0; ; tries++) {
         const found = await tollkeeper(...list, "--reason", "invalid_exact_ledger_payload_malformed")
         if (tries === 20 || /^[1-9]\d* refused/m.test(found.text)) return found
@@ -117,7 +117,7 @@ export const served = (
   },
   {
     name: "settlements that ended",
-    play: () => tollkeeper("settlements", "list", "--state", "settled", "--since", "24h", "--state", state),
+    play: () => tollkeeper("settlements", "list", "--which", "settled", "--since", "24h", "--state", state),
     says: /\d+ settlements? settled/,
     status: 0
   },

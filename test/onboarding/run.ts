@@ -110,7 +110,7 @@ const before: ReadonlyArray<Item> = [
   },
   {
     name: "keys reread, nothing runs",
-    play: () => tollkeeper("keys", "reread", "--state", inFolder("new2")),
+    play: () => tollkeeper("keys", "reread", "--reason", "a drill", "--state", inFolder("new2")),
     says: /no process runs over .*could reread its keys; name another folder with --state DIR/
   }
 ]

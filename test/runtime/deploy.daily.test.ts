@@ -383,14 +383,16 @@ for (const stage of ["node", "deno"] as const) {
           }).pipe(Effect.timeout("200 seconds"))
           expect(settled).toMatchObject({ success: true })
 
-          const still = yield* running.tollkeeper("keys", "rotate", "sponsor")
+          const still = yield* running.tollkeeper("keys", "rotate", "sponsor", "--reason", "a drill")
           expect([still.code, still.text]).toEqual([1, expect.stringContaining("put the new seed before it")])
           const poor = Keypair.random()
           running.renew("sponsor_secret", `${poor.secret()},${sponsor.secret()}`)
-          expect((yield* running.tollkeeper("keys", "rotate", "sponsor")).text).toMatch(/fund it with at least/)
+          expect((yield* running.tollkeeper("keys", "rotate", "sponsor", "--reason", "a drill")).text).toMatch(
+            /fund it with at least/
+          )
           const next = yield* world.account(0n)
           running.renew("sponsor_secret", `${next.secret()},${sponsor.secret()}`)
-          const rotated = yield* running.tollkeeper("keys", "rotate", "sponsor")
+          const rotated = yield* running.tollkeeper("keys", "rotate", "sponsor", "--reason", "a drill")
           expect([rotated.code, rotated.text]).toEqual([0, expect.stringContaining(next.publicKey())])
           const supported = yield* Effect.promise(() =>
             fetch(`${running.url}/supported`, { headers: { authorization: `Bearer ${key}` } }).then((r) => r.json())

@@ -6,6 +6,7 @@ import { once } from "node:events"
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { osUser } from "../../runtime/osUser.ts"
 import process from "node:process"
 import { promisify } from "node:util"
 import { afterAll, beforeAll } from "vitest"
@@ -70,14 +71,29 @@ describe("beside a running facilitator", () => {
       return JSON.parse(stdout)
     }
     expect((await asked("channels", "list")).channels.length).toBeGreaterThan(0)
-    expect(await asked("channels", "resize", "21")).toEqual({ required: 21 })
+    expect(await asked("channels", "resize", "21", "--reason", "a busy day")).toEqual({ required: 21 })
     expect(await asked("settlements", "list")).toEqual([])
     expect(await asked("webhooks", "list")).toEqual([])
     expect(await asked("analytics", "rebuild")).toEqual({ emptied: true })
     expect((await asked("catalog", "observations", "http://unlisted.example/")).listings).toEqual([])
     expect(await asked("keys", "list")).toEqual({ callers: [], operators: [] })
-    const read = await asked("keys", "reread")
+    const read = await asked("keys", "reread", "--reason", "a new key")
     expect(read.replicas).toEqual([{ replica: expect.stringContaining("/"), changes: "unchanged" }])
+    // Every act above is in the trail, with its person, reason and change; an act on channels needs a reason.
+    const trail = (await ask("acts", "--json")).stdout
+      .trim()
+      .split("\n")
+      .map((text) => JSON.parse(text))
+    expect(trail.map(({ action, after, before, outcome, reason }) => [action, before, after, outcome, reason])).toEqual(
+      [
+        ["reread", null, expect.stringContaining("unchanged"), "done", "a new key"],
+        ["rebuild", null, null, "done", "no reason was given"],
+        ["resize-channels", expect.any(String), "21", "done", "a busy day"]
+      ]
+    )
+    for (const { person, via } of trail) expect([person, via]).toEqual([osUser(), "command line"])
+    const unreasoned = await ask("channels", "resize", "22")
+    expect([unreasoned.status, unreasoned.stderr]).toEqual([1, expect.stringContaining("--reason")])
     expect(Object.keys(await asked("budget"))).toContain("perPrincipalStroopsMax")
     expect((await asked("audit")).mismatches).toEqual([])
   })

@@ -1,6 +1,6 @@
 // The systems on which the program starts: only the platform's name decides, so every one can be tested here.
 import { describe, expect, it } from "vitest"
-import { environmentOf, isTested, lacks, systemIssue } from "../../runtime/system.mjs"
+import { environmentOf, isTested, lacks, nodeIssue, systemIssue } from "../../runtime/system.mjs"
 import { packageFile, typed } from "../../runtime/layout.ts"
 
 describe("a system", () => {
@@ -12,6 +12,14 @@ describe("a system", () => {
   it("of Windows is refused with WSL as remedy, others with supported systems", () => {
     expect(systemIssue("win32")).toMatch(/^Windows itself is not supported: .*; run it in WSL 2/)
     expect(systemIssue("freebsd")).toBe("freebsd is not supported; run it on Linux, or on macOS")
+  })
+})
+
+describe("an old Node", () => {
+  it("is named with its version and the ones that are needed", () => {
+    expect(nodeIssue("20.18.1")).toMatch(/^Node 20\.18\.1 cannot run this program: it needs Node 24/)
+    expect(nodeIssue("22.18.0")).toMatch(/^Node 22\.18\.0/)
+    expect([nodeIssue("22.19.0"), nodeIssue("24.1.0")]).toEqual([undefined, undefined])
   })
 })
 

@@ -68,13 +68,13 @@ export const rotateKeys = async ({ alerts, world }: Stage): Promise<string> => {
   await route("a file", async () => {
     const sponsor = await next()
     world.write("sponsor", secrets(past))
-    await world.besideOne("keys", "rotate", "sponsor")
+    await world.besideOne("keys", "rotate", "sponsor", "--reason", "a drill")
     await sponsored(world, sponsor)
   })
   await route("channels", async () => {
     const channels = world.channels.map(() => Keypair.random())
     world.write("channels", `${secrets(channels)};${secrets(world.channels)}`)
-    await world.besideOne("keys", "rotate", "channels")
+    await world.besideOne("keys", "rotate", "channels", "--reason", "a drill")
     world.channels = channels
   })
   await route("a variable", async () => {
@@ -99,7 +99,7 @@ export const rotateKeys = async ({ alerts, world }: Stage): Promise<string> => {
     const sponsor = await next()
     await seal("sealed.new")
     renameSync(world.file("sealed.new"), world.file("sealed"))
-    await world.besideOne("keys", "rotate", "sponsor")
+    await world.besideOne("keys", "rotate", "sponsor", "--reason", "a drill")
     await sponsored(world, sponsor)
   })
   await route("a signer elsewhere", async () => {
@@ -115,10 +115,12 @@ export const rotateKeys = async ({ alerts, world }: Stage): Promise<string> => {
   await route("callers' keys", async () => {
     const [old, renewed] = [world.shopKey, "shop-key-renewed-0123456789"]
     world.writeKeys([renewed, old])
-    for (const { name } of world.replicas) await world.operator(["keys", "reread", "--state", world.state(name)])
+    for (const { name } of world.replicas)
+      await world.operator(["keys", "reread", "--reason", "a drill", "--state", world.state(name)])
     world.shopKey = renewed
     world.writeKeys([renewed])
-    for (const { name } of world.replicas) await world.operator(["keys", "reread", "--state", world.state(name)])
+    for (const { name } of world.replicas)
+      await world.operator(["keys", "reread", "--reason", "a drill", "--state", world.state(name)])
     for (const replica of world.replicas) {
       const statuses = [await world.ask(replica, "/supported"), await world.ask(replica, "/supported", old)]
       const reported = statuses.map(({ status }) => status).join()

@@ -36,7 +36,9 @@ import { Schemes } from "../Scheme.ts"
 import { makeDeliverSuccess } from "./deliverSuccess.ts"
 import { lookupSettlements } from "./lookupSettlements.ts"
 import { encodeSupported } from "./supported.ts"
-import { describePayments, paymentRoutes, settlementsRoute, supportedRoute } from "../wire/description.ts"
+import { type Dialect, encodeReason } from "../../Dialect.ts"
+import { explainReason } from "../reasons.ts"
+import { describePayments, paymentRoutes, reasonsRoute, settlementsRoute, supportedRoute } from "../wire/description.ts"
 import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, extensionsPath } from "../wire/Wire.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -296,6 +298,9 @@ const makeRun = Effect.gen(function* () {
   })
 })
 
+const reasonsIn = (schemes: Schemes["Service"], dialect: Dialect) =>
+  schemes.reasons().map((row) => ({ ...explainReason(row), reason: encodeReason(row.reason, dialect) }))
+
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const facilitator = yield* Facilitator
@@ -314,7 +319,7 @@ export const layer = HttpRouter.use((router) =>
     for (const operation of ["verify", "settle"])
       for (const { reason } of coreReasons) yield* measure(traffic.answers, 0, { operation, reason })
 
-    const handle = <A>(operation: Operation<A>, perSecond: number) => {
+    const handle = <A>(operation: Operation<A>, perSecond: () => number) => {
       const takeToken = makeRateLimit(perSecond)
       return Effect.fnUntraced(function* (request: Request) {
         const caller = callers.authenticate(request)
@@ -335,14 +340,26 @@ export const layer = HttpRouter.use((router) =>
         onSome: (principal) => run(request, principal)
       })
 
-    yield* router.add("POST", "/verify", handle(verifying(facilitator.verify), limits.verifyPerSecond))
+    yield* router.add(
+      "POST",
+      "/verify",
+      handle(verifying(facilitator.verify), () => limits.verifyPerSecond)
+    )
     const settle = (payment: Payment) => Effect.flatMap(facilitator.settle(payment), answerNow)
-    yield* router.add("POST", "/settle", handle(settling(settle), limits.settlePerSecond))
+    yield* router.add(
+      "POST",
+      "/settle",
+      handle(settling(settle), () => limits.settlePerSecond)
+    )
     const supported = () => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(
         supportedRoute,
         keyed(() => Effect.sync(supported))
+      ),
+      route(
+        reasonsRoute,
+        Effect.sync(() => json({ items: reasonsIn(schemes, words.dialects[0]) }))
       ),
       route(settlementsRoute, keyed(yield* lookupSettlements))
     ])

@@ -52,14 +52,17 @@ export const watchBudget = Effect.gen(function* () {
       .reduce((most, one) => (one > most ? one : most), usualStroops)
   const payments = (stroops: bigint) => String(stroops / usualStroops)
   const sponsor = yield* Sponsor
-  const covered =
+  const covered = () =>
     `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are paid for, ` +
     `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
   yield* greeting.add(
-    Effect.map(sponsor.unfunded, (unfunded) => ({
-      label: "fees",
-      where: [Option.match(unfunded, { onNone: () => covered, onSome: (why) => `no payment is paid for: ${why}` })]
-    }))
+    Effect.gen(function* () {
+      // Nothing is promised while nothing can be recorded: a full disk.
+      const unwritable = yield* sponsor.unrecordable
+      const why = Option.isSome(unwritable) ? unwritable : yield* sponsor.unfunded
+      const where = Option.match(why, { onNone: covered, onSome: (why) => `no payment is paid for: ${why}` })
+      return { label: "fees", where: [where] }
+    })
   )
   const reported = new Map<string, { readonly day: string; readonly level: number }>()
   const warn = Effect.fnUntraced(function* (day: string, scope: Scope) {

@@ -76,6 +76,30 @@ export const supportedRoute: Documented = {
   }
 }
 
+export const reasonsRoute: Documented = {
+  method: "GET",
+  path: "/reasons",
+  id: "reasons",
+  summary: "Every reason of refused payments and unlisted resources: its HTTP status, a sentence and a remedy.",
+  callers: "public",
+  answers: {
+    200: {
+      description: "The reasons of this facilitator.",
+      body: Schema.Struct({
+        items: Schema.Array(
+          Schema.Struct({
+            reason: text("The code, as `errorReason` and `invalidReason` carry it."),
+            status: Schema.Int.annotate({ description: "The HTTP status of the answer." }),
+            label: text("A few words."),
+            sentence: text("What happened."),
+            remedy: text("What to do.")
+          })
+        )
+      })
+    }
+  }
+}
+
 export const settlementsRoute: Documented = {
   method: "GET",
   path: "/settlements",

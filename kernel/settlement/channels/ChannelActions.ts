@@ -30,8 +30,8 @@ export class ChannelActions extends Context.Service<
     readonly list: Sql<ReadonlyArray<ChannelListed>>
     /** The number that an operator requested; undefined when none has. */
     readonly required: Sql<number | undefined>
-    /** From 1 to 1,000. */
-    readonly resize: (count: number) => Sql<void>
+    /** From 1 to 1,000. The number required before; undefined when none was. */
+    readonly resize: (count: number) => Sql<number | undefined>
   }
 >()("tollkeeper/settlement/channels/ChannelMoves") {
   static readonly layer = Layer.effect(
@@ -45,8 +45,11 @@ export class ChannelActions extends Context.Service<
           from kernel_channels where network = ${network} order by sponsor, number, address`,
         required: countRequired(sql, network),
         resize: (count) =>
-          Effect.asVoid(sql`insert into kernel_channel_counts (network, count) values (${network}, ${count})
-            on conflict (network) do update set count = excluded.count, changed_at = clock_timestamp()`)
+          Effect.tap(
+            countRequired(sql, network),
+            () => sql`insert into kernel_channel_counts (network, count) values (${network}, ${count})
+            on conflict (network) do update set count = excluded.count, changed_at = clock_timestamp()`
+          )
       })
     })
   )

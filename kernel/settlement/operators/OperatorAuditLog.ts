@@ -1,57 +1,93 @@
-// The audit log of operator actions: recorded before the action, and its result after it. The dashboard and the
-// commands that a running facilitator executes go through here, so one list has both. An action that cannot be recorded
-// is not done; one without a known result (the database was lost, the process died) stays as requested. Without an
-// audit sink, actions are done unrecorded.
-import { Context, Effect, Layer, type Scope } from "effect"
-import { SqlError } from "effect/sql"
+// The audit trail of operators' acts: who did what, by which way, why, and what was there before and after. Pages, API,
+// commands (in a running facilitator or beside it) and signals go through here. Rows are only added: one before the act
+// and one after it. An act that cannot be recorded is not done; one without a known result (the database was lost, the
+// process died) stays as asked.
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
 
 export interface AuditEntry {
-  /** The operator's key label, or `command line`. */
-  readonly by: string
+  /** An operator's key label, or the user of the machine. */
+  readonly person: string
+  readonly via: "page" | "api" | "command line" | "signal"
   readonly action: string
   /** What it is about; at most 100 characters are kept. */
   readonly subject: string
   /** The operator's reason. */
-  readonly note: string
+  readonly reason: string
 }
 
-/** Notes how a move went: `done`, or why it was refused. */
-export type RecordOutcome = (outcome: string) => Effect.Effect<unknown, SqlError.SqlError>
+/** Values as text; absent where there is none. */
+export interface AuditChange {
+  readonly before?: string | undefined
+  readonly after?: string | undefined
+}
 
-/** Notes a move before it is done. */
-export type AuditSink = (note: AuditEntry) => Effect.Effect<RecordOutcome, SqlError.SqlError>
+/** An act with its end. */
+export interface Act extends AuditEntry {
+  readonly id: bigint
+  readonly at: Date
+  readonly before: string | null
+  readonly after: string | null
+  /** `asked`, `done`, or why it was refused. */
+  readonly outcome: string
+}
+
+const subjectMax = 100
+const changeMax = 2_000
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+const addedRow = (
+  sql: SqlClient.SqlClient,
+  { action, person, reason, subject, via }: AuditEntry,
+  { after, asked, before, outcome }: AuditChange & { readonly outcome: string; readonly asked: bigint | null }
+): Sql<bigint> =>
+  Effect.map(
+    sql<{ readonly id: bigint }>`insert into kernel_operator_acts
+        (asked, person, via, action, subject, reason, before, after, outcome)
+      values (${asked}::int8, ${person}, ${via}, ${action}, ${subject.slice(0, subjectMax)}, ${reason},
+        ${before?.slice(0, changeMax) ?? null}, ${after?.slice(0, changeMax) ?? null}, ${outcome})
+      returning id`,
+    ([row]) => row!.id
+  )
+
+/** The trail of one database, also for a command beside the serving process. */
+export const makeAuditLog = (sql: SqlClient.SqlClient): OperatorAuditLog["Service"] => ({
+  record: Effect.fnUntraced(function* (entry, act, changed) {
+    const asked = yield* addedRow(sql, entry, { asked: null, outcome: "asked" })
+    const end = (outcome: string, change: AuditChange = {}) => addedRow(sql, entry, { asked, outcome, ...change })
+    const done = yield* Effect.tapError(act, (error) =>
+      error instanceof SqlError.SqlError ? Effect.void : end(error.message)
+    )
+    yield* end("done", changed?.(done))
+    return done
+  }),
+  recordDone: Effect.fnUntraced(function* (entry, outcome, change) {
+    const asked = yield* addedRow(sql, entry, { asked: null, outcome: "asked" })
+    yield* addedRow(sql, entry, { asked, outcome, ...change })
+  }),
+  list: ({ before, limit }) =>
+    sql<Act>`select a.id, a.at, a.person, a.via, a.action, a.subject, a.reason, e.before, e.after,
+        coalesce(e.outcome, a.outcome) as outcome
+      from kernel_operator_acts a left join kernel_operator_acts e on e.asked = a.id
+      where a.asked is null ${before === undefined ? sql`` : sql`and a.id < ${before}::int8`}
+      order by a.id desc limit ${limit}`
+})
 
 export class OperatorAuditLog extends Context.Service<
   OperatorAuditLog,
   {
-    /** Has a keeper note every move, for as long as the Scope lives. */
-    readonly register: (keeper: AuditSink) => Effect.Effect<void, never, Scope.Scope>
-    /** Does a move between its two notes. */
+    /** Does an act between its two rows; `changed` reads what changed from its result. */
     readonly record: <A, E extends { readonly message: string }, R>(
-      note: AuditEntry,
-      move: Effect.Effect<A, E, R>
+      entry: AuditEntry,
+      act: Effect.Effect<A, E, R>,
+      changed?: (result: A) => AuditChange
     ) => Effect.Effect<A, E | SqlError.SqlError, R>
+    /** For an act that must not wait for the database: a key that is to lose its access loses it first. */
+    readonly recordDone: (entry: AuditEntry, outcome: string, change: AuditChange) => Sql<void>
+    /** The newest first; those before an id. */
+    readonly list: (page: { readonly before?: bigint | undefined; readonly limit: number }) => Sql<ReadonlyArray<Act>>
   }
 >()("tollkeeper/settlement/OperatorAuditLog") {
-  static readonly layer = Layer.sync(OperatorAuditLog, () => {
-    const keepers = new Set<AuditSink>()
-    return OperatorAuditLog.of({
-      register: (keeper) =>
-        Effect.asVoid(
-          Effect.acquireRelease(
-            Effect.sync(() => keepers.add(keeper)),
-            () => Effect.sync(() => keepers.delete(keeper))
-          )
-        ),
-      record: Effect.fnUntraced(function* (note, move) {
-        const ends = yield* Effect.forEach(keepers, (keeper) => keeper(note))
-        const end = (outcome: string) => Effect.forEach(ends, (noteEnd) => noteEnd(outcome), { discard: true })
-        const done = yield* Effect.tapError(move, (error) =>
-          error instanceof SqlError.SqlError ? Effect.void : end(error.message)
-        )
-        yield* end("done")
-        return done
-      })
-    })
-  })
+  static readonly layer = Layer.effect(OperatorAuditLog, Effect.map(SqlClient.SqlClient, makeAuditLog))
 }

@@ -1,4 +1,4 @@
-// Operator reports on settlements and fees, as reads over the database alone: what is in flight, settlement times,
+// Operator reports on settlements and fees, as reads over the database alone: what is in flight,
 // settlements without an outcome, and one settlement's whole life. Nothing here writes, and each read is bounded.
 // Amounts of different assets are kept apart.
 import { Context, Effect, Layer, Option } from "effect"
@@ -7,8 +7,6 @@ import { Network } from "../../config/Network.ts"
 import { recordColumns, type SettlementRow, toRecord } from "../store/SettlementRows.ts"
 import type { SettlementRecord } from "../store/Settlements.ts"
 
-/** Sample of settlements for the time to settle: the newest. */
-const paceOver = 1_000
 /** Settlements without an end that are listed, the oldest first. */
 const listMax = 200
 /** Attempts of one settlement. */
@@ -27,14 +25,6 @@ export interface UnfinishedSettlement {
   readonly oldestOpenSeconds: number
   readonly unresolved: number
   readonly oldestUnresolvedSeconds: number
-}
-
-export interface Pace {
-  /** Of how many settlements. */
-  readonly over: number
-  /** Milliseconds from record to end; null without any. */
-  readonly p50: number | null
-  readonly p95: number | null
 }
 
 export interface Spent {
@@ -106,8 +96,6 @@ export class OperatorReports extends Context.Service<
     readonly inFlight: Sql<ReadonlyArray<InFlight>>
     /** The number without an outcome, and their age. */
     readonly unended: Sql<UnfinishedSettlement>
-    /** Of the newest settled ones. */
-    readonly pace: Sql<Pace>
     /** Open and unresolved ones, the oldest first. */
     readonly withoutEnd: Sql<ReadonlyArray<SettlementRecord>>
     /** What of a UTC day's sponsored fees whose settlements used, the largest first. */
@@ -129,7 +117,6 @@ export class OperatorReports extends Context.Service<
           Effect.map((rows) => rows.map((row) => ({ ...row, amount: BigInt(row.amount) })))
         ),
         unended: unendedOf(sql),
-        pace: paceOf(sql),
         withoutEnd: Effect.map(
           sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
             where id in (
@@ -166,19 +153,6 @@ const unendedOf = (sql: SqlClient.SqlClient): Sql<UnfinishedSettlement> =>
         (select count(*)::int as count,
           coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as age
         from kernel_settlements where state = 'unresolved') u`,
-    ([row]) => row!
-  )
-
-/** Reads the newest outcomes from the journal, so that a long history is not scanned. */
-const paceOf = (sql: SqlClient.SqlClient): Sql<Pace> =>
-  Effect.map(
-    sql<Pace>`select count(*)::int as over,
-      percentile_cont(0.5) within group (order by took)::float8 as p50,
-      percentile_cont(0.95) within group (order by took)::float8 as p95
-      from (select extract(epoch from s.resolved_at - s.recorded_at)::float8 * 1000 as took
-        from (select subject from kernel_facts where type = 'settlement.settled' and position is not null
-          order by position desc limit ${paceOver}) f
-        join kernel_settlements s on s.id = f.subject::uuid where s.state = 'settled') t`,
     ([row]) => row!
   )
 

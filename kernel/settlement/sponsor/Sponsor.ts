@@ -217,7 +217,7 @@ export class Sponsor extends Context.Service<
     Sponsor,
     Effect.gen(function* () {
       const network = yield* Network
-      const { pendingSettlementsMax: openMax } = yield* Limits
+      const limits = yield* Limits
       const signer = yield* Signer
       const clock = yield* LedgerClock
       const writes = yield* WriteProbe
@@ -227,7 +227,7 @@ export class Sponsor extends Context.Service<
       const errorOf = Effect.fnUntraced(function* (scheme: string) {
         const unsigned = yield* signer.problem
         if (unsigned !== undefined) return unsigned
-        const [status, { asked }] = [readings.status(), yield* clock.fees]
+        const [status, { asked }, openMax] = [readings.status(), yield* clock.fees, limits.pendingSettlementsMax]
         return status && sponsorProblem(status, asked, network.feeCeilings(scheme), signer.sponsor, openMax)
       })
 

@@ -108,7 +108,7 @@ const makeRecord = Effect.fnUntraced(function* (facilitator: string) {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const facts = yield* Facts
-  const { pendingSettlementsMax } = yield* Limits
+  const limits = yield* Limits
   return Effect.fnUntraced(function* (settlement: NewSettlement) {
     const { channel, id } = settlement
     const { part, reservation } = yield* budget.reserving(
@@ -119,7 +119,7 @@ const makeRecord = Effect.fnUntraced(function* (facilitator: string) {
     )
     const fact = factRow(recordedFact(settlement, facilitator))
     const statement = sql<RecordedRow>`with permit as (
-      select count(*) < ${pendingSettlementsMax}::int as may_open from kernel_settlements
+      select count(*) < ${limits.pendingSettlementsMax}::int as may_open from kernel_settlements
       where state in ('prepared', 'submitted')),
     leased as (
       select 1 from kernel_channels where address = ${channel.address} and fence = ${channel.fence}::int8

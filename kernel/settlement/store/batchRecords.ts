@@ -46,7 +46,7 @@ const makeRecordAll = Effect.fnUntraced(function* (facilitator: string) {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const facts = yield* Facts
-  const { pendingSettlementsMax } = yield* Limits
+  const limits = yield* Limits
   return Effect.fnUntraced(function* (settlements: ReadonlyArray<NewSettlement>) {
     const [first] = settlements
     const { part, reservation } = yield* budget.reserving(
@@ -66,7 +66,7 @@ const makeRecordAll = Effect.fnUntraced(function* (facilitator: string) {
         ${settlements.map(({ channel }) => channel.fence.toString())}::int8[],
         ${settlements.map(({ id }) => id)}::uuid[]) as g (channel, leased_fence, held_by)),
     permit as (
-      select count(*) + ${settlements.length}::int <= ${pendingSettlementsMax}::int as may_open
+      select count(*) + ${settlements.length}::int <= ${limits.pendingSettlementsMax}::int as may_open
       from kernel_settlements where state in ('prepared', 'submitted')),
     leased as (
       select 1 from kernel_channels as c join given on c.address = given.channel and c.fence = leased_fence

@@ -47,6 +47,7 @@ interface AmountsValues {
   /** The asset and its configuration. */
   readonly name: (asset: string | undefined) => AssetNames
   /** Configured assets with this symbol, in any case. */
+  readonly all: () => ReadonlyArray<string>
   readonly called: (symbol: string) => ReadonlyArray<string>
   /** `total_amount` is that of the asset `main`; `amounts` has them all. */
   readonly report: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsReport
@@ -73,7 +74,7 @@ export const amountsOf = (assets: ReadonlyMap<string, Asset>): AmountsValues => 
   }
   const called = (symbol: string) =>
     [...assets].flatMap(([asset, one]) => (one.symbol.toLowerCase() === symbol.toLowerCase() ? [asset] : []))
-  return { name, called, report: notify }
+  return { name, all: () => [...assets.keys()], called, report: notify }
 }
 
 export class Amounts extends Context.Service<Amounts, AmountsValues>()("tollkeeper/analytics/Amounts") {

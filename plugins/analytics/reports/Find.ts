@@ -1,9 +1,13 @@
 // What one word leads to: a settlement by its hash, id or payment identifier, an account or contract (each also by its
-// beginning or its ends), an asset by its symbol, a resource by a part of its URL or by its seller's name, an origin, a
+// beginning or its ends), an amount, a reason, an asset by its symbol, a
+// resource by a part of its URL or by its seller's name, an origin, a
 // key. Each kind is a bounded read of an index, in the order of
 // how exact it is. What a payer or recipient is called follows the redaction of every other report.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { neutralReason } from "../../../kernel/Dialect.ts"
+import { explainReason } from "../../../kernel/payment/reasons.ts"
+import { Schemes } from "../../../kernel/payment/Scheme.ts"
 import { findByIdentifier } from "../../../kernel/settlement/operators/findByIdentifier.ts"
 import { CatalogRecords } from "../../catalog/contract.ts"
 import type { Found } from "./ListWire.ts"
@@ -178,6 +182,53 @@ const findKeys = Effect.fnUntraced(function* (words: string) {
     .map((principal): Item => ({ kind: "key", id: principal, title: principal, note: "usage and settlements" }))
 })
 
+/** Letters of a word that may be a part of a reason: a shorter one is in most of them. */
+const reasonLettersMin = 4
+
+/** By a part of the code, in either spelling, or of its label. */
+const findReasons = Effect.fnUntraced(function* (words: string) {
+  const asked = neutralReason(words.toLowerCase().trim())
+  if (asked.length < reasonLettersMin || !/^[a-z][a-z0-9_ ]*$/.test(asked)) return []
+  const explained = (yield* Schemes).reasons().map(explainReason)
+  const exact = explained.filter(({ reason }) => reason === asked)
+  const near = explained.filter(
+    ({ label, reason }) => reason !== asked && (reason.includes(asked) || label.toLowerCase().includes(asked))
+  )
+  return [...exact, ...near]
+    .slice(0, kindMax)
+    .map(({ reason, sentence }): Item => ({ kind: "reason", id: reason, title: reason, note: sentence }))
+})
+
+/** An amount as people write it, with its asset's symbol or for each asset: the newest settlements of it. */
+const findAmounts = Effect.fnUntraced(function* (words: string) {
+  const written = /^(\d{1,20})(?:[.](\d{1,18}))?(?: ?([A-Za-z][A-Za-z0-9]{0,11}))?$/
+  const [, whole, part = "", symbol] = written.exec(words.trim()) ?? []
+  if (whole === undefined) return []
+  const sql = yield* SqlClient.SqlClient
+  const { amounts } = yield* Spelling
+  const assets = symbol === undefined ? amounts.all() : amounts.called(symbol)
+  const rows = yield* Effect.forEach(assets, (asset) => {
+    const { asset_decimals: decimals, asset_symbol: name } = amounts.name(asset)
+    if (decimals === null || part.length > decimals) return Effect.succeed([])
+    const units = BigInt(whole + part.padEnd(decimals, "0")).toString()
+    return Effect.map(
+      sql<SettlementFound>`select transaction_hash, status, occurred_at from analytics_settlements
+        where asset = ${asset} and amount_meant = ${units}::numeric and status <> 'open'
+        order by id desc limit ${kindMax}`.unprepared,
+      (found) =>
+        found.map((row): Item => ({
+          kind: "settlement",
+          id: row.transaction_hash,
+          title: row.transaction_hash,
+          note:
+            `${words.replace(/ ?[A-Za-z].*$/, "")} ${name ?? "units"}, ${stateWords[row.status] ?? row.status}, ` +
+            minuteOf(row.occurred_at)
+        }))
+    )
+  })
+  return rows.flat().slice(0, kindMax)
+})
+
 const find = Effect.fn("Find.find")(function* (words: string) {
   const found = yield* Effect.all([
     findSettlements(words),
@@ -185,7 +236,9 @@ const find = Effect.fn("Find.find")(function* (words: string) {
     findAccounts(words),
     findSymbols(words),
     findResources(words),
-    findKeys(words)
+    findKeys(words),
+    findReasons(words),
+    findAmounts(words)
   ])
   return { items: found.flat() } satisfies typeof Found.Type
 })
@@ -196,7 +249,7 @@ export class Find extends Context.Service<
 >()("tollkeeper/analytics/Find") {
   static readonly layer = Layer.effect(
     Find,
-    Effect.map(Effect.context<SqlClient.SqlClient | Spelling | CatalogRecords>(), (services) =>
+    Effect.map(Effect.context<SqlClient.SqlClient | Spelling | CatalogRecords | Schemes>(), (services) =>
       Find.of({ find: (words) => Effect.provideContext(find(words), services) })
     )
   )

@@ -26,8 +26,8 @@ export const SettlementsListed = Schema.Struct({
 export const Found = Schema.Struct({
   items: Schema.Array(
     Schema.Struct({
-      kind: Schema.Literals(["settlement", "account", "asset", "resource", "origin", "key"]),
-      id: text("Transaction hash, address, contract, internal id, origin or label, by its kind."),
+      kind: Schema.Literals(["settlement", "account", "asset", "resource", "origin", "key", "reason"]),
+      id: text("Transaction hash, address, contract, internal id, origin, label or reason, by its kind."),
       title: text("What it is called."),
       note: text("What it is, in a few words.")
     })

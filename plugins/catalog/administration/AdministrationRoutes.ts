@@ -14,6 +14,8 @@ import { Keys } from "../../../kernel/http/Keys.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../../kernel/http/Route.ts"
+import { type AuditEntry, OperatorAuditLog } from "../../../kernel/settlement/operators/OperatorAuditLog.ts"
+import { pageHeader } from "../../../kernel/http/Sessions.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { AccountExplanation, ListingExplanation, ActionResult } from "../AnswerWire.ts"
 import * as routes from "../description.ts"
@@ -45,10 +47,19 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
     : ({ type, url, toolName: type === "mcp" ? toolName : "", move, note, by } as MoveRequest)
 }
 
+const entryOf = ({ headers }: Request, { by, move, note, url }: MoveRequest): AuditEntry => ({
+  person: by,
+  via: headers[pageHeader] === undefined ? "api" : "page",
+  action: `catalog ${move}`,
+  subject: url,
+  reason: note
+})
+
 export const addAdministrationRoutes = Effect.gen(function* () {
   const callers = yield* Authentication
   const sessions = yield* AccountSessions
   const keys = yield* Keys
+  const log = yield* OperatorAuditLog
   const crypto = yield* Crypto
   const facts = yield* Facts
   const sql = yield* SqlClient.SqlClient
@@ -93,7 +104,11 @@ export const addAdministrationRoutes = Effect.gen(function* () {
       return json({ error: "invalid_request", details: ["a JSON object is required"] }, { status: 400 })
     const read = readMove(body.value, label.value)
     if (!("move" in read)) return json({ error: "invalid_request", details: read }, { status: 400 })
-    const moved = yield* moveResource(read, facts, crypto)
+    const moved = yield* log.record(
+      entryOf(request, read),
+      moveResource(read, facts, crypto),
+      Option.match({ onNone: () => ({}), onSome: ({ from, to }) => ({ before: from, after: to }) })
+    )
     if (Option.isNone(moved)) return json({ error: "not_found" }, { status: 404 })
     yield* changes.moved
     return json(moved.value satisfies typeof ActionResult.Type)

@@ -18,6 +18,33 @@ const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, ",")
 const shortTime = (iso: string) =>
   `<time datetime="${iso}" data-more="UTC">${iso.slice(0, 10)} ${iso.slice(11, 16)}</time>`
 
+const counted = (number: number) => grouped(String(number))
+const checked = (checks: number) => `${counted(checks)} ${checks === 1 ? "minute" : "minutes"} checked`
+
+/** The time that the records cover, which may be less than what is reported. */
+const observedOf = ({ checks, days, observed_from }: Status): string => {
+  if (observed_from === null) return "The first check is not over yet."
+  const since = `${shortTime(observed_from)} UTC`
+  if (Math.ceil(checks / 1_440) >= days) return `The last ${days} days of this facilitator, from its own records.`
+  const [whole, unit] =
+    checks < 120 ? [checks, "minute"] : checks < 2_880 ? [checks / 60, "hour"] : [checks / 1_440, "day"]
+  const length = Math.floor(whole)
+  return `The last ${length} ${unit}${length === 1 ? "" : "s"} of this facilitator, since its first record at ${since}.`
+}
+
+/** One bar a day, from the first that was checked; its colour repeats what its text says. */
+const dailyOf = ({ daily }: Status): string => {
+  const bars = daily
+    .filter(({ checks }) => checks > 0)
+    .map((one) => {
+      const share = one.checks_met / one.checks
+      const grade = share === 1 ? "good" : share >= 0.99 ? "warn" : "bad"
+      const words = `${one.day}: ${percent(share)}, ${counted(one.checks_met)} of ${checked(one.checks)}`
+      return `<li class="${grade}" title="${words}"><span class="spoken">${words}</span></li>`
+    })
+  return bars.length === 0 ? "" : `<h3>Availability by day</h3><ol class="days">${bars.join("")}</ol>`
+}
+
 const lengthOf = ({ from, to }: Status["items"][number]): string => {
   if (to === null) return "it lasts"
   const minutes = Math.round((Date.parse(to) - Date.parse(from)) / 60_000)
@@ -36,7 +63,7 @@ const nowOf = ({ items }: Status): string => {
 
 const figuresOf = (status: Status): string =>
   [
-    ["Availability", percent(status.availability), "of minutes, by the service's own beats"],
+    ["Availability", percent(status.availability), `${counted(status.checks_met)} of ${checked(status.checks)}`],
     ["Settlements", grouped(status.settlements), "recorded"],
     ["Verify time, p95", seconds(status.verify_p95_ms), "95 of 100 within it"],
     ["Settle time, p95", seconds(status.settle_p95_ms), "from request to settled"],
@@ -75,12 +102,13 @@ export const pageOf = (status: Status): string => `<!doctype html>
 <a href="/dashboard">Dashboard</a><a href="/docs">API</a>
 <a href="/status" aria-current="page">Status</a></nav></header>
 <main id="main" class="stack"><div><h1>Status</h1>
-<p class="lead">The last ${status.days} days of this facilitator, from its own records.</p>
+<p class="lead">${observedOf(status)}</p>
 ${nowOf(status)}</div>
 <section class="panel" aria-labelledby="levels"><div class="panel-head"><h2 id="levels">Service levels</h2></div>
 <dl class="figures">
 ${figuresOf(status)}
-</dl></section>
+</dl>
+${dailyOf(status)}</section>
 <section class="panel" aria-labelledby="incidents"><div class="panel-head"><h2 id="incidents">Incidents</h2></div>
 ${incidentsOf(status)}
 </section>

@@ -80,7 +80,7 @@ const Field = ({ field, query }: { readonly field: Typing; readonly query: URLSe
       ? h(
           "datalist",
           { id },
-          reasonsKnown.map((word) => h("option", { key: word, value: reasonLabel(word) }))
+          reasonsKnown().map((word) => h("option", { key: word, value: reasonLabel(word) }))
         )
       : null
   )

@@ -6,18 +6,18 @@ import { ask, type Failed } from "./ask.ts"
 import { short } from "./format.ts"
 import { isAccount, isTransaction, searchedFor } from "./identifiers.ts"
 import { written } from "./parts.ts"
-import { type Kind, pageOf, payeePageOf, publicPageOf } from "./place.ts"
+import { type FoundKind, pageOf, payeePageOf, publicPageOf } from "./place.ts"
 import { keyName } from "./things.ts"
 
 interface Found {
-  readonly kind: Kind
+  readonly kind: FoundKind
   readonly title: string
   readonly note: string
   readonly href: string
 }
 
 interface Item {
-  readonly kind: Kind
+  readonly kind: FoundKind
   readonly id: string
   readonly title: string
   readonly note: string
@@ -141,7 +141,8 @@ const useSlash = (box: { readonly current: HTMLInputElement | null }): void =>
     return () => removeEventListener("keydown", press)
   }, [])
 
-const kindLabels: Readonly<Record<Kind, string>> = {
+const kindLabels: Readonly<Record<FoundKind, string>> = {
+  reason: "Reason",
   settlement: "Settlement",
   account: "Account",
   asset: "Asset",

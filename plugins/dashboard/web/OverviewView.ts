@@ -146,7 +146,7 @@ const HealthPanel = (props: {
             {
               label: "Settlement time, p50",
               value: seconds(status.pace.p50_ms),
-              note: `newest ${counted(status.pace.over, "settlement")}`
+              note: `${counted(status.pace.over, "settlement")} since ${status.pace.since.slice(0, 10)}`
             },
             { label: "Settlement time, p95", value: seconds(status.pace.p95_ms) },
             ...openFigures(status)

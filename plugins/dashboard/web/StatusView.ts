@@ -4,6 +4,7 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { BatchView } from "./BatchView.ts"
+import { LimitsPanel } from "./LimitsPanel.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { WaitingDeliveries } from "./DeliveriesView.ts"
 import { amount, count, counted, duration, percent, roundedStroops, stroops } from "./format.ts"
@@ -32,7 +33,7 @@ export const StatusFigures = ({ of }: { readonly of: FacilitatorStatus }): VNode
       {
         label: "Settlement time, p50",
         value: seconds(pace.p50_ms),
-        note: `of the newest ${counted(pace.over, "settlement")}`
+        note: `of ${counted(pace.over, "settlement")} since ${pace.since.slice(0, 10)}`
       },
       { label: "Settlement time, p95", value: seconds(pace.p95_ms) },
       { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
@@ -131,7 +132,9 @@ const ChannelTable = ({ of }: { readonly of: FacilitatorStatus }): VNode<any> =>
 const moveWords: Readonly<Record<string, string>> = {
   "give-up": "Give up a settlement",
   "resize-channels": "Resize the channels",
-  rotate: "Rotate keys"
+  rotate: "Rotate keys",
+  reread: "Read keys again",
+  limit: "Change a limit"
 }
 const outcomeWords: Readonly<Record<string, string>> = { asked: "Asked", done: "Done" }
 
@@ -147,13 +150,15 @@ const Audit = ({ refresh }: { readonly refresh: number }): VNode<any> =>
         empty: "No actions yet. What operators do here or on the command line is kept with its reason.",
         columns: [
           { head: "When", card: "last", cell: ({ at }) => h(Moment, { at }) },
-          { head: "Operator", cell: ({ by }) => by },
+          { head: "Operator", cell: ({ by, via }) => `${by}, ${via}` },
           { head: "Action", card: "first", cell: ({ move }) => moveWords[move] ?? move },
           {
             head: "Subject",
             cell: ({ subject }) =>
               isTransaction(subject) ? h(Thing, { kind: "settlement", id: subject }) : h("code", null, subject)
           },
+          { head: "Before", cell: ({ before }) => (before === null ? "" : written(before)) },
+          { head: "After", cell: ({ after }) => (after === null ? "" : written(after)) },
           { head: "Reason", cell: ({ note }) => written(note) },
           { head: "Outcome", cell: ({ outcome }) => outcomeWords[outcome] ?? outcome }
         ]
@@ -282,6 +287,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         ),
         h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of })),
         h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
+        h(Panel, { title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
         h(
           Panel,
           {

@@ -96,8 +96,17 @@ const parents: Readonly<Record<string, string>> = {
   deliveries: "standing"
 }
 
+/** An address that names no view: a typing error, or a link of another version. */
+const unknownView: View = {
+  name: "not-found",
+  label: "Not found",
+  operators: false,
+  show: () => h("p", null, "There is no such view. ", h("a", { href: "#" }, "Go to the overview"), ".")
+}
+
 const Content = (props: { readonly view: View; readonly rest: string; readonly session: Session }): VNode<any> => {
   const { rest, session, view } = props
+  if (view === unknownView) return view.show(session, rest)
   if (!session.may_read) return h(SignIn, { why: "The figures of this facilitator require a key." })
   if (view.operators && !session.may_operate) return h(SignIn, { why: "This view requires an operator's key." })
   return view.show(session, rest)
@@ -118,7 +127,7 @@ const useNamed = (view: View, rest: string) => {
 const Page = (): VNode<any> => {
   const { name, rest } = usePlace()
   const session = useSession()
-  const view = [...tabs, ...details].find((one) => one.name === name) ?? tabs[0]!
+  const view = [...tabs, ...details].find((one) => one.name === name) ?? (name === "" ? tabs[0]! : unknownView)
   const nav = useNamed(view, rest)
   return h(
     "div",

@@ -66,8 +66,12 @@ export const amend = (changes: Query): void => {
 
 export type Kind = "settlement" | "account" | "asset" | "resource" | "origin" | "key"
 
+/** What a search finds beside things that have a page. */
+export type FoundKind = Kind | "reason"
+
 /** The page of a thing. */
-export const pageOf = (kind: Kind, id: string): string => hrefOf(kind, id)
+export const pageOf = (kind: FoundKind, id: string): string =>
+  kind === "reason" ? hrefOf("settlements", "", { reason: id }) : hrefOf(kind, id)
 
 /** The public page of a resource, by what the public routes know it as. */
 export const publicPageOf = (one: {

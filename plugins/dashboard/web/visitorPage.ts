@@ -114,7 +114,9 @@ const Page = (): VNode<any> => {
         "div",
         { class: "grid" },
         h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] }),
-        about.state === "ready" && about.body.plugins.includes("demo") ? h(TryView, {}) : null,
+        about.state === "ready" && about.body.plugins.includes("demo") && session?.keys_required === false
+          ? h(TryView, {})
+          : null,
         h(
           Panel,
           { title: "Accepted payments" },

@@ -7,9 +7,10 @@ export const metricsIn = (expr: string): ReadonlyArray<string> => [
   ...new Set([...expr.matchAll(/\b(?:tollkeeper|process)_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, "")))
 ]
 
-const runbook = "examples/guides/runbook.md"
+/** Where a pager's link leads: put the address of your copy of `examples/guides/runbook.md` here, and write again. */
+const runbook = "https://tollkeeper.example/guides/runbook.md"
 
-const annotationsOf = ({ name, summary }: Alert) => ({ summary, runbook: `${runbook}#${name.toLowerCase()}` })
+const annotationsOf = ({ name, summary }: Alert) => ({ summary, runbook_url: `${runbook}#${name.toLowerCase()}` })
 
 /** The file of rules, as data. */
 export const rulesFile = {

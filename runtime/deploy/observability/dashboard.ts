@@ -96,7 +96,7 @@ const figures: ReadonlyArray<Figure> = [
   },
   {
     title: "Payments refused a minute",
-    description: "Refusals of verify and settle; `tollkeeper settlements list --state refused` names reasons and keys.",
+    description: "Refusals of verify and settle; `tollkeeper settlements list --which refused` names reasons and keys.",
     expr: `60 * sum(rate(tollkeeper_payment_refusals_total${here}[$__rate_interval]))`,
     unit: "short",
     steps: [[null, "green"]]

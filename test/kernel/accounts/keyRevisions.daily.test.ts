@@ -17,7 +17,8 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key.split(":")[1]}` 
 
 const run = (at: Facilitator, ...words: ReadonlyArray<string>) =>
   runOperatorCommand(at.services, { words: [...words, "--json"], folder: "." }, "0")
-const reread = (at: Facilitator, ...more: ReadonlyArray<string>) => run(at, "keys", "reread", ...more)
+const reread = (at: Facilitator, ...more: ReadonlyArray<string>) =>
+  run(at, "keys", "reread", "--reason", "a key leaked", ...more)
 const replicasOf = ({ out }: { readonly out: string }) =>
   (JSON.parse(out).replicas as ReadonlyArray<{ replica: string; changes: string; fault?: string }>).map(
     ({ changes, fault, replica }) => [replica.split("/")[0], changes, fault]

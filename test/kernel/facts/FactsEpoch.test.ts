@@ -2,7 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe, it } from "vitest"
-import { Facts } from "../../../kernel/facts/Facts.ts"
+import { Facts, ServesFacts } from "../../../kernel/facts/Facts.ts"
 import { decodeCursor, encodeCursor } from "../../../kernel/facts/FactsEpoch.ts"
 import { SettlementEvents } from "../../../kernel/settlement/operators/SettlementEvents.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
@@ -48,6 +48,26 @@ describeDatabases("epochs of the journal", (database) => {
   })
 
   layer(tested, { timeout: "240 seconds", excludeTestServices: true })((it) => {
+    it.effect("a command beside no facilitator begins no epoch", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update kernel_journal_epochs set server = 'the one before'`
+        const epochs = sql`select epoch, server from kernel_journal_epochs order by epoch`
+        const before = yield* epochs
+        const opened = (serves: boolean) => {
+          const own = Layer.fresh(Facts.layer).pipe(
+            Layer.provide(Layer.fresh(Supervisor.layer)),
+            Layer.provide(Layer.succeed(ServesFacts, serves))
+          )
+          return Effect.scoped(Layer.build(own))
+        }
+        yield* opened(false)
+        expect(yield* epochs).toEqual(before)
+        yield* opened(true)
+        expect(yield* epochs).not.toEqual(before)
+      })
+    )
+
     it.effect("a page of facts without settlements is not the end", () =>
       Effect.gen(function* () {
         const events = yield* SettlementEvents

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { CurrentPlugin } from "../../../kernel/contract/CurrentPlugin.ts"
 import { watchDisk } from "../../../kernel/health/watchDisk.ts"
-import { diskFinding, lineOf } from "../../../runtime/commands/doctor.ts"
+import { diskFinding, lineOf, problemsFirst } from "../../../runtime/commands/doctor.ts"
 import { diskReserveBytes, DiskSpace } from "../../../kernel/platform/DiskSpace.ts"
 import { readDisk } from "../../../runtime/platform/nodeDisk.ts"
 
@@ -65,4 +65,13 @@ it("doctor finds a fault below the reserve and a warning above it", () => {
     "fault    disk        the disk is full: 0 MB free in /state, less than the reserve of 256 MB: free some space, or " +
       "choose another folder with --state DIR"
   )
+})
+
+it("doctor names problems first", () => {
+  const found = (["ok", "warning", "fault", "ok"] as const).map((state, at) => ({
+    check: String(at),
+    state,
+    detail: ""
+  }))
+  expect(problemsFirst(found).map(({ check }) => check)).toEqual(["2", "1", "0", "3"])
 })

@@ -2,7 +2,6 @@
 // the real repository, each step of which is kept in a list beside it.
 import { expect, layer } from "@effect/vitest"
 import { Duration, Effect, Layer, Option } from "effect"
-import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Budget } from "../../../kernel/budget/Budget.ts"
 import { ChannelActions } from "../../../kernel/settlement/channels/ChannelActions.ts"
@@ -141,29 +140,6 @@ const checkChannels = Effect.fnUntraced(function* ({ all, leased }: History) {
   }
 })
 
-const checkPace = Effect.fnUntraced(function* ({ all }: History) {
-  const sql = yield* SqlClient.SqlClient
-  // The journal's own reader assigns positions; here it has none.
-  yield* sql`update kernel_facts set position = id where position is null`
-  const settled = all.filter(({ state }) => state === "settled").map(({ number }) => idOf(number))
-  const rows = yield* sql<{ id: string; took: number }>`select id::text as id,
-    extract(epoch from resolved_at - recorded_at)::float8 * 1000 as took from kernel_settlements`
-  const took = rows
-    .filter(({ id }) => settled.includes(id))
-    .map((one) => one.took)
-    .sort((a, b) => a - b)
-  const quantile = (share: number): number => {
-    const at = share * (took.length - 1)
-    const [low, high] = [took[Math.floor(at)]!, took[Math.ceil(at)]!]
-    return low + (high - low) * (at - Math.floor(at))
-  }
-  const { over, p50, p95 } = yield* (yield* OperatorReports).pace
-  expect(over).toBe(settled.length)
-  if (over === 0) return
-  expect(p50).toBeCloseTo(quantile(0.5), 3)
-  expect(p95).toBeCloseTo(quantile(0.95), 3)
-})
-
 const live = Effect.fnUntraced(function* (seed: number) {
   console.log(`history of seed ${seed}`)
   const random = randomFrom(seed)
@@ -176,7 +152,6 @@ const live = Effect.fnUntraced(function* (seed: number) {
     yield* checkUnended(history)
     yield* checkBudgets(history)
     yield* checkChannels(history)
-    yield* checkPace(history)
   }
   expect(history.all.length).toBeGreaterThan(20)
 })

@@ -195,6 +195,20 @@ describeDatabases(
             expect(yield* kinds(`${payerOf(1).slice(0, 6)}…${payerOf(1).slice(-6)}`)).toEqual([`account ${payerOf(1)}`])
             expect(yield* kinds("usdc")).toEqual(["asset CUSDC"])
             expect(yield* kinds("nothing like it")).toEqual([])
+            // Reasons by their code in either spelling, a part of it or its words; amounts as people write them.
+            const budget = "reason settle_ledger_sponsor_budget_exceeded"
+            for (const words of ["settle_stellar_sponsor_budget_exceeded", "sponsor_budget", "Fee budget used"])
+              expect(yield* kinds(words)).toEqual([budget])
+            const amount = `0.000${1_000 + (4 % 7)}`
+            for (const words of [amount, `${amount} USDC`, `${amount}usdc`]) {
+              const some = yield* kinds(words)
+              expect([words, some.length > 0, some.every((one) => one.startsWith("settlement "))]).toEqual([
+                words,
+                true,
+                true
+              ])
+            }
+            for (const words of ["7.5", `${amount} XLM`, "0.00000000001"]) expect(yield* kinds(words)).toEqual([])
 
             yield* world.identify("order_2026-0001-a", hashOf(4))
             expect(yield* kinds("order_2026-0001-a")).toEqual([`settlement ${hashOf(4)}`])

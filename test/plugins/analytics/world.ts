@@ -7,6 +7,7 @@ import { Settings } from "../../../kernel/config/Settings.ts"
 import { WireVocabulary } from "../../../kernel/config/WireVocabulary.ts"
 import { Facts } from "../../../kernel/facts/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Schemes } from "../../../kernel/payment/Scheme.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { Config } from "../../../plugins/analytics/Config.ts"
 import { recording, reports } from "../../../plugins/analytics/plugin.ts"
@@ -175,4 +176,4 @@ export const makeWorld = Effect.gen(function* () {
 export type World = Effect.Success<typeof makeWorld>
 
 export const worldServices = <A, E, R>(database: Layer.Layer<A, E, R>) =>
-  Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
+  Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Layer.merge(Supervisor.layer, Schemes.layer)))

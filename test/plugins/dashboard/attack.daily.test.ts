@@ -30,7 +30,7 @@ const leaked = /relation|select (?!\{)|traceId/
 const tables = [
   "kernel_settlements",
   "kernel_attempts",
-  "dashboard_moves",
+  "kernel_operator_acts",
   "analytics_totals",
   "analytics_standings",
   "analytics_members",

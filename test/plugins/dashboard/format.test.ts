@@ -5,7 +5,13 @@ import { sentenceOf } from "../../../plugins/dashboard/web/ask.ts"
 import { address, atomic, bytes, percent, rounded } from "../../../plugins/dashboard/web/format.ts"
 import { searchedFor } from "../../../plugins/dashboard/web/identifiers.ts"
 import { hrefOf, readPlace } from "../../../plugins/dashboard/web/place.ts"
-import { reasonLabel, reasonOf, reasonsKnown } from "../../../plugins/dashboard/web/reasons.ts"
+import { coreReasons } from "../../../kernel/payment/Refusal.ts"
+import { explainReason } from "../../../kernel/payment/reasons.ts"
+import { reasons as catalog } from "../../../plugins/catalog/plugin.ts"
+import { reasons as exact } from "../../../plugins/x402-exact/plugin.ts"
+import { reasons as upto } from "../../../plugins/x402-upto/plugin.ts"
+import { reasons as batch } from "../../../plugins/x402-batch/plugin.ts"
+import { reasonLabel, reasonOf, reasonsKnown, takeReasons } from "../../../plugins/dashboard/web/reasons.ts"
 
 it.each([
   // A Cyrillic letter in place of a Latin one.
@@ -117,8 +123,20 @@ it("an error is said without its code, with the filter that does not fit", () =>
 })
 
 it("a reason is chosen by its label, each of which is one reason's", () => {
-  expect(reasonsKnown.length).toBeGreaterThan(15)
-  for (const word of reasonsKnown) expect(reasonOf(reasonLabel(word).toUpperCase())).toBe(word)
+  takeReasons([...coreReasons, ...exact].map(explainReason))
+  expect(reasonsKnown().length).toBeGreaterThan(50)
+  for (const word of reasonsKnown()) expect(reasonOf(reasonLabel(word).toUpperCase())).toBe(word)
   expect(reasonOf("invalid_exact_ledger_payload")).toBe("invalid_exact_ledger_payload")
   expect(reasonOf(reasonLabel("settle_stellar_transaction_failed"))).toBe("settle_ledger_transaction_failed")
+})
+
+it("every reason has a status, a label, a sentence and a remedy, and one meaning", () => {
+  const all = [...coreReasons, ...exact, ...upto, ...batch, ...catalog].map(explainReason)
+  expect(all.length).toBeGreaterThan(89)
+  expect(new Set(all.map(({ reason }) => reason)).size).toBe(all.length)
+  for (const { label, remedy, sentence, status } of all) {
+    expect(status).toBeGreaterThanOrEqual(200)
+    expect(label).toMatch(/^[A-Z0-9]/)
+    for (const text of [sentence, remedy]) expect(text).toMatch(/^[A-Z`].*[.]$/)
+  }
 })

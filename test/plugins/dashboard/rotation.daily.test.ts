@@ -88,19 +88,23 @@ describe("key rotation over HTTP", () => {
         yield* write(Keypair.random(), next, old)
         const command = (...words: ReadonlyArray<string>) =>
           Command.runWith(operators, { version: "1" })(words).pipe(
-            Effect.provideService(Within, { services: facilitator.services, folder }),
+            Effect.provideService(Within, { services: facilitator.services, folder, person: "ada" }),
             Effect.exit
           )
         expect(Exit.isSuccess(yield* command("keys", "rotate", "sponsor", "--note", "another year"))).toBe(true)
-        expect(Exit.isSuccess(yield* command("keys", "rotate", "sponsor"))).toBe(false)
-        expect(Exit.isSuccess(yield* command("channels", "resize", "3"))).toBe(true)
+        expect(Exit.isSuccess(yield* command("keys", "rotate", "sponsor", "--reason", "again"))).toBe(false)
+        expect(Exit.isSuccess(yield* command("channels", "resize", "3", "--reason", "fewer"))).toBe(true)
         const list = yield* facilitator.ask("/dashboard/v1/moves", { headers: { authorization } })
-        const by = { by: "command line", move: "rotate", subject: "sponsor" }
+        const by = { by: "ada", via: "command line", move: "rotate", subject: "sponsor" }
         expect(list.json.items.slice(0, 3)).toMatchObject([
-          { by: "command line", move: "resize-channels", subject: "3", outcome: "done" },
-          { ...by, note: "no reason was given", outcome: expect.stringContaining("is still") },
-          { ...by, note: "another year", outcome: "done" }
+          { by: "ada", move: "resize-channels", subject: "3", after: "3", note: "fewer", outcome: "done" },
+          { ...by, note: "again", outcome: expect.stringContaining("is still") },
+          { ...by, note: "another year", outcome: "done", before: expect.stringMatching(/^sponsor G/) }
         ])
+        const page = yield* facilitator.ask(`/dashboard/v1/moves?before=${list.json.items[0].id}`, {
+          headers: { authorization }
+        })
+        expect(page.json.items).toEqual(list.json.items.slice(1))
         expect(errors("/dashboard/v1/moves", list)).toEqual([])
         const taken = yield* sponsor
 

@@ -21,11 +21,16 @@ describeDatabases(
             [29, "done"],
             [29, "asked"]
           ] as const)
-            yield* sql`insert into dashboard_moves (at, by, move, subject, note, outcome) values
-              (now() - make_interval(days => ${days}), 'key:ops', 'give_up', 's', 'n', ${outcome})`
+            yield* sql`with a as (insert into kernel_operator_acts (at, person, via, action, subject, reason, outcome)
+                values (now() - make_interval(days => ${days}), 'ops', 'api', 'give_up', 's', 'n', 'asked')
+                returning id, at)
+              insert into kernel_operator_acts (at, asked, person, via, action, subject, reason, outcome)
+                select at, id, 'ops', 'api', 'give_up', 's', 'n', ${outcome} from a where ${outcome}::text <> 'asked'`
           expect(yield* sweepActions(30 * day)).toBe(false)
           const kept = yield* sql<{ days: number; outcome: string }>`select
-            extract(day from now() - at)::int as days, outcome from dashboard_moves order by id`
+            extract(day from now() - a.at)::int as days, coalesce(e.outcome, a.outcome) as outcome
+            from kernel_operator_acts a left join kernel_operator_acts e on e.asked = a.id
+            where a.asked is null order by a.id`
           expect(kept.map(({ days, outcome }) => `${days} ${outcome}`)).toEqual(["31 asked", "29 done", "29 asked"])
         })
       )

@@ -29,7 +29,8 @@ it.live(
       )
       const command = (...words: ReadonlyArray<string>) =>
         runOperatorCommand(facilitator.services, { words: [...words, "--json"], folder: "." }, "0")
-      const rotate = (...more: ReadonlyArray<string>) => command("webhooks", "rotate", "before", ...more)
+      const rotate = (...more: ReadonlyArray<string>) =>
+        command("webhooks", "rotate", "before", "--reason", "a year is over", ...more)
       const pay = yield* paying(facilitator)
       const signed = Effect.gen(function* () {
         const [first, second] = [before.received.length, after.received.length]
@@ -43,18 +44,25 @@ it.live(
       const same = yield* rotate()
       expect([same.status, same.err]).toEqual([1, expect.stringContaining("write NEW,OLD into it first")])
       yield* write(`${next},${secret}\n`)
-      const overlap = yield* rotate("--note", "a year is over")
+      const overlap = yield* rotate()
       expect([overlap.status, JSON.parse(overlap.out)]).toEqual([
         0,
         expect.objectContaining({ receiver: "before", signing: 2, added: 1, gone: 0 })
       ])
       // The other one's source is the same file, and was not asked to be read.
       expect(yield* signed).toEqual([true, true, false, false])
-      const moves = facilitator.sql`select move, subject, note, outcome from dashboard_moves order by id desc limit 1`
+      const moves = facilitator.sql`select action, subject, reason, after, outcome
+        from kernel_operator_acts where action = 'rotate' order by id desc limit 1`
       expect(yield* moves).toEqual([
-        { move: "rotate", subject: "webhooks before", note: "a year is over", outcome: "done" }
+        {
+          action: "rotate",
+          subject: "webhooks before",
+          reason: "a year is over",
+          after: "2 sign, 1 new, 0 gone",
+          outcome: "done"
+        }
       ])
-      expect((yield* command("keys", "reread")).status).toBe(0)
+      expect((yield* command("keys", "reread", "--reason", "a drill")).status).toBe(0)
       expect(yield* signed).toEqual([true, true, true, true])
 
       yield* write(next)
@@ -65,11 +73,11 @@ it.live(
         const refused = yield* rotate()
         expect([refused.status, refused.out]).toEqual([1, ""])
         expect(refused.err).toContain("webhooks.receivers.before")
-        expect((yield* command("keys", "reread")).status).toBe(1)
+        expect((yield* command("keys", "reread", "--reason", "a drill")).status).toBe(1)
       }
       yield* files.remove(file)
       expect((yield* rotate()).err).toContain("the file that ROTATED_FILE names cannot be read")
-      expect((yield* command("webhooks", "rotate", "unknown")).err).toContain(
+      expect((yield* command("webhooks", "rotate", "unknown", "--reason", "x")).err).toContain(
         "webhooks.receivers has no receiver named unknown"
       )
       expect(yield* signed).toEqual([false, false, true, true])

@@ -68,13 +68,13 @@ describe.skipIf(!databaseKinds.includes("postgres"))("tollkeeper channels", () =
           Effect.forEach(Array.from({ length: 12 }), () => pay, { concurrency: 2, discard: true })
         )
 
-        expect(yield* channels("resize", "8")).toEqual({
+        expect(yield* channels("resize", "8", "--reason", "more")).toEqual({
           code: 0,
           text: expect.stringContaining("8 channels are required")
         })
         yield* eventually(states, (text) => text === "8 ready")
         yield* eventually(Effect.all([signersOf(first), signersOf(second)]), ([a, b]) => a === 9 && b === 9)
-        expect((yield* channels("resize", "2")).code).toBe(0)
+        expect((yield* channels("resize", "2", "--reason", "less")).code).toBe(0)
         yield* eventually(states, (text) => text === "2 ready, 6 retired")
         yield* Fiber.join(paying)
         const listed = yield* channels("list")
@@ -86,8 +86,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("tollkeeper channels", () =
           )
         )
         expect(exists).toEqual([1, 1, 0, 0, 0, 0, 0, 0])
-        expect((yield* channels("resize", "0")).code).not.toBe(0)
-        expect((yield* channels("resize", "201")).text).toContain("from 1 to 200 channels")
+        expect((yield* channels("resize", "0", "--reason", "none")).code).not.toBe(0)
+        expect((yield* channels("resize", "201", "--reason", "many")).text).toContain("from 1 to 200 channels")
         yield* pay
       }).pipe(Effect.scoped),
     240_000

@@ -151,6 +151,6 @@ it("claims of an authorization that another transaction used neither that nothin
 it("refers an unresolved payment to the operator, with the ending command", () => {
   const text = reported({ state: "unresolved" })
   expect(text).toContain("whether it landed")
-  expect(text).toContain(`settlements resolve ${record.id} --note WHY --as settled --ledger N --fee-stroops N`)
+  expect(text).toContain(`settlements resolve ${record.id} --reason WHY --as settled --ledger N --fee-stroops N`)
   expect(text).not.toMatch(/no money moved|without any risk/)
 })

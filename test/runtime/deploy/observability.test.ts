@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 import { stringify } from "yaml"
 import { operatorCommands } from "../../../runtime/operators.ts"
-import { metricsIn } from "../../../runtime/deploy/observability/alertFiles.ts"
+import { metricsIn, rulesFile } from "../../../runtime/deploy/observability/alertFiles.ts"
 import { alerts } from "../../../runtime/deploy/observability/alerts.ts"
 import { dashboard } from "../../../runtime/deploy/observability/dashboard.ts"
 import { all } from "../../../runtime/deploy/observability/registry.ts"
@@ -50,6 +50,13 @@ describe("what an operator's monitoring is given", () => {
     const shown = new Set(queries.flatMap(metricsIn))
     expect([...names].filter((name) => !shown.has(name))).toEqual([])
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length)
+  })
+
+  it("pages a person: an Alertmanager is named, and each alert links its section", () => {
+    expect(readFileSync(join(folder, "prometheus.yml"), "utf8")).toMatch(/^alerting:\n  alertmanagers:\n/m)
+    for (const { rules } of rulesFile.groups)
+      for (const { alert, annotations } of rules)
+        expect(new URL(annotations.runbook_url).hash).toBe(`#${alert.toLowerCase()}`)
   })
 
   it("asks for labels that the metric has", () => {

@@ -27,7 +27,8 @@ const watching = <A, E>(
     readonly set: (changed: Partial<BudgetStatus>) => Effect.Effect<void>
     readonly warnings: Array<string>
   }) => Effect.Effect<A, E, StartupBanner>,
-  unfunded?: string
+  unfunded?: string,
+  unwritable?: string
 ) => {
   const warnings: Array<string> = []
   let status = quiet
@@ -46,7 +47,10 @@ const watching = <A, E>(
     Layer.mock(LedgerClock)({ isAttended: Effect.succeed(true), subscribe: () => Effect.void }),
     Layer.succeed(Schemes, { all: () => [{ scheme: "fixed" }] } as never),
     StartupBanner.layer,
-    Layer.mock(Sponsor)({ unfunded: Effect.sync(() => Option.fromUndefinedOr(unfunded)) }),
+    Layer.mock(Sponsor)({
+      unfunded: Effect.sync(() => Option.fromUndefinedOr(unfunded)),
+      unrecordable: Effect.sync(() => Option.fromUndefinedOr(unwritable))
+    }),
     Supervisor.layer,
     Logger.layer([logger])
   )
@@ -119,6 +123,18 @@ it.effect("reports at startup how many payments the budget covers", () =>
         { label: "fees", where: ["50 payments a day at least are paid for, 5 of one key (tollkeeper budget)"] }
       ])
     })
+  )
+)
+
+it.effect("promises no payment at startup while the disk is full", () =>
+  watching(
+    () =>
+      Effect.gen(function* () {
+        const { lines } = yield* (yield* StartupBanner).read
+        expect(lines).toEqual([{ label: "fees", where: ["no payment is paid for: the disk is full"] }])
+      }),
+    undefined,
+    "the disk is full"
   )
 )
 

@@ -1,88 +1,66 @@
-// Manual operator actions are audited around the action: before it, with its result, and no more once the sink is gone.
-import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
-import { SqlError } from "effect/sql"
-import { describe } from "vitest"
-import { type AuditSink, OperatorAuditLog } from "../../../../kernel/settlement/operators/OperatorAuditLog.ts"
+// The audit trail of operators: a row before the act and one after it, in a real database, and none that changes.
+import { expect } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { makeAuditLog } from "../../../../kernel/settlement/operators/OperatorAuditLog.ts"
+import { describeDatabases, onOneDatabase } from "../../../support/databases.ts"
 
+const entry = { person: "ada", via: "api", action: "rotate", subject: "sponsor", reason: "a leak" } as const
+const log = Effect.map(SqlClient.SqlClient, makeAuditLog)
 const away = new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause: new Error("away") }) })
-const note = { by: "ops", action: "rotate", subject: "sponsor", note: "why" }
 
-/** A log whose one keeper writes into `kept`, and a move that does so too. */
-const withLog = <A, E>(
-  use: (log: OperatorAuditLog["Service"], kept: Array<string>) => Effect.Effect<A, E, Scope.Scope>,
-  begin: Effect.Effect<void, SqlError.SqlError> = Effect.void
-) =>
-  Effect.gen(function* () {
-    const log = yield* OperatorAuditLog
-    const kept: Array<string> = []
-    const keeper: AuditSink = ({ by, action: move, subject }) =>
-      Effect.map(begin, () => {
-        kept.push(`${by} ${move} ${subject}`)
-        return (outcome) => Effect.sync(() => kept.push(outcome))
-      })
-    yield* log.register(keeper)
-    return yield* use(log, kept)
-  }).pipe(Effect.scoped, Effect.provide(OperatorAuditLog.layer))
-
-describe("an operator action", () => {
-  it.effect("an operator action is audited before and after it runs", () =>
-    withLog((log, kept) =>
+describeDatabases(
+  "operators' audit trail",
+  onOneDatabase((it) => {
+    it.effect("an act is recorded before it runs, and with its change after", () =>
       Effect.gen(function* () {
-        yield* log.record(
-          note,
-          Effect.sync(() => kept.push("moved"))
-        )
-        expect(kept).toEqual(["ops rotate sponsor", "moved", "done"])
+        const { list, record } = yield* log
+        const during = yield* record(entry, list({ limit: 1 }), () => ({ before: "3", after: "4" }))
+        expect(during).toMatchObject([{ ...entry, before: null, after: null, outcome: "asked" }])
+        expect(yield* list({ limit: 1 })).toMatchObject([{ ...entry, before: "3", after: "4", outcome: "done" }])
       })
     )
-  )
 
-  it.effect("a refused operator action is audited with its reason", () =>
-    withLog((log, kept) =>
+    it.effect("a refused act has its reason, and one of an unknown end stays asked", () =>
       Effect.gen(function* () {
-        const exit = yield* Effect.exit(log.record(note, Effect.fail(new Error("not now"))))
-        expect([Exit.isFailure(exit), kept]).toEqual([true, ["ops rotate sponsor", "not now"]])
+        const { list, record } = yield* log
+        yield* Effect.exit(record(entry, Effect.fail({ message: "it is still in use" })))
+        yield* Effect.exit(record(entry, Effect.fail(away)))
+        const [unknown, refused] = yield* list({ limit: 2 })
+        expect([unknown!.outcome, refused!.outcome]).toEqual(["asked", "it is still in use"])
+        expect(yield* list({ before: unknown!.id, limit: 1 })).toEqual([refused])
       })
     )
-  )
 
-  it.effect("an operator action without a known result stays requested", () =>
-    withLog((log, kept) =>
+    it.effect("no row can be changed or deleted before thirty days", () =>
       Effect.gen(function* () {
-        yield* Effect.exit(log.record(note, Effect.fail(away)))
-        yield* Effect.exit(log.record(note, Effect.die("a defect") as Effect.Effect<void, Error>))
-        expect(kept).toEqual(["ops rotate sponsor", "ops rotate sponsor"])
+        const { recordDone } = yield* log
+        yield* recordDone(entry, "done", { after: "x" })
+        const sql = yield* SqlClient.SqlClient
+        for (const change of [
+          sql`update kernel_operator_acts set person = 'eve'`,
+          sql`delete from kernel_operator_acts`,
+          sql`truncate kernel_operator_acts`
+        ])
+          expect(Exit.isFailure(yield* Effect.exit(change))).toBe(true)
       })
     )
-  )
 
-  it.effect("an operator action does not run if it cannot be audited", () =>
-    withLog(
-      (log, kept) =>
-        Effect.gen(function* () {
-          const exit = yield* Effect.exit(
-            log.record(
-              note,
-              Effect.sync(() => kept.push("moved"))
-            )
+    it.effect("an act that cannot be recorded is not done", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { record } = yield* log
+        yield* sql`alter table kernel_operator_acts rename to acts_away`
+        let acted = false
+        const exit = yield* Effect.exit(
+          record(
+            entry,
+            Effect.sync(() => void (acted = true))
           )
-          expect([Exit.isFailure(exit), kept]).toEqual([true, []])
-        }),
-      Effect.fail(away)
+        )
+        yield* sql`alter table acts_away rename to kernel_operator_acts`
+        expect([Exit.isFailure(exit), acted]).toEqual([true, false])
+      })
     )
-  )
-
-  it.effect("an operator action runs without audit once the audit sink is gone", () =>
-    Effect.gen(function* () {
-      const log = yield* OperatorAuditLog
-      const scope = yield* Scope.make()
-      yield* Scope.provide(
-        log.register(() => Effect.die("asked")),
-        scope
-      )
-      yield* Scope.close(scope, Exit.void)
-      expect(yield* log.record(note, Effect.succeed("moved"))).toBe("moved")
-    }).pipe(Effect.provide(OperatorAuditLog.layer))
-  )
-})
+  })
+)

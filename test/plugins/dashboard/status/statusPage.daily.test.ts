@@ -31,6 +31,11 @@ describe.each(databaseKinds)("the status of the last 30 days on %s", (database) 
         expect(json.verify_p95_ms).toBeGreaterThan(0)
         expect(json.verify_p95_ms).toBeLessThan(json.settle_p95_ms)
         expect(json.availability).toBeLessThan(0.1)
+        expect(json.checks).toBeGreaterThanOrEqual(60)
+        expect(json.daily).toHaveLength(30)
+        // The operation view has the same figures of the same payments.
+        const standing = yield* world.ask("/dashboard/v1/standing")
+        expect(standing.json.pace).toMatchObject({ over: 1, p95_ms: json.settle_p95_ms })
         const minutesOf = ({ from, to }: { from: string; to: string }) => (Date.parse(to) - Date.parse(from)) / 60_000
         const found = json.items.map((item: any) => [item.cause, minutesOf(item)])
         expect(found).toEqual([
@@ -42,13 +47,13 @@ describe.each(databaseKinds)("the status of the last 30 days on %s", (database) 
         const page = yield* world.ask("/status", { headers: { accept: "text/html" } })
         expect(page.headers.get("content-type")).toContain("text/html")
         expect(page.headers.get("content-security-policy")).not.toContain("script")
-        for (const part of ["The last 30 days", "No incident now", "3 min", "No new ledger was observed"])
+        for (const part of ["The last 60 minutes", "No incident now", "3 min", "No new ledger was observed"])
           expect(page.text).toContain(part)
         const table = yield* world.ask("/status", { headers: { accept: "text/csv" } })
         const lines = table.text.split("\r\n")
         expect(lines[0]).toBe("cause,summary,from,to")
         expect(lines[1]).toMatch(/^ledger_stalled,No new ledger was observed[^,]+,20[^,]+Z,20[^,]+Z$/)
-        // Asked again within a minute, it is the same answer, whatever was written meanwhile.
+        // Asked again within seconds, it is the same answer, whatever was written meanwhile.
         yield* world.sql`delete from dashboard_incidents`
         expect((yield* world.ask("/status")).json).toEqual(json)
       }).pipe(Effect.scoped),

@@ -1,0 +1,67 @@
+// Limits change without a restart: by the API here, by a row that another replica wrote, and back to the settings.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { databaseKinds } from "../../../support/databases.ts"
+import { eventually } from "../../../support/eventually.ts"
+import { startFacilitator } from "../../../support/facilitator.ts"
+
+const environment = {
+  FACILITATOR_API_KEYS: "shop:shop-secret-0123456789",
+  OPERATOR_API_KEYS: "ops:ops-secret-0123456789"
+}
+const shop = { authorization: "Bearer shop-secret-0123456789" }
+const ops = { authorization: "Bearer ops-secret-0123456789", "content-type": "application/json" }
+
+describe.each(databaseKinds)("limits on %s", (database) => {
+  it.live(
+    "a budget changes by key and for everyone while the facilitator runs",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* startFacilitator({ environment, database })
+        const payer = yield* world.account()
+        const payTo = (yield* world.account(0n)).publicKey()
+        const reasonOf = Effect.gen(function* () {
+          const { body } = yield* world.payment({ payer, payTo, amount: 10_000n })
+          const { json } = yield* world.verify(body, shop)
+          return json.isValid === true ? "valid" : (json.invalidReason as string)
+        })
+        const set = (change: object) =>
+          world.ask("/dashboard/v1/moves", {
+            method: "POST",
+            headers: ops,
+            body: JSON.stringify({ move: "limit", note: "a busy day", ...change })
+          })
+        const perKey = "max_sponsored_stroops_per_key_per_day"
+        expect(yield* reasonOf).toBe("valid")
+        expect((yield* set({ name: perKey, key: "shop", value: "0" })).json).toEqual({ done: true })
+        expect(yield* reasonOf).toMatch(/sponsor_budget_exceeded$/)
+        expect((yield* set({ name: perKey, key: "shop", value: "6000000" })).status).toBe(200)
+        expect(yield* reasonOf).toBe("valid")
+        expect((yield* set({ name: perKey, key: "shop", value: null })).status).toBe(200)
+        // What another replica stored is taken up within five seconds, where replicas share a server.
+        if (database === "postgres") {
+          yield* world.sql`insert into kernel_limits (name, value) values ('max_global_sponsored_stroops_per_day', 0)`
+          yield* eventually(reasonOf, (reason) => reason.endsWith("sponsor_budget_exceeded"))
+          yield* world.sql`delete from kernel_limits`
+          yield* eventually(reasonOf, (reason) => reason === "valid")
+        }
+        for (const wrong of [
+          { name: "max_pending_settlements", value: "0" },
+          { name: "settle_per_second", key: "shop", value: "1" },
+          { name: perKey, key: "Not A Label", value: "1" }
+        ])
+          expect((yield* set(wrong)).status).toBe(409)
+        const { json } = yield* world.ask("/dashboard/v1/moves", { headers: ops })
+        expect(json.items.at(-1)).toMatchObject({
+          by: "ops",
+          move: "limit",
+          subject: `${perKey} of key:shop`,
+          before: expect.stringMatching(/^[1-9][0-9]*$/),
+          after: "0",
+          outcome: "done"
+        })
+      }).pipe(Effect.scoped),
+    240_000
+  )
+})
