@@ -80,7 +80,9 @@ export const install = (folder, what, { lenient = false } = {}) => {
   const startedAt = Date.now()
   const npm = process.env.npm_execpath
   const [command, ...first] = npm !== undefined && /\.c?js$/.test(npm) ? [process.execPath, npm] : ["npm"]
-  const { error, status } = spawnSync(command, [...first, ...words, "--loglevel=error", "--no-fund", "--no-audit"], {
+  // A package runs nothing while it is installed: none that Tollkeeper needs has to.
+  const flags = ["--ignore-scripts", "--loglevel=error", "--no-fund", "--no-audit"]
+  const { error, status } = spawnSync(command, [...first, ...words, ...flags], {
     cwd: folder,
     // npm's output must not mix with the program's own.
     stdio: ["ignore", 2, 2]

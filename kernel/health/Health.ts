@@ -2,9 +2,10 @@
 // degraded search shows in the body and never in the status (S64–S73). Drivers and plugins register their own reports;
 // a report is bounded in time and length, and one that fails is reported as failed instead of failing the rest.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
-import type { HttpRouter } from "effect/http"
+import type { HttpRouter, HttpServerRequest } from "effect/http"
 import { contract } from "../contract/Contract.ts"
 import { Database } from "../database/Database.ts"
+import { Authentication } from "../http/Authentication.ts"
 import { json } from "../http/httpMiddleware.ts"
 import { addRoutes, type Documented, processRoutes, route } from "../http/Route.ts"
 import { text } from "../http/wireSchema.ts"
@@ -138,6 +139,10 @@ const Readiness = Schema.StructWithRest(
   [Schema.Record(Schema.String, Schema.Unknown)]
 ).annotate({ identifier: "Readiness" })
 
+/** A report as anyone may read it: without what accounts hold, which only an operator needs. */
+const withoutBalances = (report: HealthReport): HealthReport =>
+  Object.fromEntries(Object.entries(report).filter(([name]) => !name.includes("Stroops"))) as unknown as HealthReport
+
 const probe = (
   path: HttpRouter.PathInput,
   id: string,
@@ -162,8 +167,10 @@ export const routes = Layer.effectDiscard(
     const health = yield* Health
     const database = yield* Database
     const plugins = yield* PluginStates
+    const callers = yield* Authentication
     const live = Effect.succeed(json({ status: "ok" }))
-    const ready = Effect.gen(function* () {
+    const ready = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      const shown = callers.mayOperate(request) ? (report: HealthReport) => report : withoutBalances
       const ready = yield* Effect.match(database.ping, { onFailure: () => false, onSuccess: () => true })
       const body = {
         status: ready ? "ready" : "not_ready",
@@ -171,7 +178,7 @@ export const routes = Layer.effectDiscard(
         plugins: Object.fromEntries(
           plugins.all().map(({ detail, id, state }) => [id, detail === undefined ? { state } : { state, detail }])
         ),
-        ...(yield* health.reports)
+        ...Object.fromEntries(Object.entries(yield* health.reports).map(([name, report]) => [name, shown(report)]))
       }
       return json(body, { status: ready ? 200 : 503 })
     })

@@ -117,12 +117,20 @@ const traced = <E, R>(request: Request, route: string, fiber: AnyFiber, handler:
 const isPublic = (routes: DeclaredRules, method: string, path: string): boolean =>
   ["GET", "HEAD", "OPTIONS"].includes(method) && (routes.of(method, path)?.exposure ?? "guarded") !== "guarded"
 
+/**
+ * A path that the router would take for another one: with `;`, which it reads as the beginning of a query, or with an
+ * encoded character that needs no encoding. A rule of a proxy in front compares paths as they are written.
+ */
+const misspelled = /;|%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)/i
+
 /** Refuses requests of strange pages before the router sees them. */
 export const withinCapacity =
   (rules: PageRules, routes: DeclaredRules) =>
   <E, R>(handler: Answering<E, R>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const path = pathOf(request.url)
+      if (misspelled.test(path))
+        return Effect.succeed(json(errorBody(path, "not_found", "a path in an unusual spelling"), { status: 404 }))
       const refusal = checkHostAndOrigin(rules, request.headers, () => isPublic(routes, request.method, path))
       return refusal === undefined
         ? handler

@@ -218,7 +218,9 @@ const fields = {
     min: 1,
     max: 3_650,
     unit: "days",
-    doc: "How long impressions are kept for attribution."
+    doc:
+      "How long impressions are kept for attribution. Callers without a key add at most 20,000 a day and replica, of " +
+      "1 KB at most."
   }),
   missed_days: integer({
     default: 30,

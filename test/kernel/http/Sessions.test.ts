@@ -157,7 +157,9 @@ describe("a session", () => {
       expect(callers.mayOperate(request("GET", { cookie }))).toBe(false)
       const operator = yield* opened(ops)
       expect(callers.authenticate(request("GET", { cookie: operator }))._tag).toBe("None")
-      expect(callers.reader(request("GET", { cookie: operator }))).toEqual(Option.some("operator:ops"))
+      expect(callers.reader(request("GET", { cookie: operator }))).toEqual(
+        Option.some({ source: "operator:ops", only: undefined })
+      )
       expect(callers.mayOperate(request("GET", { cookie: operator }))).toBe(true)
       expect(callers.reader(request("GET"))._tag).toBe("None")
     }).pipe(Effect.provide(services(keys)))

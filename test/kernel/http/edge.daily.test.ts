@@ -73,6 +73,7 @@ layer(keyed, { timeout: 240_000, excludeTestServices: true })("with keys", (it) 
         const answer = yield* ask(path)
         expect(answer.status).toBe(200)
         expect(answer.text).not.toContain("secret")
+        expect(answer.text).not.toContain("Stroops")
       }
     })
   )

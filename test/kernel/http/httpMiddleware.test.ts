@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger, Option, References, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { httpMiddleware } from "../../../kernel/http/httpMiddleware.ts"
+import { httpMiddleware, withinCapacity } from "../../../kernel/http/httpMiddleware.ts"
 import { type DeclaredRules, rulesOf } from "../../../kernel/http/RouteRules.ts"
 import { withSpanIfSampled } from "../../../kernel/effect/withSpanIfSampled.ts"
 import { currentTraceParent } from "../../../kernel/TraceParent.ts"
@@ -29,6 +29,26 @@ const logged = () => {
 
 const bodyOf = (response: HttpServerResponse.HttpServerResponse): Promise<any> =>
   HttpServerResponse.toWeb(response).json()
+
+describe("paths", () => {
+  const rules = { host: "0.0.0.0", allowedHosts: [], allowedOrigins: [] }
+  const statusOf = (path: string) =>
+    withinCapacity(
+      rules,
+      routes
+    )(ok).pipe(
+      Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)),
+      Effect.map(({ status }) => status)
+    )
+  it.effect("a path in an unusual spelling is no route's", () =>
+    Effect.gen(function* () {
+      for (const path of ["/metrics;x", "/%6detrics", "/%6Detrics", "/%2Dmetrics", "/metrics;", "/metr%69cs?x"])
+        expect([path, yield* statusOf(path)]).toEqual([path, 404])
+      for (const path of ["/metrics", "/metrics?a=%6d;b", "/things/a%20b", "/things/%7Bid%7D", "/things/a%2Fb"])
+        expect([path, yield* statusOf(path)]).toEqual([path, 204])
+    })
+  )
+})
 
 describe("guard", () => {
   for (const [what, error] of [

@@ -1,10 +1,13 @@
 // Impressions are written behind, in batches, and never wait for: the queue is bounded and drops the oldest when the
-// database is slower than the searches. A session is a hash of the caller and the UTC day, so that it identifies no
-// caller and ends at midnight; that of a caller with a key is marked so.
+// database is slower than the searches. The impressions of callers without a key are sampled: all of a session's first
+// ones of a day, then one in ten, up to a bound for the session and one for all, so that the table has a ceiling. A
+// session is a hash of the caller and the UTC day, so that it identifies no caller and ends at midnight; that of a
+// caller with a key is marked so.
 import { Clock, Effect, Queue } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../../kernel/actor/Actor.ts"
+import { BoundedMap } from "../../../../kernel/cache/BoundedMap.ts"
 import { Crypto } from "../../../../kernel/platform/Crypto.ts"
 import { oldBefore, trustedClock } from "../../../../kernel/time/trustedTime.ts"
 import { type Impression, Search, SearchSettings } from "../../contract.ts"
@@ -14,6 +17,35 @@ const batchMax = 1_000
 const millisPerDay = 86_400_000
 /** Delay from the first impression of a batch to its write. */
 const gather = "1 second"
+
+/** Impressions of a session without a key that are kept a day: all of the first, of the next a tenth. */
+export const sessionWholeMax = 200
+export const sessionDayMax = 300
+/** Impressions of all sessions without a key that one replica keeps a day. */
+export const anonymousDayMax = 20_000
+const oneOf = 10
+/** Sessions that are counted; one that is evicted starts again from zero, within the day's bound of all. */
+const sessionsMax = 50_000
+/** Ids of one impression that are kept, from the first result on; a page has fewer. */
+const idsMax = 100
+
+/** Whether an impression of a session without a key is kept, by what was kept of the day. */
+export const makeSample = () => {
+  const asked = new BoundedMap<string, number>(sessionsMax)
+  let [day, kept] = [0, 0]
+  return (session: string, at: number): boolean => {
+    const today = Math.floor(at / millisPerDay)
+    if (today !== day) [day, kept] = [today, 0]
+    const key = `${today} ${session}`
+    const before = asked.get(key) ?? 0
+    asked.set(key, before + 1)
+    const beyond = before - sessionWholeMax
+    const isKept = beyond < 0 || (beyond % oneOf === 0 && beyond < (sessionDayMax - sessionWholeMax) * oneOf)
+    if (!isKept || kept >= anonymousDayMax) return false
+    kept += 1
+    return true
+  }
+}
 
 interface Waiting extends Impression {
   readonly at: number
@@ -40,7 +72,7 @@ export const startImpressions = Effect.gen(function* () {
       session: `${isKeyed ? keyedMark : ""}${sessionOfDay(crypto, session, at)}`,
       mode,
       first_position: offset,
-      resource_ids: ids.map(String),
+      resource_ids: ids.slice(0, idsMax).map(String),
       milliseconds: Math.max(0, Math.round(milliseconds)),
       missing,
       reranking
@@ -64,8 +96,13 @@ export const startImpressions = Effect.gen(function* () {
 
   const trusted = yield* trustedClock
   const writing = yield* reconciler({ id: "search-impressions", every: "1 minute", gather, turn: flush })
+  const isSampled = makeSample()
   yield* search.observe((impression) =>
-    Effect.flatMap(trusted, (at) => Effect.andThen(Queue.offer(waiting, { ...impression, at }), writing.wake))
+    Effect.flatMap(trusted, (at) =>
+      impression.isKeyed || isSampled(impression.session, at)
+        ? Effect.andThen(Queue.offer(waiting, { ...impression, at }), writing.wake)
+        : Effect.void
+    )
   )
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })
