@@ -414,7 +414,8 @@ CREATE TABLE public.catalog_activity (
     recent_settled bigint DEFAULT 0 NOT NULL,
     recent_payers bigint DEFAULT 0 NOT NULL,
     recent_at timestamp with time zone,
-    earned bigint DEFAULT 0 NOT NULL
+    earned bigint DEFAULT 0 NOT NULL,
+    risked numeric DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.catalog_authorizations (
@@ -426,7 +427,9 @@ CREATE TABLE public.catalog_claim_payers (
     resource_id bigint NOT NULL,
     claim text NOT NULL,
     payer text NOT NULL,
-    at timestamp with time zone NOT NULL
+    at timestamp with time zone NOT NULL,
+    risked numeric DEFAULT 0 NOT NULL,
+    first_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.catalog_claims (
@@ -580,7 +583,8 @@ CREATE TABLE public.catalog_payers (
     settled bigint DEFAULT 0 NOT NULL,
     last_settled_at timestamp with time zone NOT NULL,
     counts boolean DEFAULT true NOT NULL,
-    circle boolean DEFAULT false NOT NULL
+    circle boolean DEFAULT false NOT NULL,
+    risked numeric DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.catalog_probes (
@@ -637,6 +641,7 @@ CREATE TABLE public.catalog_resources (
     price_changed_at timestamp with time zone,
     words_at timestamp with time zone,
     listed_by text,
+    established_at timestamp with time zone,
     CONSTRAINT catalog_resources_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text]))),
     CONSTRAINT catalog_resources_ownership_check CHECK ((ownership = ANY (ARRAY['provisional'::text, 'proven'::text]))),
     CONSTRAINT catalog_resources_state_check CHECK ((state = ANY (ARRAY['active'::text, 'stale'::text, 'quarantined'::text, 'removed'::text]))),

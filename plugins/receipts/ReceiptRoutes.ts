@@ -6,11 +6,11 @@ import { Base64Url } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
-import { hostOf } from "../../kernel/accounts/AccountSessions.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { encodeNetwork } from "../../kernel/Dialect.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
+import { unlistedHost } from "../../kernel/http/hostValidation.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
@@ -141,7 +141,9 @@ export const addReceiptRoutes = Effect.gen(function* () {
     if (wait > 0) return limited(wait)
     const asked = yield* decoded(request, ChallengeAsked)
     if (Option.isNone(asked)) return invalid("account: the account (G… or C…) of payer or payTo")
-    const made = yield* challenges.make("receipts", hostOf(request), asked.value.account)
+    const host = callers.challengeHost(request)
+    if (host === undefined) return forbidden(unlistedHost)
+    const made = yield* challenges.make("receipts", host, asked.value.account)
     return typeof made === "string"
       ? invalid(made)
       : json({
@@ -158,7 +160,9 @@ export const addReceiptRoutes = Effect.gen(function* () {
     if (transaction === undefined) return invalid("a transaction is 64 hex digits")
     const asked = yield* decoded(request, ChallengeAnswered)
     if (Option.isNone(asked)) return invalid("account, challenge and signature: strings")
-    const error = yield* challenges.errorOf({ ...asked.value, purpose: "receipts", host: hostOf(request) })
+    const host = callers.challengeHost(request)
+    if (host === undefined) return forbidden(unlistedHost)
+    const error = yield* challenges.errorOf({ ...asked.value, purpose: "receipts", host })
     return error === undefined
       ? yield* read(transaction, withProof, { account: asked.value.account })
       : forbidden(error)

@@ -45,7 +45,7 @@ export const challenge = {
   body: ChallengeAsked,
   answers: {
     200: { description: "The challenge.", body: ChallengeMade },
-    ...errors({ 400: "No account.", ...common })
+    ...errors({ 400: "No account.", 403: "The host is not configured.", ...common })
   }
 } satisfies Documented
 
@@ -60,7 +60,12 @@ export const account = {
   body: ChallengeAnswered,
   answers: {
     200: shown,
-    ...errors({ 400: "No hash, or no answer.", 403: "Not signed.", 404: "Unknown, or another's.", ...common })
+    ...errors({
+      400: "No hash, or no answer.",
+      403: "Not signed, or the host is not configured.",
+      404: "Unknown, or another's.",
+      ...common
+    })
   }
 } satisfies Documented
 
