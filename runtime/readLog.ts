@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
 import { openTiles, readNewest } from "../examples/receipts/tiles.mjs"
 import { openCheckpoint } from "../examples/receipts/verify.mjs"
+import { compareReceipts } from "./compareReceipts.ts"
 import type { Mismatch } from "../kernel/audit/compare.ts"
 import type { LoggedOutcome, LogView } from "../kernel/audit/compareLog.ts"
 
@@ -20,7 +21,13 @@ interface LeafRow {
   readonly entry: Uint8Array
   readonly salt: Uint8Array | null
   readonly record: string | null
+  readonly transaction: string | null
+  readonly principal: string | null
+  readonly payer: string | null
+  readonly payTo: string | null
 }
+
+const tileWidth = 256
 
 const sha = (...parts: ReadonlyArray<string | Uint8Array>): Buffer => {
   const hash = createHash("sha256")
@@ -46,6 +53,38 @@ const makeFrontier = () => {
             .reduceRight((right, left) => sha(Buffer.of(1), left, right))
             .toString("hex")
   }
+}
+
+/** Roots of the full tiles of a growing tree, by level and index. */
+const makeTileRoots = () => {
+  const roots = new Map<string, string>()
+  const levels: Array<{ readonly pending: Array<Buffer>; full: number }> = []
+  const add = (hash: Buffer, level: number): void => {
+    const { pending, ...rest } = (levels[level] ??= { pending: [], full: 0 })
+    if (pending.push(hash) < tileWidth) return
+    let row = pending.splice(0)
+    while (row.length > 1)
+      row = Array.from({ length: row.length / 2 }, (_, at) => sha(Buffer.of(1), row[2 * at]!, row[2 * at + 1]!))
+    roots.set(`${level + 1} ${rest.full}`, row[0]!.toString("hex"))
+    levels[level]!.full += 1
+    add(row[0]!, level + 1)
+  }
+  return { roots, add: (entry: Uint8Array): void => add(sha(Buffer.of(0), entry), 0) }
+}
+
+/** The stored roots of an epoch's full tiles against those of its leaves. */
+const compareNodes = (
+  epoch: number,
+  size: number,
+  nodes: ReadonlyMap<string, string>,
+  rows: ReadonlyArray<LeafRow>,
+  wrong: Wrong
+): void => {
+  const tiles = makeTileRoots()
+  for (const { entry } of rows.slice(0, size)) tiles.add(entry)
+  for (const [place, root] of tiles.roots)
+    if (nodes.get(`${epoch} ${place}`) !== root)
+      wrong("log tile", `tile ${place} of epoch ${epoch}`, "has another root")
 }
 
 interface KeyRow {
@@ -105,6 +144,39 @@ const compareKeys = (keys: ReadonlyArray<KeyRow>, leaves: ReadonlyArray<LeafRow>
 }
 
 interface KeyOfLog extends Pick<KeyRow, "kid" | "key" | "from" | "until"> {}
+
+interface StoredReceipt {
+  readonly transaction: string
+  readonly network: string
+  readonly jws: string
+  readonly isLogged: boolean
+}
+
+/** The claims of stored receipts, by the row's transaction; what no receipt can be is named. */
+const readClaims = (stored: ReadonlyArray<StoredReceipt>, wrong: Wrong) => {
+  const claims = new Map<string, Record<string, unknown>>()
+  for (const { isLogged, jws, network, transaction } of stored) {
+    try {
+      const claimed = JSON.parse(Buffer.from(jws.split(".")[1] ?? "", "base64url").toString())
+      claims.set(transaction, claimed)
+      if (claimed.transaction !== transaction) wrong("receipt", transaction, "transaction is another than its row's")
+      if (claimed.network !== network) wrong("receipt", transaction, "network is another than its row's")
+    } catch {
+      wrong("receipt", transaction, "its claims cannot be read")
+    }
+    if (!isLogged) wrong("receipt", transaction, "no leaf is of its transaction")
+  }
+  return claims
+}
+
+/** The leaf of an outcome, whose record can be read. */
+const claimedLeaf = ({ epoch, index, record, ...columns }: LeafRow) => {
+  try {
+    return record === null ? [] : [{ ...columns, name: `leaf ${index} of epoch ${epoch}`, record: JSON.parse(record) }]
+  } catch {
+    return []
+  }
+}
 
 /** The log's keys as a document of its host has them. */
 const documentOf = (host: string, keys: ReadonlyArray<KeyOfLog>) => {
@@ -171,12 +243,18 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
   const epochs = yield* sql<{ epoch: number; name: string | null; size: bigint; begun: Date }>`select epoch, size,
       begun_at as begun, case when epoch > 1 then coalesce(name, epoch::text) end as name
     from receipts_epochs order by epoch`
-  const all = yield* sql<LeafRow>`select epoch, index, entry, salt, record from receipts_leaves
-    order by epoch, index`
+  const stems = yield* sql<{ place: string; hash: string }>`select epoch || ' ' || level || ' ' || index as place,
+      encode(hash, 'hex') as hash from receipts_nodes`
+  const nodes = new Map(stems.map(({ hash, place }) => [place, hash]))
+  const all = yield* sql<LeafRow>`select epoch, index, entry, salt, record, encode(transaction, 'hex') as transaction,
+      principal, payer, pay_to as "payTo" from receipts_leaves order by epoch, index`
   const sizes = new Map(epochs.map(({ epoch, size }) => [epoch, size]))
   const leaves = all.filter(({ epoch, index }) => index < (sizes.get(epoch) ?? 0n))
-  const stored = yield* sql<{ transaction: string; jws: string }>`select encode(transaction, 'hex') as transaction,
-    jws from receipts_receipts`
+  // A receipt and its leaf are written together: of one statement, neither is without the other.
+  const stored = yield* sql<StoredReceipt>`select encode(transaction, 'hex') as transaction, network, jws,
+      exists (select 1 from receipts_leaves l where l.transaction = r.transaction) as "isLogged"
+    from receipts_receipts r`
+  const claims = readClaims(stored, wrong)
   compareKeys(keys, leaves, wrong)
 
   const host = checkpoints[0]?.note.split("/")[0] ?? ""
@@ -201,12 +279,14 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
       const roots = [Buffer.from(root).toString("hex"), signed?.root, read.roots.get(Number(at))]
       if (signed !== undefined && new Set(roots).size > 1) wrong("checkpoint", name, "has another root than the leaves")
     }
+    compareNodes(epoch, Number(size), nodes, rows, wrong)
     for (const { receipt, transaction } of read.outcomes)
       if (receipt !== undefined && receipts.get(transaction) !== receipt)
         wrong("receipt", transaction, "the stored receipt is not the one that was logged")
     outcomes.push(...read.outcomes)
     byOrigin.set(called === null ? `${host}/log` : `${host}/log/${called}`, rows)
   }
+  yield* compareReceipts(leaves.flatMap(claimedLeaf), claims, wrong)
   if (published !== undefined) issues.push(...(yield* Effect.promise(() => readCopy(published, did, byOrigin))))
   const begun = epochs[0]?.begun.getTime() ?? Infinity
   const isDue = (at: number) => at >= begun && now - at > dueMillis

@@ -95,12 +95,13 @@ const verifySettlements = (
   wrong: Wrong
 ): Pick<AuditReport, "open" | "unresolved" | "forgotten" | "endedByLost"> => {
   const byHash = new Map(view.entries.map((entry) => [entry.innerHash, entry]))
+  const attemptsOf = Map.groupBy(claims.attempts, ({ settlement }) => settlement)
   const failedOnce = new Set(
     claims.facts.flatMap(({ subject, types }) => (types.includes("settlement.failed") ? [subject] : []))
   )
   let [open, unresolved, forgotten, endedByLost] = [0, 0, 0, 0]
   for (const settlement of claims.settlements) {
-    const attempts = claims.attempts.filter(({ settlement: id }) => id === settlement.id)
+    const attempts = attemptsOf.get(settlement.id) ?? []
     const landed = attempts.flatMap(({ inner_hash }) => byHash.get(inner_hash) ?? [])
     const distinct = [...new Map(landed.map((entry) => [entry.innerHash, entry])).values()]
     if (distinct.length > 1) wrong("one landing", settlement.id, `${distinct.length} of its transactions landed`)

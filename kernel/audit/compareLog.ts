@@ -66,8 +66,12 @@ const verifyRecord = (claim: SettlementClaim, logged: ReadonlyArray<LoggedOutcom
 }
 
 /** One outcome against the ledger, where that remembers it. */
-const verifyOnLedger = (one: LoggedOutcome, view: LedgerView, wrong: Wrong): void => {
-  const entry = view.entries.find(({ innerHash }) => innerHash === one.transaction)
+const verifyOnLedger = (
+  one: LoggedOutcome,
+  entry: LedgerView["entries"][number] | undefined,
+  view: LedgerView,
+  wrong: Wrong
+): void => {
   if (one.outcome !== "settled") {
     if (entry?.succeeded === true)
       wrong("log and ledger", one.transaction, `${place(one)} says ${one.outcome}, the ledger carried it out`)
@@ -92,10 +96,11 @@ export const compareLog = (claims: Claims, view: LedgerView, log: LogView): LogR
     else if (log.due.has(claim.id)) wrong("logged", claim.id, `is ${claim.state}, and the log has no leaf of it`)
   }
   const known = new Set(claims.settlements.map(({ id }) => id))
+  const byHash = new Map(view.entries.map((entry) => [entry.innerHash, entry]))
   let swept = 0
   for (const [settlement, logged] of bySettlement) {
     const last = logged.at(-1)!
-    verifyOnLedger(last, view, wrong)
+    verifyOnLedger(last, byHash.get(last.transaction), view, wrong)
     if (known.has(settlement)) continue
     if (last.at < log.keptSince) swept += 1
     else wrong("recorded before logged", settlement, `${place(last)} says ${last.outcome} by ${last.transaction}`)
