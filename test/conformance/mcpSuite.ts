@@ -1,7 +1,7 @@
-// The official conformance suite of MCP, as far as it concerns a server that offers tools and paid content and none of the
-// suite's own. Every scenario that a protocol revision runs is either required or excluded by name, with the reason; any other
-// fails the run, so that a newer suite is reviewed. The suite's scenario names are frozen per revision (`requirements/`
-// in the package).
+// The official conformance suite of MCP, as far as it concerns a server that offers tools and paid content and none of
+// the suite's own. Every scenario that a protocol revision runs is either required or excluded by name, with the
+// reason; any other fails the run, so that a newer suite is reviewed. The suite's scenario names are frozen per
+// revision (`requirements/` in the package).
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
