@@ -1,10 +1,10 @@
 // Bounds the places of one seller on a first page, of a search as of browsing, by origin and by recipient, and, of a
 // search, those of near-duplicate texts of any seller: listing one thing a hundred times, under as many names, crowds
-// out no other. Of near-duplicates those stay that have more evidence, and then the oldest words, whichever row is older:
-// a copy never takes the place of its original, and what is as relevant follows it. Claims are compared by what the query
-// matched in them too, so that padding makes no other text of one, and three places are those of one payer whose free
-// payments listed them. What is too many goes behind the first page in its order, or behind the others where they do
-// not fill it: none is lost, and later pages hold the rest. Pure.
+// out no other. Of near-duplicates those stay that have more evidence, and then the oldest words, whichever row is
+// older: a copy never takes the place of its original, and what is as relevant follows it. Claims are compared by what
+// the query matched in them too, so that padding makes no other text of one, and three places are those of one payer
+// whose free payments listed them. What is too many goes behind the first page in its order, or behind the others
+// where they do not fill it: none is lost, and later pages hold the rest. Pure.
 import { relevanceOf, type Weighed } from "./signals.ts"
 import { groupAlike, matchedSketches } from "./textSketch.ts"
 
