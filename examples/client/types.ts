@@ -545,10 +545,21 @@ export type DiscoveryResource = {
   readonly lastLookAt?: string
   /** Share of the probes of thirty days that found it alive, 0 to 1. */
   readonly uptime?: number
+  readonly evidence?: {
+    /**
+     * Whose the words, the price and the method are: anyone's claim, a claim that payments were
+     * made under, the recipient's own, or the origin's.
+     */
+    readonly words: "claimed" | "paid" | "declared" | "origin"
+    /** Who named the recipient. That the origin did says nothing of the words. */
+    readonly recipient: "claimed" | "paid" | "declared" | "origin"
+    /** `young`: little was paid, lately; it ranks behind what is older or established. */
+    readonly weight: "none" | "young" | "established"
+  }
   /**
    * sha256 hex of the canonical JSON (RFC 8785) of this object without lastUpdated, status,
    * verification, ownership, grade, settlements, payers, lastSettledAt, priceChangedAt,
-   * lastLookAt, uptime, versionHash.
+   * lastLookAt, uptime, evidence, versionHash.
    */
   readonly versionHash?: string
 }

@@ -126,9 +126,8 @@ export interface Filters {
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
-  /** Internal, no caller sends it: only resources with evidence; or with such as payments of dust cannot make. */
-  readonly hasEvidence?: true
-  readonly isEstablished?: true
+  /** Internal, no caller sends it: only what has evidence, is established, or has either since before this time. */
+  readonly evidence?: "any" | "established" | Date
 }
 
 /** True when the filters narrow the result beyond the conditions of every search and page. */

@@ -44,7 +44,7 @@ const registered = Layer.effectDiscard(
     const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
 
     const visible = (id: string) => catalog.condition({}, { id })
-    const isEstablished = (id: string) => catalog.condition({ isEstablished: true }, { id })
+    const isEstablished = (id: string) => catalog.condition({ evidence: "established" }, { id })
     const searchWords = Effect.fnUntraced(
       function* ({ few, filters, limit, query, snapshot }: SearchRequest) {
         const state = yield* answering
@@ -101,8 +101,8 @@ export const plugin = define({
               const { lexical } = yield* SearchSettings
               const catalog = yield* Catalog
               return LexicalStore.layer(lexical.language, {
-                any: (id) => catalog.condition({ hasEvidence: true }, { id }),
-                established: (id) => catalog.condition({ isEstablished: true }, { id })
+                any: (id) => catalog.condition({ evidence: "any" }, { id }),
+                established: (id) => catalog.condition({ evidence: "established" }, { id })
               })
             })
           )

@@ -50,7 +50,7 @@ export interface Passed {
 const dayMillis = 86_400_000
 
 /** A payment of each account for each of these resources, under the words that they show. */
-const pay = Effect.fnUntraced(function* (
+export const pay = Effect.fnUntraced(function* (
   { sql }: Facilitator,
   names: ReadonlyArray<string>,
   { days, each, payers }: Pick<Attack, "days" | "each" | "payers">

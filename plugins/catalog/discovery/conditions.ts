@@ -19,9 +19,11 @@ export const hadEvidence = (sql: SqlClient.SqlClient, asOf: number | Statement.F
 /** Payments alone are evidence for it, of which too little was risked, too lately. A condition on `r`. */
 export const isYoung = (sql: SqlClient.SqlClient): Statement.Fragment => sql`${sql.literal(youngText)}`
 
-/** Words that the origin served, that the recipient's key declared, or that payments established. */
-const isEstablished = (sql: SqlClient.SqlClient): Statement.Fragment =>
-  sql`(r.standing_at is not null and not ${isYoung(sql)})`
+const evidenceOf = (sql: SqlClient.SqlClient, of: Required<Filters>["evidence"]): Statement.Fragment => {
+  if (of === "any") return sql`r.standing_at is not null`
+  const isEstablished = sql`r.standing_at is not null and not ${isYoung(sql)}`
+  return of === "established" ? sql`(${isEstablished})` : sql`(r.standing_at < ${of} or (${isEstablished}))`
+}
 
 /** The values of the filters decide the plan. */
 export const isPlannedByValue = ({ type: _, ...selective }: Filters): boolean =>
@@ -49,8 +51,7 @@ export const conditionOf = (
   return sql.and([
     visible(sql, config),
     ...(snapshot === undefined ? [] : [sql`r.id <= ${snapshot}`]),
-    ...(filters.hasEvidence === undefined ? [] : [sql`r.standing_at is not null`]),
-    ...(filters.isEstablished === undefined ? [] : [isEstablished(sql)]),
+    ...(filters.evidence === undefined ? [] : [evidenceOf(sql, filters.evidence)]),
     ...(filters.type === undefined ? [] : [sql`r.type = ${filters.type}`]),
     ...(filters.extension === undefined ? [] : [sql`r.extensions @> array[${filters.extension}]::text[]`]),
     ...(options.length === 0

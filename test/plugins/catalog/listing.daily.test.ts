@@ -77,7 +77,10 @@ describe.each(databaseKinds)("listing on %s", (database) => {
           expect(settled.json.success, settled.text).toBe(true)
           expect(outcomes(settled)?.["catalog"].status).toBe("success")
           const paid = yield* eventually(browse(facilitator), ({ items }) => items[0].settlements === 1)
-          expect(paid["items"]).toEqual([{ ...item, settlements: 1, payers: 1, lastSettledAt: expect.any(String) }])
+          expect(item.evidence).toEqual({ words: "claimed", recipient: "claimed", weight: "none" })
+          const evidence = { words: "paid", recipient: "paid", weight: "young" }
+          const sold = { settlements: 1, payers: 1, lastSettledAt: expect.any(String) }
+          expect(paid["items"]).toEqual([{ ...item, evidence, ...sold }])
         })
       ),
     240_000

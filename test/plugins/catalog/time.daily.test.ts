@@ -409,6 +409,8 @@ describeDatabases(
             const { resourceId: owned } = yield* list(a)
             const [first] = yield* due(sql, yield* now)
             const word = { ...unsaid, word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200" }
+            // A payment under its words has settled.
+            yield* sql`update catalog_resources set standing_at = ${yield* now} where id = ${owned!}`
             yield* apply(owned!, first!.fence, word, yield* now)
             // A flood of claims is due long before the owner's listing.
             yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at,

@@ -21,7 +21,7 @@ import { countWords, type Fused, fuse, isAnyFitting, hasConfidentBranch, type Ra
 import { type Fit, fitOf, fitCache } from "./fitCache.ts"
 import { RareFilters } from "./RareFilters.ts"
 import { Reranker } from "./Reranker.ts"
-import { ResourceSignals } from "./ResourceSignals.ts"
+import { established, ResourceSignals } from "./ResourceSignals.ts"
 import { consideredMax, type Weighed } from "./signals.ts"
 import { pageSize } from "./spreadSellers.ts"
 
@@ -148,6 +148,46 @@ const withHits = (answer: Answered, added: ReadonlyArray<Hit>): Answered => {
   return { ...answer, hits: hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)) }
 }
 
+/** Where at least this share of the first hits has young evidence, what is older than this share of them is sought. */
+const youngShare = 0.65
+const seniorShare = 0.35
+const turnsMax = 4
+
+/**
+ * The best hits with older evidence than that which fills an answer: payments of dust, which cost next to nothing,
+ * could keep them out of a branch's candidates. None where young evidence does not fill it.
+ */
+const seniorsBehind = Effect.fnUntraced(function* (
+  { branch, ...answer }: Answered,
+  request: Sought,
+  signals: ResourceSignals["Service"],
+  isAlone: boolean
+): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
+  let [hits, isFull, seniors]: [ReadonlyArray<Hit>, boolean, ReadonlyArray<Hit>] = [
+    answer.hits,
+    foundBy({ branch, ...answer }) >= answer.asked,
+    []
+  ]
+  for (let turn = 0; turn < turnsMax; turn++) {
+    const since = yield* signals.evidenceSince(hits.map(({ id }) => id))
+    const young = hits
+      .slice(0, consideredMax)
+      .flatMap(({ id }) => since.get(id) ?? [])
+      .filter((at) => at > established)
+      .toSorted((a, b) => a.getTime() - b.getTime())
+    if (young.length < youngShare * consideredMax) break
+    const evidence = young[Math.floor(seniorShare * young.length)]!
+    if (isFull) {
+      const sought: Sought = { ...request, filters: { ...request.filters, evidence }, few: Effect.undefined }
+      const again = yield* askOne(branch, sought, branch.candidates, isAlone)
+      if (again === undefined) break
+      ;[hits, isFull] = [again.hits, foundBy(again) >= again.asked]
+    } else hits = hits.filter(({ id }) => (since.get(id) ?? evidence) < evidence)
+    seniors = hits
+  }
+  return seniors
+})
+
 /** The answers with the best hits that have evidence, which claims may have kept out of a branch's candidates. */
 const withEvidenced = Effect.fnUntraced(function* (
   answered: ReadonlyArray<Answered>,
@@ -157,11 +197,11 @@ const withEvidenced = Effect.fnUntraced(function* (
   const isFull = (answer: Answered): boolean => foundBy(answer) >= answer.asked
   const long = answered.filter((answer) => isFull(answer) || answer.hits.length > consideredMax)
   if (long.length === 0) return { answered, evidenced: new Set() }
-  const filters: Filters = { ...request.filters, hasEvidence: true }
+  const filters: Filters = { ...request.filters, evidence: "any" }
   const passing = yield* rare.passing(filters, request.snapshot)
   if (passing?.length === 0) return { answered, evidenced: new Set() }
   const ids = [...new Set(long.flatMap(({ hits }) => hits.map(({ id }) => id)))]
-  const among = passing === undefined ? yield* signals.evidencedAmong(ids) : new Set(passing)
+  const among = passing === undefined ? new Set((yield* signals.evidenceSince(ids)).keys()) : new Set(passing)
   const enough = Math.min(evidencedMin, passing?.length ?? evidencedMin)
   const evidencedOf = (hits: ReadonlyArray<Hit>) => hits.filter(({ id }) => among.has(id))
   const short = long.filter(({ hits }) => evidencedOf(hits.slice(0, consideredMax)).length < enough)
@@ -172,6 +212,10 @@ const withEvidenced = Effect.fnUntraced(function* (
     { concurrency: "unbounded" }
   )
   const added = new Map(again.flatMap((answer) => (answer === undefined ? [] : [[answer.branch, answer.hits]])))
+  for (const answer of long) {
+    const seniors = yield* seniorsBehind(answer, request, signals, answered.length === 1)
+    if (seniors.length > 0) added.set(answer.branch, [...seniors, ...(added.get(answer.branch) ?? [])])
+  }
   return {
     answered: answered.map((answer) => withHits(answer, added.get(answer.branch) ?? [])),
     evidenced: new Set(

@@ -22,6 +22,9 @@ const payerRisk = 10_000
 const textMax = 4_400
 const sketchedMax = 600
 
+/** A time before that of any young evidence. */
+export const established = new Date(0)
+
 export interface RankingHints {
   /** A filter names the recipient. */
   readonly isOfOneSeller: boolean
@@ -49,8 +52,8 @@ export class ResourceSignals extends Context.Service<
       hits: ReadonlyArray<Fused>,
       wish: RankingHints
     ) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
-    /** Those of these resources that have evidence. */
-    readonly evidencedAmong: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
+    /** Since when those of these resources that have evidence have it; `established` of what is so. */
+    readonly evidenceSince: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyMap<bigint, Date>, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/ResourceSignals") {
   static readonly layer = Layer.effect(
@@ -114,13 +117,14 @@ export class ResourceSignals extends Context.Service<
         return spreadSellers(weighed, signalsOf, query)
       }, withSpanIfSampled("Catalog.signals"))
 
-      const evidencedAmong = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
-        const rows = yield* sql<{ id: bigint }>`select r.id from unnest(${`{${ids.join(",")}}`}::int8[]) v (id)
-          join catalog_resources r on r.id = v.id where r.standing_at is not null`
-        return new Set(rows.map(({ id }) => id))
+      const evidenceSince = Effect.fnUntraced(function* (ids: ReadonlyArray<bigint>) {
+        const rows = yield* sql<{ id: bigint; since: Date }>`select r.id,
+            case when ${isYoung(sql)} then r.standing_at else ${established} end as since from catalog_resources r
+          where r.id = any(${`{${ids.join(",")}}`}::int8[]) and r.standing_at is not null`
+        return new Map(rows.map(({ id, since }) => [id, since]))
       })
 
-      return ResourceSignals.of({ apply, evidencedAmong })
+      return ResourceSignals.of({ apply, evidenceSince })
     })
   )
 }

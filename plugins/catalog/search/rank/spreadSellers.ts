@@ -1,10 +1,10 @@
 // Bounds the places of one seller on a first page, of a search as of browsing, by origin and by recipient, and, of a
 // search, those of near-duplicate texts of any seller: listing one thing a hundred times, under as many names, crowds
-// out no other. Of near-duplicates those stay that have evidence, and then the oldest words, whichever row is older: a
-// copy never takes the place of its original, and what is as relevant follows it. Claims are compared by what the query
-// matched in them too, so that padding makes no other text of one, and three places are those of one payer whose free
-// payments listed them. What is too many goes behind the first page in its order, or behind the others where they do
-// not fill it: none is lost, and later pages hold the rest. Pure.
+// out no other. Of near-duplicates those stay that have more evidence, and then the oldest words, whichever row is
+// older: a copy never takes the place of its original, and what is as relevant follows it. Claims are compared by what
+// the query matched in them too, so that padding makes no other text of one, and three places are those of one payer
+// whose free payments listed them. What is too many goes behind the first page in its order, or behind the others
+// where they do not fill it: none is lost, and later pages hold the rest. Pure.
 import { relevanceOf, type Weighed } from "./signals.ts"
 import { groupAlike, matchedSketches } from "./textSketch.ts"
 
@@ -51,13 +51,17 @@ const seniorityOf = (seller: Seller | undefined): number => {
 
 type SellerOf = (id: bigint) => Seller | undefined
 
-/** Evidence first, then the oldest words, then what was listed first. */
+/**
+ * More evidence first, then the oldest words, then what was listed first. A seller that rewords its listing is no copy
+ * of one that was paid little for the same words.
+ */
 const byOriginality =
   (sellerOf: SellerOf) =>
   (a: bigint, b: bigint): number => {
     const [one, two] = [sellerOf(a), sellerOf(b)]
-    const evidence = Number(two?.hasEvidence === true) - Number(one?.hasEvidence === true)
-    return evidence || (one?.wordsAt?.getTime() ?? 0) - (two?.wordsAt?.getTime() ?? 0) || (a < b ? -1 : 1)
+    const [first, second] = [seniorityOf(one), seniorityOf(two)]
+    if (first !== second) return first > second ? -1 : 1
+    return (one?.wordsAt?.getTime() ?? 0) - (two?.wordsAt?.getTime() ?? 0) || (a < b ? -1 : 1)
   }
 
 /** Groups of near-duplicates: by all their words, and claims by what the query matched in them. */

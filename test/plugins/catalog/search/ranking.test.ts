@@ -499,6 +499,19 @@ describe("signals", () => {
     ])
   })
 
+  it("young evidence under a seller's name takes no place or copy's rank from its older one", () => {
+    const recipient = (id: bigint) => ({ origin: "https://one", payTos: ["GONE"], hasEvidence: true, sketch: "", id })
+    const sellerOf = (id: bigint) => ({ ...recipient(id), youngSince: new Date(now - Number(id)) })
+    // Hits 1 to 30 in this order; the greater the number, the older the evidence.
+    const { hits } = spreadSellers(list(30), sellerOf)
+    expect(ids(hits).slice(0, 3)).toEqual([1, 2, 3])
+    // Each that is older than all before it keeps its place.
+    expect(ids(hits).slice(0, 20)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1))
+    const younger = (id: bigint) => ({ ...recipient(id), youngSince: new Date(now + Number(id)) })
+    const others = (id: bigint) => (id > 5n ? { origin: `https://${id}`, payTos: [`G${id}`] } : younger(id))
+    expect(ids(spreadSellers(list(30), others).hits).slice(0, 20)).not.toContain(4)
+  })
+
   it("evidence behind a flood keeps the order of its scores", () => {
     expect(placeOf(32, flooded(0.26, [0.01, 0.02]))).toBe(8)
     expect(placeOf(32, flooded(0.26, [0.02, 0.01]))).toBe(9)
