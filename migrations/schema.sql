@@ -422,7 +422,8 @@ CREATE TABLE public.catalog_activity (
     recent_settled bigint DEFAULT 0 NOT NULL,
     recent_payers bigint DEFAULT 0 NOT NULL,
     recent_at timestamp with time zone,
-    earned bigint DEFAULT 0 NOT NULL
+    earned bigint DEFAULT 0 NOT NULL,
+    risked numeric DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.catalog_authorizations (
@@ -434,7 +435,9 @@ CREATE TABLE public.catalog_claim_payers (
     resource_id bigint NOT NULL,
     claim text NOT NULL,
     payer text NOT NULL,
-    at timestamp with time zone NOT NULL
+    at timestamp with time zone NOT NULL,
+    risked numeric DEFAULT 0 NOT NULL,
+    first_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.catalog_claims (
@@ -588,7 +591,8 @@ CREATE TABLE public.catalog_payers (
     settled bigint DEFAULT 0 NOT NULL,
     last_settled_at timestamp with time zone NOT NULL,
     counts boolean DEFAULT true NOT NULL,
-    circle boolean DEFAULT false NOT NULL
+    circle boolean DEFAULT false NOT NULL,
+    risked numeric DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.catalog_probes (
@@ -645,6 +649,7 @@ CREATE TABLE public.catalog_resources (
     price_changed_at timestamp with time zone,
     words_at timestamp with time zone,
     listed_by text,
+    established_at timestamp with time zone,
     CONSTRAINT catalog_resources_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text]))),
     CONSTRAINT catalog_resources_ownership_check CHECK ((ownership = ANY (ARRAY['provisional'::text, 'proven'::text]))),
     CONSTRAINT catalog_resources_state_check CHECK ((state = ANY (ARRAY['active'::text, 'stale'::text, 'quarantined'::text, 'removed'::text]))),
@@ -1125,7 +1130,12 @@ CREATE TABLE public.receipts_epochs (
     reason text,
     previous_size bigint,
     previous_root bytea,
-    statement text
+    statement text,
+    name text,
+    previous_origin text,
+    fork text,
+    ended text,
+    published jsonb
 );
 
 CREATE TABLE public.receipts_keys (
@@ -1134,6 +1144,7 @@ CREATE TABLE public.receipts_keys (
     public_key bytea NOT NULL,
     valid_from timestamp with time zone NOT NULL,
     valid_until timestamp with time zone,
+    preferred_at timestamp with time zone DEFAULT clock_timestamp(),
     CONSTRAINT receipts_keys_purpose_check CHECK ((purpose = ANY (ARRAY['receipt'::text, 'log'::text, 'attestation'::text])))
 );
 
@@ -1542,10 +1553,13 @@ ALTER TABLE ONLY public.receipts_checkpoints
     ADD CONSTRAINT receipts_checkpoints_pkey PRIMARY KEY (epoch, size);
 
 ALTER TABLE ONLY public.receipts_epochs
+    ADD CONSTRAINT receipts_epochs_name_key UNIQUE (name);
+
+ALTER TABLE ONLY public.receipts_epochs
     ADD CONSTRAINT receipts_epochs_pkey PRIMARY KEY (epoch);
 
 ALTER TABLE ONLY public.receipts_keys
-    ADD CONSTRAINT receipts_keys_pkey PRIMARY KEY (kid);
+    ADD CONSTRAINT receipts_keys_pkey PRIMARY KEY (kid, valid_from);
 
 ALTER TABLE ONLY public.receipts_leaves
     ADD CONSTRAINT receipts_leaves_pkey PRIMARY KEY (epoch, index);
@@ -1756,6 +1770,8 @@ CREATE INDEX mcp_tools_reservations_open ON public.mcp_tools_reservations USING 
 CREATE INDEX mcp_tools_reservations_receipts ON public.mcp_tools_reservations USING btree (agent, created_at) WHERE (receipt IS NOT NULL);
 
 CREATE INDEX mcp_tools_reservations_spent ON public.mcp_tools_reservations USING btree (day, agent, network, asset) WHERE (state <> 'released'::text);
+
+CREATE INDEX receipts_leaves_public ON public.receipts_leaves USING btree (epoch, index) WHERE (salt IS NULL);
 
 CREATE INDEX receipts_leaves_transaction ON public.receipts_leaves USING btree (transaction) WHERE (transaction IS NOT NULL);
 

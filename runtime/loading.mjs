@@ -75,7 +75,7 @@ export const parts = {
   ],
   "effect/observability": ["PrometheusMetrics"],
   "effect/reactivity": ["Reactivity"],
-  "effect/sql": ["SqlClient", "SqlError"]
+  "effect/sql": ["SqlClient", "SqlError", "Statement"]
 }
 
 /** In place of an index: a module without a file, in our folder, so that it resolves the same packages. */

@@ -19,7 +19,8 @@ export const operatorFamilies = [
   "acts",
   "limits",
   "backup",
-  "doctor"
+  "doctor",
+  "receipts"
 ] as const
 
 export type OperatorFamily = (typeof operatorFamilies)[number]
@@ -28,6 +29,7 @@ export type OperatorFamily = (typeof operatorFamilies)[number]
 export const isStandaloneCommand = ([family, command]: ReadonlyArray<string>): boolean =>
   (family === "channels" && command === "open") ||
   (family === "keys" && command === "seal") ||
+  (family === "receipts" && command === "verify") ||
   (family === "backup" && command !== "save")
 
 /** Request: the command line's arguments, and its working directory. */

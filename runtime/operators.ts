@@ -16,6 +16,7 @@ import { doctor } from "./commands/doctor.ts"
 import { keys } from "./commands/keys.ts"
 import { Within } from "./commands/CommandTarget.ts"
 import { limits } from "./commands/limits.ts"
+import { receipts } from "./commands/receipts.ts"
 import { settlements } from "./commands/settlements.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
 import { webhooks } from "./commands/webhooks.ts"
@@ -39,7 +40,8 @@ const byFamily = {
   acts,
   limits,
   backup,
-  doctor
+  doctor,
+  receipts
 } as const satisfies ByFamily
 
 /** The commands that a running process executes: those of a facilitator, and of a tool server that pays. */

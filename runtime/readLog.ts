@@ -11,6 +11,8 @@ import type { LoggedOutcome, LogView } from "../kernel/audit/compareLog.ts"
 
 /** An outcome that was recorded this long ago is in the log. */
 const dueMillis = 10_000
+/** Seconds from the choice of a checkpoint's key until it is stored, at most. */
+const storedWithinSeconds = 60
 
 interface LeafRow {
   readonly epoch: number
@@ -102,10 +104,35 @@ const compareKeys = (keys: ReadonlyArray<KeyRow>, leaves: ReadonlyArray<LeafRow>
   for (const one of logged) if (!served.has(one)) wrong("log keys", one, "is in the log, and is not served")
 }
 
+interface KeyOfLog extends Pick<KeyRow, "kid" | "key" | "from" | "until"> {}
+
+/** The log's keys as a document of its host has them. */
+const documentOf = (host: string, keys: ReadonlyArray<KeyOfLog>) => {
+  const id = `did:web:${encodeURIComponent(host)}`
+  const verificationMethod = keys.map(({ from, key, kid, until }) => ({
+    id: `${id}#${kid}`,
+    publicKeyJwk: { x: Buffer.from(key).toString("base64url") },
+    validFrom: from.getTime() / 1_000,
+    ...(until === null ? {} : { validUntil: until.getTime() / 1_000 })
+  }))
+  return { id, verificationMethod }
+}
+
+/** The newest checkpoint of a published copy, a folder or URL, that a key of this log has signed. */
+export const readPublished = Effect.fn("audit.readPublished")(function* (place: string) {
+  const sql = yield* SqlClient.SqlClient
+  const keys = yield* sql<KeyOfLog>`select kid, public_key as key, valid_from as "from", valid_until as until
+    from receipts_keys where purpose = 'log'`
+  const { note } = yield* Effect.promise(() => readNewest(place))
+  const did = documentOf(note.slice(0, note.indexOf("/")), keys)
+  const { origin, root, size } = yield* Effect.promise(() => openCheckpoint(note, did, NaN))
+  return { origin, size, root: Buffer.from(root, "hex").toString("base64") }
+})
+
 /** Compares a published copy, a folder or URL, with what the database has of its epoch. */
 const readCopy = async (copy: Copy, did: unknown, byOrigin: ReadonlyMap<string, ReadonlyArray<LeafRow>>) => {
   const issues: Array<Mismatch> = []
-  const tree = await openCheckpoint(copy.note, did)
+  const tree = await openCheckpoint(copy.note, did, NaN)
   const tiles = openTiles(copy.place, tree.size)
   if ((await tiles.root(0, tree.size)) !== tree.root)
     return [{ rule: "published log", subject: tree.origin, detail: "its tiles are not its checkpoint's" }]
@@ -139,9 +166,10 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
     where state in ('settled', 'failed', 'expired') and resolved_at is not null`
   const keys = yield* sql<KeyRow>`select kid, purpose, public_key as key, valid_from as "from", valid_until as until
     from receipts_keys`
-  const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string }>`
-    select epoch, size, root, note from receipts_checkpoints order by epoch, size`
-  const epochs = yield* sql<{ epoch: number; size: bigint; begun: Date }>`select epoch, size, begun_at as begun
+  const checkpoints = yield* sql<{ epoch: number; size: bigint; root: Uint8Array; note: string; signed: Date }>`
+    select epoch, size, root, note, signed_at as signed from receipts_checkpoints order by epoch, size`
+  const epochs = yield* sql<{ epoch: number; name: string | null; size: bigint; begun: Date }>`select epoch, size,
+      begun_at as begun, case when epoch > 1 then coalesce(name, epoch::text) end as name
     from receipts_epochs order by epoch`
   const all = yield* sql<LeafRow>`select epoch, index, entry, salt, record from receipts_leaves
     order by epoch, index`
@@ -152,23 +180,24 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
   compareKeys(keys, leaves, wrong)
 
   const host = checkpoints[0]?.note.split("/")[0] ?? ""
-  const id = `did:web:${encodeURIComponent(host)}`
-  const verificationMethod = keys.flatMap(({ key, kid, purpose }) =>
-    purpose === "log" ? [{ id: `${id}#${kid}`, publicKeyJwk: { x: Buffer.from(key).toString("base64url") } }] : []
+  const did = documentOf(
+    host,
+    keys.filter(({ purpose }) => purpose === "log")
   )
-  const did = { id, verificationMethod }
   const outcomes: Array<LoggedOutcome> = []
   const receipts = new Map(stored.map(({ jws, transaction }) => [transaction, `sha256:${sha(jws).toString("hex")}`]))
   const byOrigin = new Map<string, ReadonlyArray<LeafRow>>()
-  for (const { epoch, size } of epochs) {
+  for (const { epoch, name: called, size } of epochs) {
     const rows = leaves.filter((leaf) => leaf.epoch === epoch)
     const own = checkpoints.filter((checkpoint) => checkpoint.epoch === epoch)
     const read = readLeaves(rows, new Set(own.map((one) => Number(one.size))), wrong)
     if (rows.length !== Number(size)) wrong("log size", `epoch ${epoch}`, `has ${rows.length} leaves, says ${size}`)
-    for (const { note, root, size: at } of own) {
+    for (const { note, root, signed: signedAt, size: at } of own) {
       const name = `checkpoint ${at} of epoch ${epoch}`
-      const signed = yield* Effect.promise(() => openCheckpoint(note, did).catch((): undefined => undefined))
-      if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log")
+      // It is stored a moment after its key was chosen.
+      const seconds = signedAt.getTime() / 1_000 - storedWithinSeconds
+      const signed = yield* Effect.promise(() => openCheckpoint(note, did, seconds).catch((): undefined => undefined))
+      if (signed === undefined) wrong("checkpoint", name, "is not signed by a key of the log that was in force")
       const roots = [Buffer.from(root).toString("hex"), signed?.root, read.roots.get(Number(at))]
       if (signed !== undefined && new Set(roots).size > 1) wrong("checkpoint", name, "has another root than the leaves")
     }
@@ -176,7 +205,7 @@ export const readLog = Effect.fn("audit.readLog")(function* (copy: string | unde
       if (receipt !== undefined && receipts.get(transaction) !== receipt)
         wrong("receipt", transaction, "the stored receipt is not the one that was logged")
     outcomes.push(...read.outcomes)
-    byOrigin.set(epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`, rows)
+    byOrigin.set(called === null ? `${host}/log` : `${host}/log/${called}`, rows)
   }
   if (published !== undefined) issues.push(...(yield* Effect.promise(() => readCopy(published, did, byOrigin))))
   const begun = epochs[0]?.begun.getTime() ?? Infinity

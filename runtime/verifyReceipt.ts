@@ -1,7 +1,7 @@
 // Checks a kept receipt as `tollkeeper receipts verify` does: by the published scripts of `examples/receipts/`, and
 // what they cannot ask: the ledger for the movement, the log for what it has by now. Each check is a line of the
 // report; one that fails throws why. Nothing here trusts the facilitator beyond its DID document.
-import { xdr } from "@stellar/stellar-sdk/base"
+import { Networks, xdr } from "@stellar/stellar-sdk/base"
 import { readFile } from "node:fs/promises"
 import {
   attestationName,
@@ -15,8 +15,14 @@ import {
   readKept
 } from "../examples/receipts/check.mjs"
 import { cosignedAt } from "../examples/receipts/cosign.mjs"
-import { openTiles, readText } from "../examples/receipts/tiles.mjs"
-import { checkConsistency, checkInclusion, openCheckpoint, type prove } from "../examples/receipts/verify.mjs"
+import { openTiles, readKeys, readText } from "../examples/receipts/tiles.mjs"
+import {
+  checkConsistency,
+  checkInclusion,
+  isInForce,
+  openCheckpoint,
+  type prove
+} from "../examples/receipts/verify.mjs"
 import { contractEventsIn, readEvent } from "../kernel/stellar/TransferEvents.ts"
 import { addressOfKey, attestationSigner, type KeptAttestation } from "./attestationSigner.ts"
 
@@ -62,21 +68,36 @@ const documentAt = async (place: string): Promise<any> =>
 
 const facilitatorAt = (log: string): string => log.replace(/\/+$/, "").replace(/\/log(\/\d+)?$/, "")
 
-/** Asks one RPC for the transaction: its ledger, close time and movement are the receipt's. */
-const askLedger = async (url: string, claims: Claims): Promise<string> => {
+const askRpc = async (url: string, method: string, params: object): Promise<any> => {
   const answer = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getTransaction", params: { hash: claims["transaction"] } }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
     signal: AbortSignal.timeout(requestTimeoutMillis)
   })
   const { error, result } = (await answer.json()) as any
   if (error !== undefined) throw new Error(`the ledger answered ${error.message}`)
+  return result
+}
+
+const passphrases: Readonly<Record<string, string>> = {
+  "stellar:pubnet": Networks.PUBLIC,
+  "stellar:testnet": Networks.TESTNET
+}
+
+/** Asks one RPC for the transaction: its network, ledger, close time, fee and movement are the receipt's. */
+const askLedger = async (url: string, claims: Claims): Promise<string> => {
+  const { passphrase } = await askRpc(url, "getNetwork", {})
+  if (passphrase !== passphrases[claims["network"]])
+    throw new Error(`the ledger is of "${passphrase}", the receipt of ${claims["network"]}`)
+  const result = await askRpc(url, "getTransaction", { hash: claims["transaction"] })
   if (result.status === "NOT_FOUND")
     throw new Error(`the ledger does not know the transaction; it remembers ledgers from ${result.oldestLedger} on`)
   if (result.status !== "SUCCESS") throw new Error(`the ledger says that the transaction is ${result.status}`)
   if (result.ledger !== claims["ledger"] || Number(result.createdAt) !== claims["closedAt"])
     throw new Error(`the ledger has the transaction in ledger ${result.ledger}, closed at ${result.createdAt}`)
+  const charged = String(xdr.TransactionResult.schema.decode(Buffer.from(result.resultXdr, "base64")).feeCharged)
+  if (charged !== claims["fee"]) throw new Error(`the ledger charged ${charged}, the receipt says ${claims["fee"]}`)
   const events = contractEventsIn(xdr.TransactionMeta.schema.decode(Buffer.from(result.resultMetaXdr, "base64"))) ?? []
   const isMoved = events.some((event) => {
     const read = readEvent(event)
@@ -93,16 +114,19 @@ const askLedger = async (url: string, claims: Claims): Promise<string> => {
   return `the ledger moved ${claims["amount"]} to ${claims["payTo"]} in ledger ${result.ledger}`
 }
 
-/** Reads the log as it is now: the receipt's leaf is still in it, and it continues the checkpoint of the proof. */
+/**
+ * Reads the log as it is now: the receipt's leaf is still in it, and it continues the checkpoint of the proof. Its own
+ * entries say which key signs it now; the document is only where the keys are found.
+ */
 const askLog = async (
   log: string,
   { leaf, proof }: Proven,
   did: any
 ): Promise<{ readonly check: string; readonly note: string }> => {
-  const then = await openCheckpoint(proof.checkpoint, did)
-  const place = `${facilitatorAt(log)}/log/${/\/log\/(\d+)$/.exec(then.origin)?.[1] ?? 1}`
+  const then = await openCheckpoint(proof.checkpoint, did, NaN)
+  const place = `${facilitatorAt(log)}/log/${/\/log\/([^/]+)$/.exec(then.origin)?.[1] ?? 1}`
   const note: string = await readText(place, "checkpoint")
-  const now = await openCheckpoint(note, did)
+  const now = await openCheckpoint(note, did, NaN)
   if (now.origin !== then.origin) throw new Error(`${place} is ${now.origin}, the proof is of ${then.origin}`)
   if (now.size < then.size)
     throw new Error(
@@ -112,6 +136,8 @@ const askLog = async (
   if ((await tiles.root(0, now.size)) !== now.root) throw new Error("the log's tiles are not its checkpoint's")
   await checkConsistency(then, now, await tiles.consistency(then.size))
   await checkInclusion(now, proof.index, leaf, await tiles.inclusion(proof.index))
+  if (!isInForce(await readKeys(place, now, tiles), now.key, Date.now() / 1_000))
+    throw new Error(`${now.key.id} signed the log's newest checkpoint, and the log does not say that it is in force`)
   const check = `leaf ${proof.index} is in the log of ${now.size}, which continues the one of ${then.size}`
   return { check, note }
 }
@@ -130,6 +156,13 @@ const askWitness = async (key: string, notes: ReadonlyArray<string>): Promise<st
     return `the witness ${name} cosigned the log of ${size} at ${new Date(seconds * 1_000).toISOString()}`
   }
   throw new Error(`the witness ${name} did not cosign the log's checkpoint`)
+}
+
+/** When the last of the witnesses cosigned the proofs of a kept receipt; undefined unless all of them cosigned. */
+const lastCosigned = async ({ outcomes }: Kept, witnesses: ReadonlyArray<string>): Promise<number | undefined> => {
+  const notes = outcomes.flatMap(({ proof }: any) => (proof ? [proof.checkpoint] : []))
+  const times = await Promise.all(notes.flatMap((note: string) => witnesses.map((key) => cosignedAt(note, key))))
+  return times.length === 0 || times.includes(undefined) ? undefined : Math.max(...(times as Array<number>))
 }
 
 /** The kept receipt with its opened leaf; from the facilitator, where the file has none and it gives it. */
@@ -194,7 +227,9 @@ export const verifyReceipt = async (options: VerifyOptions): Promise<VerifyRepor
   const named = JSON.parse(Buffer.from(receipt.split(".")[1] ?? "", "base64url").toString())
   if (!/^[0-9a-f]{64}$/.test(String(named.transaction))) throw new Error("the receipt names no transaction")
   const kept = log === undefined ? read : await withOutcomes(read, log, named.transaction)
-  const { claims, key, proven } = await checkKept(kept, did, log !== undefined || witnesses.length > 0)
+  // The log by now shows all that it was; else the witnesses' lines say when its checkpoint was there.
+  const cosigned = await lastCosigned(kept, witnesses)
+  const { claims, key, proven } = await checkKept(kept, did, log === undefined ? cosigned : NaN)
   for (const [name, value] of Object.entries(expected))
     if (!(await isAsExpected(claims, name, value)))
       throw new Error(`not what was expected: ${name} is ${claims[name] ?? "not in it"}`)

@@ -20,6 +20,13 @@ export interface BatchClaimsOptions {
   /** Default 40. */
   readonly claimsPerTransaction?: number
   readonly apiKey?: string
+  /** Unix seconds from which a claim's signature counts. Default: this machine's clock. */
+  readonly now?: () => number | Promise<number>
+}
+
+interface SignedClaim {
+  readonly payload: { readonly type: "claim"; readonly claims: ReadonlyArray<WireClaim>; readonly expiresAt: number }
+  readonly idempotencyKey: string
 }
 
 const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxClaimable }: Channel): WireClaim => ({
@@ -35,10 +42,14 @@ const nothingLeft = /_(nothing_to_(claim|settle)|already_settled)$/
 /** What the ledger's state or the fees say against a claim: another claim may hold. */
 const refusedByScheme = /^invalid_batch_settlement_/
 
+const newKey = (): string => sha256(`tollkeeper-claim-v1\n${crypto.randomUUID()}`)
+
 export class BatchClaims {
   readonly #options: BatchClaimsOptions
   /** Channels whose claim failed by itself: when it did first, and until when they rest, Unix milliseconds. */
   readonly #failed = new Map<string, { readonly since: number; readonly until: number }>()
+  /** Signed claims whose end is not known, by what they claim. They are sent again as they are. */
+  readonly #signed = new Map<string, SignedClaim>()
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(options: BatchClaimsOptions) {
@@ -47,10 +58,7 @@ export class BatchClaims {
 
   /** Claims what is charged, of channels that `select` admits; the transactions, empty for what was claimed before. */
   async claim(select: (channel: Channel) => boolean = () => true): Promise<ReadonlyArray<string>> {
-    const { network, server, token } = this.#options
-    const sign = server.authorizer.signClaims
-    if (sign === undefined) throw new Error("another claims for this seller")
-    const contract = await this.#contract()
+    const { server, token } = this.#options
     const due = (await server.channels.list()).filter(
       (one) =>
         one.channelConfig.token === token &&
@@ -68,14 +76,10 @@ export class BatchClaims {
     )
     parts.push(...alone!.map((one) => [one]))
     for (let batch = parts.shift(); batch !== undefined; batch = parts.shift()) {
-      const claims = batch.map(claimOf)
-      // By the ledger's close times, which may be ahead of this machine's clock.
-      const closes = batch.map(({ asOf = 0, withdrawRequestedAt }) => Math.max(asOf, withdrawRequestedAt))
-      const now = Math.max(Math.floor(Date.now() / 1_000), ...closes)
-      const expiresAt = now + claimSeconds
-      const claimAuthorizerSignature = sign(network, contract, claims, expiresAt)
-      const payload = { type: "claim", claims, expiresAt, claimAuthorizerSignature }
-      const receipt = await this.#settle(payload, (reason) => nothingLeft.test(reason) || refusedByScheme.test(reason))
+      const { idempotencyKey, payload } = await this.#sign(batch)
+      const isExpected = (reason: string) => nothingLeft.test(reason) || refusedByScheme.test(reason)
+      const receipt = await this.#settle(payload, isExpected, idempotencyKey)
+      this.#signed.delete(JSON.stringify(payload.claims))
       const isDone = receipt.success === true || nothingLeft.test(String(receipt.errorReason))
       if (!isDone && batch.length > 1) {
         // It is too large, or one of it cannot be claimed, which must not keep the others.
@@ -91,6 +95,27 @@ export class BatchClaims {
     if (refused.length > 0)
       throw new Error(`${refused.length} of ${due.length} channels are not claimed: ${refused.join("; ")}`)
     return transactions
+  }
+
+  /** The claim of a batch: the one that was signed before, while its end is not known and it has not expired. */
+  async #sign(batch: ReadonlyArray<Channel>): Promise<SignedClaim> {
+    const { network, now, server } = this.#options
+    const sign = server.authorizer.signClaims
+    if (sign === undefined) throw new Error("another claims for this seller")
+    const claims = batch.map(claimOf)
+    // The ledger's close times may be ahead of this machine's clock.
+    const closes = batch.map(({ asOf = 0, withdrawRequestedAt }) => Math.max(asOf, withdrawRequestedAt))
+    const seconds = Math.max(Math.floor((await now?.()) ?? Date.now() / 1_000), ...closes)
+    for (const [id, { payload }] of this.#signed) if (payload.expiresAt <= seconds) this.#signed.delete(id)
+    const id = JSON.stringify(claims)
+    const open = this.#signed.get(id)
+    if (open !== undefined) return open
+    const expiresAt = seconds + claimSeconds
+    const claimAuthorizerSignature = sign(network, await this.#contract(), claims, expiresAt)
+    const payload = { type: "claim" as const, claims, expiresAt, claimAuthorizerSignature }
+    const signed = { payload, idempotencyKey: newKey() }
+    this.#signed.set(id, signed)
+    return signed
   }
 
   #rest({ channelId, withdrawRequestedAt }: Channel): void {
@@ -148,7 +173,11 @@ export class BatchClaims {
   }
 
   /** The settlement's answer; throws for a refusal unless `isExpected`. */
-  async #settle(payload: unknown, isExpected: (reason: string) => boolean = () => false): Promise<any> {
+  async #settle(
+    payload: unknown,
+    isExpected: (reason: string) => boolean = () => false,
+    idempotencyKey = newKey()
+  ): Promise<any> {
     const { apiKey, facilitator, network, server, token } = this.#options
     const terms = {
       scheme: "batch-settlement",
@@ -160,9 +189,7 @@ export class BatchClaims {
       extra: {}
     }
     const client = facilitatorClient({ facilitator, ...(apiKey === undefined ? {} : { apiKey }) })
-    // Repeated by the client until its end is known, with the same key; another turn's is another claim.
-    const key = sha256(`tollkeeper-claim-v1\n${crypto.randomUUID()}`)
-    const receipt: any = await client.settle({ x402Version: 2, accepted: terms, payload }, terms, key)
+    const receipt: any = await client.settle({ x402Version: 2, accepted: terms, payload }, terms, idempotencyKey)
     if (receipt.success !== true && !isExpected(String(receipt.errorReason)))
       throw new Error(`${receipt.errorReason}: ${receipt.errorMessage ?? ""}`)
     return receipt

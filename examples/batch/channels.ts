@@ -168,7 +168,7 @@ const withState = (channel: Channel, state: LedgerState | undefined, now: number
         totalClaimed: state.totalClaimed,
         withdrawRequestedAt: state.withdrawRequestedAt,
         refundNonce: state.refundNonce,
-        asOf: state.asOf,
+        asOf: state.asOf ?? channel.asOf,
         onchainSyncedAt: now,
         pendingRefund:
           channel.pendingRefund == null || isOver(channel.pendingRefund, state) ? undefined : channel.pendingRefund

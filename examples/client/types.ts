@@ -673,6 +673,13 @@ export type InclusionProof = {
   /** Hex. */
   readonly leafHash: string
   readonly hashes: ReadonlyArray<string>
+  readonly keys: ReadonlyArray<{
+    /** Of the leaf. */
+    readonly index: number
+    /** Canonical JSON of what the log says of the receipt's key. */
+    readonly entry: string
+    readonly hashes: ReadonlyArray<string>
+  }>
   /** Signed note. */
   readonly checkpoint: string
 }
@@ -2278,18 +2285,18 @@ export interface Client {
   readonly live: (given?: undefined, signal?: AbortSignal) => Promise<{
     readonly status: "ok"
   }>
-  /** The newest checkpoint of the current epoch. */
+  /** The newest checkpoint of the first epoch. */
   readonly logCheckpoint: (given?: undefined, signal?: AbortSignal) => Promise<string>
   /** The newest checkpoint of an epoch. */
   readonly logEpochCheckpoint: (given: {
     readonly path: {
-      readonly epoch: number
+      readonly epoch: string
     }
   }, signal?: AbortSignal) => Promise<string>
   /** A tile, or a bundle of entries, of an epoch. */
   readonly logEpochTile: (given: {
     readonly path: {
-      readonly epoch: number
+      readonly epoch: string
       readonly tile: string
     }
   }, signal?: AbortSignal) => Promise<string>
@@ -2309,6 +2316,7 @@ export interface Client {
       readonly reason: string | null
       readonly statement: string | null
       readonly keys: ReadonlyArray<string>
+      readonly keyEntries: ReadonlyArray<number>
     }>
   }>
   /** A tile, or a bundle of entries, of the first epoch. */

@@ -1,6 +1,6 @@
 // What a receipt is worth beside what else its owner has: it reads the forms in which a receipt is kept, compares its
 // claims with an answer or with terms, and joins it with the seller's `offer-receipt`, by the draft's names. Offline.
-import { bytesOf, canonical, openCheckpoint, openReceipt, prove, sha256 } from "./verify.mjs"
+import { bytesOf, canonical, openReceipt, prove, sha256 } from "./verify.mjs"
 
 const json = (text) => JSON.parse(text)
 const isJws = (text) => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
@@ -27,11 +27,13 @@ export const readKept = (file) => {
 const compared = ["network", "transaction", "payer", "payTo", "asset", "amount", "scheme", "resource", "identifierHash"]
 
 /** A network in the spelling of receipts: both dialects of the wire name the same one. */
-const spelled = (name, value) => (name === "network" ? value.replace(/^ledger:/, "stellar:") : value)
+const spelled = (name, value) => (name === "network" ? String(value).replace(/^ledger:/, "stellar:") : String(value))
 
 /** Names of claims that differ from what is expected; a member that is not expected is not compared. */
 export const differingClaims = (claims, expected) =>
-  compared.filter((name) => typeof expected[name] === "string" && spelled(name, expected[name]) !== claims[name])
+  compared.filter(
+    (name) => ["string", "number"].includes(typeof expected[name]) && spelled(name, expected[name]) !== claims[name]
+  )
 
 /** The issuer that a JWS names, before anything is checked. */
 export const issuerOf = (jws) => String(json(ofHeader(jws.split(".")[0])).kid).replace(/#.*$/, "")
@@ -46,30 +48,23 @@ export const didUrl = (did) => {
   return `${scheme}://${host}/${path.length === 0 ? ".well-known" : path.join("/")}/did.json`
 }
 
-/** Whether a key of the log that is in force signed the checkpoint. */
-const isOfToday = ({ checkpoint }, did) => {
-  const inForce = did.verificationMethod.filter(({ validUntil }) => !(validUntil * 1000 <= Date.now()))
-  return openCheckpoint(checkpoint, { ...did, verificationMethod: inForce }).then(
-    () => true,
-    () => false
-  )
-}
-
 /**
  * The claims of a kept receipt, and its proof where it has one: `proven` has it with the hash of the receipt's leaf. A
- * retired key is believed with a proof alone: a stolen one signs what it likes, and the log shows when it did. A proof
- * under a retired key of the log is believed only where the log by now, or a witness, is asked as well (`isSeen`).
+ * retired key is believed with a proof alone: a stolen one signs what it likes, and the log shows when it did. `at` is
+ * when the log's checkpoint is known to have been there, as for `openCheckpoint`: by now, or when a witness signed it.
  */
-export const checkKept = async ({ outcomes, receipt, settled = {} }, did, isSeen = false) => {
+export const checkKept = async ({ outcomes, receipt, settled = {} }, did, at) => {
   if (receipt === undefined) throw new Error("there is no receipt in it")
-  const { claims, key } = await openReceipt(receipt, did)
+  if (settled.success === false) throw new Error("the answer says that the payment did not settle")
+  const last = outcomes.length > 0 ? json(outcomes.at(-1).record).outcome : "settled"
+  if (last !== "settled") throw new Error(`the newest leaf of the payment says ${last}`)
+  const isProven = outcomes.some(({ proof }) => proof)
+  const proven = isProven ? await prove({ outcomes, receipt }, did, at) : undefined
+  const { claims, key } = proven ?? (await openReceipt(receipt, did))
   const differing = differingClaims(claims, settled)
   if (differing.length > 0) throw new Error(`the receipt is of another payment: ${differing.join(", ")} differ`)
-  const proven = outcomes.some(({ proof }) => proof) ? await prove({ outcomes, receipt }, did) : undefined
   if (proven === undefined && key.validUntil !== undefined)
     throw new Error(`${key.id} is retired: only a proof shows when it signed`)
-  if (proven !== undefined && !isSeen && !(await isOfToday(proven.proof, did)))
-    throw new Error("a retired key of the log signed its proof: ask for a new one, GET /receipts/HASH?proof=1")
   return { claims, key, proven }
 }
 

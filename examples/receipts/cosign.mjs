@@ -41,7 +41,9 @@ export const cosignedAt = async (note, witnessKey) => {
   const publicKey = await crypto.subtle.importKey("raw", witness.publicKey, "Ed25519", false, ["verify"])
   for (const line of note.slice(end + 1).split("\n")) {
     if (!line.startsWith(`— ${witness.name} `)) continue
-    const bytes = bytesOf(line.split(" ")[2])
+    const [, , seal, ...rest] = line.split(" ")
+    const bytes = bytesOf(seal)
+    if (rest.length > 0 || btoa(String.fromCharCode(...bytes)) !== seal) continue
     if (bytes.length !== 76 || hexOf(bytes.subarray(0, 4)) !== witness.hash) continue
     const time = new DataView(bytes.buffer, 4, 8).getBigUint64(0)
     const signed = new TextEncoder().encode(`cosignature/v1\ntime ${time}\n${note.slice(0, end)}`)

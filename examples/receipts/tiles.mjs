@@ -1,6 +1,6 @@
 // Reads a downloaded log, a folder or a URL that holds `checkpoint` and `tile/…` (C2SP tlog-tiles): roots of any
 // range of leaves, proofs, entries. Nothing is believed because it is there: compare a root with a signed checkpoint.
-import { hexOf, leafHash, nodeHash, sha256 } from "./verify.mjs"
+import { hexOf, leafHash, nodeHash, openKey, sha256 } from "./verify.mjs"
 
 /** Bytes of a file below a folder or URL. */
 export const readBytes = async (place, path) => {
@@ -15,16 +15,22 @@ export const readBytes = async (place, path) => {
 
 export const readText = async (place, path) => new TextDecoder().decode(await readBytes(place, path))
 
+const above = (place) => place.replace(/\/+[^/]+\/*$/, "")
+
+/** The list of epochs at a place, oldest first; undefined where there is none, as in a copy of one epoch alone. */
+const readEpochs = async (place) => {
+  const text = await readText(place, "epochs").catch(() => undefined)
+  return text === undefined ? undefined : JSON.parse(text).epochs
+}
+
 /**
- * The newest checkpoint of a place, and where the tiles of its log are: those of a later epoch are below its number
- * (`HOST/log/2`), unless the place is that one, or a folder with a copy of that one alone.
+ * The newest checkpoint of a place, and where the tiles of its log are: HOST/log is the first epoch, and has a list of
+ * the others, each below its name.
  */
 export const readNewest = async (place) => {
-  const note = await readText(place, "checkpoint")
-  const [, epoch] = /^.+\/log\/(\d+)\n/.exec(note) ?? []
-  const below = `${place.replace(/\/+$/, "")}/${epoch}`
-  const own = epoch === undefined ? undefined : await readText(below, "checkpoint").catch(() => undefined)
-  return own === undefined ? { note, place } : { note: own, place: below }
+  const epoch = (await readEpochs(place))?.at(-1).origin.split("/log/")[1]
+  const own = epoch === undefined ? place : `${place.replace(/\/+$/, "")}/${epoch}`
+  return { note: await readText(own, "checkpoint"), place: own }
 }
 
 /** Path of a tile of 1 to 256 hashes; `level` is a number, or `entries`. */
@@ -96,4 +102,19 @@ export const openTiles = (place, size) => {
     return found
   }
   return { size, root, inclusion, consistency, entry }
+}
+
+/** What a log says of its keys, each entry proven to be in the tree: those that its list names, else all there are. */
+export const readKeys = async (place, tree, tiles) => {
+  const epochs = (await readEpochs(place)) ?? (await readEpochs(above(place))) ?? []
+  const listed = epochs.find(({ origin }) => origin === tree.origin)?.keyEntries
+  const indexes = listed ?? Array.from({ length: tree.size }, (_, index) => index)
+  const events = []
+  for (const index of indexes.filter((one) => one < tree.size)) {
+    const entry = await tiles.entry(index)
+    if (entry[0] !== 2) continue
+    const text = new TextDecoder().decode(entry.subarray(1))
+    events.push(await openKey(tree, { entry: text, index, hashes: await tiles.inclusion(index) }))
+  }
+  return events
 }

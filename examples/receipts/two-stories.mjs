@@ -1,14 +1,17 @@
 // The auditor's script for two stories: from two downloads of a log it says whether one continues the other, or names
 // the first leaf that differs; with an RPC and opened leaves (answers of `GET /receipts/HASH`), also which of the two
-// the ledger agrees with. Both checkpoints are signed, so what it prints is proof.
-//   node two-stories.mjs LOG-A LOG-B did.json [RPC [ANSWER.json …]]    a log is a folder, or a URL such as HOST/log
-import { openTiles, readNewest } from "./tiles.mjs"
-import { bytesOf, checkInclusion, hexOf, leafHash, openCheckpoint, sha256 } from "./verify.mjs"
+// the ledger agrees with. Both checkpoints are signed, so what it prints is proof, except under a key that the log has
+// retired: who stole that signs what they like.
+//   node two-stories.mjs LOG-A LOG-B did.json [RPC [ANSWER.json …]] [--witness KEY …]
+// A log is a folder, or a URL such as HOST/log; a witness's KEY (NAME+HASH+KEY) is needed to accuse it.
+import { cosignedAt } from "./cosign.mjs"
+import { openTiles, readKeys, readNewest } from "./tiles.mjs"
+import { bytesOf, checkInclusion, hexOf, isInForce, leafHash, openCheckpoint, sha256 } from "./verify.mjs"
 
 /** A log whose tiles give the root of its signed checkpoint. */
 export const openStory = async (from, did) => {
   const { note, place } = await readNewest(from)
-  const tree = await openCheckpoint(note, did)
+  const tree = await openCheckpoint(note, did, NaN)
   const tiles = openTiles(place, tree.size)
   if ((await tiles.root(0, tree.size)) !== tree.root) throw new Error(`the tiles of ${place} are not its checkpoint's`)
   return { place, note, tree, tiles }
@@ -43,11 +46,23 @@ export const compareStories = async (a, b) => {
   return { index, a: await leafOf(a, index), b: await leafOf(b, index) }
 }
 
-/** Witnesses whose lines are on both checkpoints: they signed two stories. */
-export const witnessesOfBoth = (a, b) => {
-  const names = ({ note, tree }) =>
-    [...note.matchAll(/^— (\S+) \S+$/gm)].map(([, name]) => name).filter((name) => name !== tree.origin)
-  return names(a).filter((name) => names(b).includes(name))
+/**
+ * Whether a story was signed by a key that was retired by now, as the leaves that both stories share say it, or the
+ * document where they do not.
+ */
+export const isUnderRetiredKey = async ({ place, tiles, tree }, shared) => {
+  const events = await readKeys(place, tree, tiles).catch(() => [])
+  const before = events.filter(({ index }) => index < shared)
+  return !isInForce(before, tree.key, Date.now() / 1000)
+}
+
+/** Names of the witnesses, of those whose keys are given, whose cosignatures of both checkpoints verify. */
+export const witnessesOfBoth = async (a, b, keys) => {
+  const isOnBoth = async (key) => {
+    const times = await Promise.all([a, b].map(({ note }) => cosignedAt(note, key)))
+    return times.includes(undefined) ? [] : [key.split("+")[0]]
+  }
+  return (await Promise.all(keys.map(isOnBoth))).flat()
 }
 
 /** What an opened leaf says, and whether the ledger agrees. */
@@ -68,25 +83,31 @@ export const judge = async ({ commitment }, answers, rpc) => {
   return undefined
 }
 
-const main = async ([placeA, placeB, didFile, rpc, ...answerFiles]) => {
+const main = async (args) => {
   const { readFile } = await import("node:fs/promises")
   const json = async (file) => JSON.parse(await readFile(file, "utf8"))
+  const keys = args.filter((_, at) => args[at - 1] === "--witness")
+  const [placeA, placeB, didFile, rpc, ...answerFiles] = args.filter(
+    (arg, at) => arg !== "--witness" && args[at - 1] !== "--witness"
+  )
   const did = await json(didFile)
   const [a, b] = [await openStory(placeA, did), await openStory(placeB, did)]
   const differing = await compareStories(a, b)
   if (differing === undefined) return console.log(`one story: ${a.tree.size} and ${b.tree.size} leaves`)
   const answers = await Promise.all(answerFiles.map(json))
-  console.log(`two stories, both signed by ${did.id}: they share ${differing.index} leaves`)
+  console.log(`two stories, both signed by a key of ${did.id}: they share ${differing.index} leaves`)
   const both = [
-    [placeA, differing.a],
-    [placeB, differing.b]
+    [placeA, differing.a, a],
+    [placeB, differing.b, b]
   ]
-  for (const [place, leaf] of both) {
+  for (const [place, leaf, story] of both) {
     const opened = rpc === undefined ? undefined : await judge(leaf, answers, rpc)
     console.log(`leaf ${differing.index} of ${place}: ${leaf.hash}, ${opened ?? leaf.says}`)
+    if (await isUnderRetiredKey(story, differing.index))
+      console.log(`${place} is under a retired key, which may be stolen: it proves nothing against ${did.id}`)
   }
-  for (const name of witnessesOfBoth(a, b))
-    console.log(`both have a line of witness ${name}: if its key made them, do not count on it`)
+  for (const name of await witnessesOfBoth(a, b, keys))
+    console.log(`the witness ${name} cosigned both: do not count on it`)
   process.exitCode = 1
 }
 

@@ -1,39 +1,159 @@
 // A witness (C2SP tlog-witness, tlog-cosignature): it signs a checkpoint only when that continues the last one it
-// signed, and stores it before it answers, so that a log cannot show it two stories, not even across a crash. Requests
-// are handled one after another. Its key and what it signed are in one file, which is a secret.
-//   PORT=3010 node witness.mjs did.json STATE.json NAME    did.json: of the log's facilitator, whose keys it trusts
-import { open, readFile, rename } from "node:fs/promises"
+// signed, and stores it before it answers, so that a log cannot show it two stories, not even across a crash or by a
+// second process on the same file. A key of the log that did not sign the last checkpoint needs the log's own word: an
+// entry that announces it. The witness's key and what it signed are in one file, which is a secret.
+//   PORT=3010 node witness.mjs did.json STATE.json NAME    did.json: of the log's facilitator; it is read each time
+import { open, readFile, rename, rm } from "node:fs/promises"
 import { createServer } from "node:http"
-import { bytesOf, checkConsistency, hexOf, openCheckpoint, sha256 } from "./verify.mjs"
+import { hostname } from "node:os"
+import { dirname } from "node:path"
+import { openTiles, readKeys } from "./tiles.mjs"
+import { bytesOf, checkConsistency, hexOf, isInForce, openCheckpoint, sha256 } from "./verify.mjs"
 
 const base64 = (bytes) => btoa(String.fromCharCode(...bytes))
 const utf8 = (text) => new TextEncoder().encode(text)
 
-const refused = (status, message, type = "text/plain") => Object.assign(new Error(message), { status, type })
+const refused = (status, message, type = "text/plain; charset=utf-8") =>
+  Object.assign(new Error(message), { status, type })
 const refusedAs = (status) => (error) => Promise.reject(refused(status, error.message))
+
+/** Has the bytes of a file or folder on the disk. */
+const sync = async (path) => {
+  const handle = await open(path, "r")
+  await handle.sync().finally(() => handle.close())
+}
 
 /** Replaces the file in one step, once its bytes are on the disk. */
 const store = async (file, value) => {
   const handle = await open(`${file}.new`, "w", 0o600)
   await handle.writeFile(JSON.stringify(value))
-  await handle.sync()
-  await handle.close()
+  await handle.sync().finally(() => handle.close())
   await rename(`${file}.new`, file)
+  await sync(dirname(file))
 }
 
-/** A witness over a state file, which is made when it is not there. */
-export const openWitness = async (did, file, name) => {
-  const readState = () => readFile(file, "utf8").then(JSON.parse)
-  const state = await readState().catch(async (error) => {
-    if (error.code !== "ENOENT") throw error
+const readState = async (file) => {
+  const text = await readFile(file, "utf8").catch((error) =>
+    error.code === "ENOENT" ? undefined : Promise.reject(error)
+  )
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+const lockTries = 200
+const pause = () => new Promise((resolve) => setTimeout(resolve, 25))
+const isGone = (pid) => {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return error.code === "ESRCH"
+  }
+}
+
+/** Makes a file that no process has made before; false where one has. */
+const claim = async (file) => {
+  const handle = await open(file, "wx").catch((error) => (error.code === "EEXIST" ? undefined : Promise.reject(error)))
+  await handle?.writeFile(`${process.pid} ${hostname()}`).finally(() => handle.close())
+  return handle !== undefined
+}
+
+/** Removes the lock of a process of this machine that is gone; one process at a time does. */
+const breakLock = async (lock) => {
+  const [pid, host] = (await readFile(lock, "utf8").catch(() => "")).split(" ")
+  if (host !== hostname() || !isGone(Number(pid)) || !(await claim(`${lock}.break`))) return
+  const again = await readFile(lock, "utf8").catch(() => "")
+  if (again === `${pid} ${host}`) await rm(lock, { force: true })
+  await rm(`${lock}.break`)
+}
+
+/** Runs alone among all processes that use the file. */
+const alone = async (file, run) => {
+  const lock = `${file}.lock`
+  for (let tries = 0; !(await claim(lock)); tries++) {
+    if (tries === lockTries) throw refused(503, `${lock} is another process's`)
+    await breakLock(lock)
+    await pause()
+  }
+  return run().finally(() => rm(lock, { force: true }))
+}
+
+/** A witness's own key; the file is made where it is not there. */
+const openKey = async (file) => {
+  const made = async () => {
+    const found = await readState(file)
+    if (found !== undefined) return found
     const { privateKey } = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"])
-    const made = { key: await crypto.subtle.exportKey("jwk", privateKey), signed: {} }
-    await store(file, made)
-    return made
+    const state = { key: await crypto.subtle.exportKey("jwk", privateKey), signed: {} }
+    await store(file, state)
+    return state
+  }
+  return ((await readState(file)) ?? (await alone(file, made))).key
+}
+
+/** Where a log is read: below its origin, over HTTP on this machine alone. */
+const placeOf = (origin) => `${/^(localhost|127\.0\.0\.1)[:/]/.test(origin) ? "http" : "https"}://${origin}`
+
+/** The keys of a log by its own entries in the tree of a checkpoint, as a document has them. */
+const introduced = async (origin, note, place) => {
+  const [, size, root] = note.split("\n")
+  const tree = { origin, size: Number(size), root: hexOf(bytesOf(root)) }
+  const tiles = openTiles(place, tree.size)
+  if ((await tiles.root(0, tree.size)) !== tree.root) throw new Error("the log does not serve this checkpoint's tree")
+  return (await readKeys(place, tree, tiles)).filter(({ use }) => use === "log")
+}
+
+/**
+ * Opens a checkpoint. `former` is the id of the key that signed the last one: it is taken while the document does
+ * not call it retired; another one where the log has announced it since, and it is in force.
+ */
+const openFrom = async (note, did, former, place) => {
+  const tree = await openCheckpoint(note, did).catch((error) => error)
+  if (tree.key && (former ?? tree.key.id) === tree.key.id) return tree
+  // What it trusts first is the document's.
+  if (!tree.key && former === undefined) throw tree
+  const origin = note.split("\n", 1)[0]
+  const events = await introduced(origin, note, place ?? placeOf(origin)).catch((error) => {
+    throw new Error(`${tree.message ?? `another key signed it, ${tree.key.id}`}; its log: ${error.message}`)
   })
-  const privateKey = await crypto.subtle.importKey("jwk", state.key, "Ed25519", false, ["sign"])
-  const typedKey = Uint8Array.of(4, ...bytesOf(state.key.x))
+  const announced = (id) => events.findLastIndex((one) => one.id === id && one.event === "announced")
+  const verificationMethod = events.filter(
+    ({ event, id }) => event === "announced" && announced(id) >= announced(former)
+  )
+  const opened = await openCheckpoint(note, { ...did, verificationMethod }, NaN)
+  if (!isInForce(events, opened.key, Date.now() / 1000))
+    throw new Error(`the log does not say that ${opened.key.id} is in force`)
+  return opened
+}
+
+/** The log of a host that no other one continues. */
+const newestOf = (signed, origin) => {
+  const isEnded = (one) => Object.values(signed).some(({ ends }) => ends?.origin === one)
+  return Object.keys(signed).find((one) => one.split("/")[0] === origin.split("/")[0] && !isEnded(one))
+}
+
+/**
+ * A log that begins a new epoch says in a further line which one it continues: that is to be the newest that was signed
+ * of its host, as far as that was signed. Otherwise a backup was restored, maybe once more. What it ends, undefined for
+ * the first log of a host; rejects where it continues less.
+ */
+const continued = (note, origin, signed) => {
+  const newest = newestOf(signed, origin)
+  const [, previous, size, root] = /^(?:.+\n){3}previous (\S+) (\d+) (\S+)\n/.exec(note) ?? []
+  if (newest === undefined || (previous !== undefined && signed[previous] === undefined)) return { origin: newest }
+  const known = signed[newest]
+  const isSame = Number(size) > known.size || (Number(size) === known.size && hexOf(bytesOf(root)) === known.root)
+  if (previous !== newest || !isSame)
+    throw refused(422, `it is to continue ${newest}, of which ${known.size} leaves are known`)
+  return { origin: newest, size: Number(size) }
+}
+
+/** A witness over a state file. `did` is a document, or reads one; `place`: where its log is, if not at its origin. */
+export const openWitness = async (did, file, name, place) => {
+  const jwk = await openKey(file)
+  const privateKey = await crypto.subtle.importKey("jwk", jwk, "Ed25519", false, ["sign"])
+  const typedKey = Uint8Array.of(4, ...bytesOf(jwk.x))
   const id = (await sha256(`${name}\n`, typedKey)).slice(0, 8)
+  const document = typeof did === "function" ? did : async () => did
   let last = Promise.resolve()
 
   const cosign = async (body) => {
@@ -45,26 +165,44 @@ export const openWitness = async (did, file, name) => {
     return `— ${name} ${base64([...keyId, ...time, ...new Uint8Array(signature)])}\n`
   }
 
+  /** The checks of tlog-witness, in its order, against what was signed of the log. */
+  const check = async ({ note, old, proof }, signed) => {
+    const [origin] = note.split("\n", 1)
+    const trusted = await document()
+    const host = /^([^\s/]+)\/log(\/[\w-]+)?$/.exec(origin)?.[1]
+    if (host === undefined || `did:web:${encodeURIComponent(host)}` !== trusted.id) throw refused(404, "an unknown log")
+    const known = signed[origin] ?? { size: 0 }
+    const ended = Object.values(signed).find(({ ends }) => ends?.origin === origin)?.ends
+    const tree = await openFrom(note, trusted, known.key ?? signed[newestOf(signed, origin)]?.key, place).catch(
+      refusedAs(403)
+    )
+    if (old > tree.size) throw refused(400, "the old size is above the new one")
+    const conflict = refused(409, `${known.size}\n`, "text/x.tlog.size")
+    if (old !== known.size || (old === tree.size && old > 0 && known.root !== tree.root)) throw conflict
+    const isEmpty = tree.size === 0 && tree.root === (await sha256())
+    if (old === 0 && (proof.length > 0 || (tree.size === 0 && !isEmpty))) throw refused(422, "no proof of an empty log")
+    if (old > 0) await checkConsistency(known, tree, proof).catch(refusedAs(422))
+    if (ended && tree.size > Math.max(known.size, ended.size ?? 0))
+      throw refused(422, "it ended, and another continues it")
+    const ends = signed[origin] ? known.ends : continued(note, origin, signed)
+    return [origin, { size: tree.size, root: tree.root, key: tree.key.id, ends }]
+  }
+
   const add = async (request) => {
     const end = request.indexOf("\n\n")
-    const [old, ...proof] = request.slice(0, end).split("\n")
+    const [first, ...lines] = request.slice(0, Math.max(end, 0)).split("\n")
     const note = request.slice(end + 2)
-    const [, size] = /^old (0|[1-9][0-9]{0,15})$/.exec(old) ?? []
-    if (end < 0 || size === undefined || proof.length > 63) throw refused(400, "not a request of tlog-witness")
-    const [origin] = note.split("\n")
-    if (`did:web:${encodeURIComponent(origin.split("/")[0])}` !== did.id) throw refused(404, "an unknown log")
-    const tree = await openCheckpoint(note, did).catch(refusedAs(403))
-    const known = state.signed[origin] ?? { size: 0 }
-    if (Number(size) > tree.size) throw refused(400, "the old size is above the new one")
-    if (Number(size) !== known.size) throw refused(409, `${known.size}\n`, "text/x.tlog.size")
-    if (known.size === tree.size && known.root !== undefined && known.root !== tree.root)
-      throw refused(409, `${known.size}\n`, "text/x.tlog.size")
-    const path = await Promise.all(proof.map(async (line) => hexOf(bytesOf(line)))).catch(refusedAs(400))
-    if (known.size > 0) await checkConsistency(known, tree, path).catch(refusedAs(422))
-    const signed = { ...state.signed, [origin]: { size: tree.size, root: tree.root } }
-    await store(file, { ...state, signed })
-    state.signed = signed
-    return cosign(note.slice(0, note.indexOf("\n\n") + 1))
+    const [, old] = /^old (0|[1-9][0-9]{0,14})$/.exec(first) ?? []
+    const isProof = lines.every((line) => /^[A-Za-z0-9+/]{43}=$/.test(line) && base64(bytesOf(line)) === line)
+    if (end < 0 || old === undefined || lines.length > 63 || !isProof)
+      throw refused(400, "not a request of tlog-witness")
+    const proof = lines.map((line) => hexOf(bytesOf(line)))
+    return alone(file, async () => {
+      const state = await readState(file)
+      const [origin, one] = await check({ note, old: Number(old), proof }, state.signed)
+      await store(file, { ...state, signed: { ...state.signed, [origin]: one } })
+      return cosign(note.slice(0, note.lastIndexOf("\n\n") + 1))
+    })
   }
 
   return {
@@ -77,7 +215,8 @@ export const openWitness = async (did, file, name) => {
 if (process.argv[1]?.endsWith("witness.mjs")) {
   const [didFile, file, name] = process.argv.slice(2)
   const port = process.env.PORT ?? "3010"
-  const witness = await openWitness(JSON.parse(await readFile(didFile, "utf8")), file, name)
+  const did = () => readFile(didFile, "utf8").then(JSON.parse)
+  const witness = await openWitness(did, file, name)
   const answer = async (request) => {
     let body = ""
     for await (const text of request.setEncoding("utf8")) body = (body + text).slice(0, 65_536)
@@ -86,8 +225,8 @@ if (process.argv[1]?.endsWith("witness.mjs")) {
   }
   const server = createServer((request, response) =>
     answer(request).then(
-      (line) => response.end(line),
-      ({ message, status = 500, type = "text/plain" }) =>
+      (line) => response.writeHead(200, { "content-type": "text/plain; charset=utf-8" }).end(line),
+      ({ message, status = 500, type = "text/plain; charset=utf-8" }) =>
         response.writeHead(status, { "content-type": type }).end(message)
     )
   )

@@ -41,9 +41,6 @@ const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
 /** What a token is sealed for: one of plain HTTP is none over TLS. */
 const sealedFor = (overTls: boolean): string => (overTls ? "session over TLS" : "session")
 
-/** The Host header of a browser's request, in lower case. */
-export const hostOf = ({ headers }: Request): string => (headers["host"] ?? "").toLowerCase()
-
 export class AccountSessions extends Context.Service<
   AccountSessions,
   {

@@ -14,7 +14,9 @@ export const serverSection = section("server", "The facilitator's listener.", {
   }),
   allowed_hosts: list(Schema.String, {
     default: [],
-    doc: "Additional Host headers that a loopback listener accepts: those of a proxy in front."
+    doc:
+      "Host headers that this facilitator is called by, besides this machine's: those of a proxy in front. " +
+      "Challenges are issued and accepted for these alone; a loopback listener answers these alone."
   }),
   allowed_origins: origins({
     doc:
@@ -47,6 +49,8 @@ export interface ServerValues {
   readonly port: number
   readonly instance: string | undefined
   readonly trustedProxies: ReadonlyArray<string>
+  /** Lower case. */
+  readonly allowedHosts: ReadonlyArray<string>
   readonly requestBytesMax: number
   readonly plugins: ReadonlyArray<string>
   readonly apiKeysEnv: string
@@ -64,6 +68,7 @@ export class Server extends Context.Service<Server, ServerValues>()("tollkeeper/
         port: values.port,
         instance: values.instance,
         trustedProxies: values.trusted_proxies,
+        allowedHosts: values.allowed_hosts.map((host) => host.toLowerCase()),
         requestBytesMax: values.max_request_bytes,
         plugins: yield* settings.section(pluginsSection),
         apiKeysEnv: yield* settings.section(apiKeysEnvSection),

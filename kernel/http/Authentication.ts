@@ -10,7 +10,7 @@ import { bearerOf, Keys, type Role } from "./Keys.ts"
 import { makeRateLimit } from "./RateLimit.ts"
 import { Sessions } from "./Sessions.ts"
 import { anonymous, type Principal } from "./Principal.ts"
-import { parseHostName, isLoopback } from "./hostValidation.ts"
+import { isAllowedHost, isLoopback, parseHostName } from "./hostValidation.ts"
 
 /** Bearer keys that one source may try in a second, of those that were never accepted. */
 const guessesPerSecond = 20
@@ -41,16 +41,33 @@ const makeKeyWait = (
   }
 }
 
+// A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes on, or by
+// the settings that trust it.
+const makeIsLocal =
+  (isTrusted: (address: string) => boolean) =>
+  (request: HttpServerRequest.HttpServerRequest): boolean =>
+    Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&
+    isLoopback(parseHostName(request.headers["host"]) ?? "") &&
+    Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
+
+/** A reader of reports and streams. */
+export interface Reader {
+  /** The unit of its rates. */
+  readonly source: string
+  /** The owner of the payments that it may read; undefined: it reads those of all. */
+  readonly only: string | undefined
+}
+
 export class Authentication extends Context.Service<
   Authentication,
   {
     /** The principal of a request; None when keys are configured and none of them was sent. */
     readonly authenticate: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
     /**
-     * Principals allowed to read key-protected data: a caller or an operator, by key or by session; any caller where no
-     * key is required. Returns the rate-limit key.
+     * Who may read key-protected data, and of whose payments: a caller or an operator, by key or by session; any caller
+     * where no key is required.
      */
-    readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
+    readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Reader>
     /** The label of the requesting operator, by key or by session. */
     readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
     /**
@@ -64,6 +81,12 @@ export class Authentication extends Context.Service<
     readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
     /** Whether the caller is an operator; where no operator key is configured, whether it is on this machine. */
     readonly mayOperate: (request: HttpServerRequest.HttpServerRequest) => boolean
+    /**
+     * The host that a challenge of this request names, in lower case: one of `server.allowed_hosts`, or this machine's
+     * for a caller on it. Undefined for any other `Host`, which the sender may have chosen: a signature over it would
+     * bind nothing.
+     */
+    readonly challengeHost: (request: HttpServerRequest.HttpServerRequest) => string | undefined
     /** Whether the request comes from this machine itself, without a proxy. */
     readonly isLocal: (request: HttpServerRequest.HttpServerRequest) => boolean
   }
@@ -101,8 +124,8 @@ export class Authentication extends Context.Service<
         )
 
       const authenticate: Authentication["Service"]["authenticate"] = (request) => {
-        if (!keys.keyed())
-          return Option.some({ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false })
+        const source = principalOf(sourceOf(request))
+        if (!keys.keyed()) return Option.some({ owner: anonymous, source, keyed: false })
         // A session only reads; payments require a key.
         const caller = keyOf(request, keys.caller).pipe(
           Option.orElse(() => (request.method === "GET" ? sessionOf(request, "caller") : Option.none()))
@@ -113,24 +136,26 @@ export class Authentication extends Context.Service<
       const operator: Authentication["Service"]["operator"] = (request) =>
         Option.orElse(keyOf(request, keys.operator), () => sessionOf(request, "operator"))
 
-      // A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes on,
-      // or by the settings that trust it.
-      const isLocal: Authentication["Service"]["isLocal"] = (request) =>
-        Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&
-        isLoopback(parseHostName(request.headers["host"]) ?? "") &&
-        Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
-
-      const keyWait = makeKeyWait(keys, sourceOf)
+      const isLocal = makeIsLocal(isTrusted)
+      const challengeHost: Authentication["Service"]["challengeHost"] = (request) => {
+        const { host = "" } = request.headers
+        const isListed = server.allowedHosts.length > 0 && isAllowedHost(host, "", server.allowedHosts)
+        return isListed || isLocal(request) ? host.toLowerCase() : undefined
+      }
 
       return Authentication.of({
         authenticate: authenticate,
         operator,
-        keyWait,
+        keyWait: makeKeyWait(keys, sourceOf),
         isLocal,
+        challengeHost,
         reader: (request) =>
           Option.orElse(
-            Option.map(authenticate(request), ({ source }) => source),
-            () => Option.map(operator(request), (label) => `operator:${label}`)
+            Option.map(operator(request), (label): Reader => ({ source: `operator:${label}`, only: undefined })),
+            () =>
+              Option.map(authenticate(request), ({ keyed, owner, source }): Reader => {
+                return { source, only: !keyed || keys.seesAll(owner.slice("key:".length)) ? undefined : owner }
+              })
           ),
         sourceOf: (request) => principalOf(sourceOf(request)),
         isOperator: (request) => Option.isSome(operator(request)),

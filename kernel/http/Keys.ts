@@ -1,9 +1,10 @@
-// Bearer keys of callers and operators. A key is `secret` or `label:secret`, separated by commas or line ends in the
+// Bearer keys of callers and operators. A key is `secret`, `label:secret` or `label(until=2027-01-31
+// analytics:all):secret` with the day it ends and scopes of its label, separated by commas or line ends in the
 // environment variable that the settings name, or in the file of its `_FILE` variant, which can change while the
 // process runs. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal
 // is its label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless. A key
 // that another replica revoked counts no more, even while the file here lists it (`accounts/KeyRevisions.ts`).
-import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
 import { Server } from "../config/Server.ts"
 import { Settings, SettingsRefused } from "../config/Settings.ts"
@@ -20,7 +21,16 @@ export interface NamedKey {
   readonly digest: string
 }
 
-interface Key extends NamedKey {
+/** What a key may do beyond its own payments: `analytics:all` reads those of every key. */
+export type KeyScope = "analytics:all"
+
+interface Attributes {
+  /** The key counts before this time; absent: without an end. */
+  readonly untilMillis?: number
+  readonly scopes: ReadonlySet<KeyScope>
+}
+
+interface Key extends NamedKey, Attributes {
   readonly hash: Uint8Array
 }
 
@@ -34,7 +44,20 @@ export interface KeyChanges {
 const secretLengthMin = 16
 /** What every client can send as a bearer key: visible characters of ASCII. */
 const sendable = /^[!-~]+$/
-const labelled = /^([a-z][a-z0-9-]{0,31}):(.+)$/
+const labelled = /^([a-z][a-z0-9-]{0,31})(?:\(([^()]*)\))?:(.+)$/
+
+/** Attributes in parentheses behind a label; undefined when one is unknown or not a date. */
+const readAttributes = (text: string): Attributes | undefined => {
+  let untilMillis: number | undefined
+  const scopes = new Set<KeyScope>()
+  for (const word of text.split(/\s+/).filter((word) => word !== "")) {
+    const until = /^until=(\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z)?)$/.exec(word)?.[1]
+    if (until !== undefined && !Number.isNaN(Date.parse(until))) untilMillis = Date.parse(until)
+    else if (word === "analytics:all") scopes.add(word)
+    else return undefined
+  }
+  return untilMillis === undefined ? { scopes } : { untilMillis, scopes }
+}
 
 const hashOf = (crypto: Crypto["Service"], text: string) => crypto.sha256(new TextEncoder().encode(text))
 
@@ -77,8 +100,15 @@ const readKeys = Effect.fnUntraced(function* (
   })
   const keys: Array<Key> = []
   for (const [index, entry] of entries.entries()) {
-    const [, label, rest] = labelled.exec(entry) ?? []
+    const [, label, attributes = "", rest] = labelled.exec(entry) ?? []
     const secret = rest ?? entry
+    const read = readAttributes(attributes)
+    if (read === undefined) {
+      return yield* new SettingsRefused({
+        path: variable,
+        message: `entry ${index + 1} has an attribute other than until=YYYY-MM-DD and analytics:all`
+      })
+    }
     if (secret.length < secretLengthMin) {
       return yield* new SettingsRefused({
         path: variable,
@@ -93,7 +123,7 @@ const readKeys = Effect.fnUntraced(function* (
     }
     const hash = hashOf(crypto, secret)
     const digest = Hex.encode(hashOf(crypto, `tollkeeper key ${Hex.encode(hash)}`))
-    keys.push({ role, principal: label ?? Hex.encode(hash).slice(0, 16), hash, digest })
+    keys.push({ role, principal: label ?? Hex.encode(hash).slice(0, 16), hash, digest, ...read })
   }
   return keys
 })
@@ -104,6 +134,11 @@ export class Keys extends Context.Service<
     /** Whether any caller key is configured. */
     readonly keyed: () => boolean
     readonly operatorKeyed: () => boolean
+    /**
+     * Whether callers with this label read the payments of all: it has the scope, or it is the only label. A revoked
+     * or ended key still counts as a label while a source lists it.
+     */
+    readonly seesAll: (label: string) => boolean
     /** The principal of a bearer key; None when it is not listed. */
     readonly caller: (bearer: string) => Option.Option<string>
     readonly operator: (bearer: string) => Option.Option<string>
@@ -135,7 +170,9 @@ export class Keys extends Context.Service<
       let [allCallers, allOperators] = yield* readAll
       /** Without the revoked ones. */
       let [callers, operators] = [allCallers, allOperators]
+      const clock = yield* Clock.Clock
       const isRevoked = (key: NamedKey) => revoked.has(idOf(key))
+      const inForce = ({ untilMillis = Infinity }: Key) => clock.currentTimeMillisUnsafe() < untilMillis
       const takeUp = () => {
         callers = allCallers.filter((key) => !isRevoked(key))
         operators = allOperators.filter((key) => !isRevoked(key))
@@ -145,17 +182,21 @@ export class Keys extends Context.Service<
         const hash = hashOf(crypto, bearer)
         let found: Key | undefined
         // All keys are compared, so that the time taken does not reveal the closest one.
-        for (const key of keys) if (crypto.timingSafeEqual(key.hash, hash)) found = key
+        for (const key of keys) if (crypto.timingSafeEqual(key.hash, hash) && inForce(key)) found = key
         return found
       }
+      const labels = (keys: ReadonlyArray<Key>) => principalsOf(keys.filter(inForce))
       const match = (keys: ReadonlyArray<Key>, bearer: string): Option.Option<string> =>
         Option.map(Option.fromUndefinedOr(find(keys, bearer)), ({ principal }) => principal)
 
       return Keys.of({
         // A facilitator whose last key was revoked is not open to all.
         keyed: () => allCallers.length > 0,
-        listed: () => ({ callers: principalsOf(callers), operators: principalsOf(operators) }),
+        listed: () => ({ callers: labels(callers), operators: labels(operators) }),
         operatorKeyed: () => allOperators.length > 0,
+        seesAll: (label) =>
+          principalsOf(allCallers).length === 1 ||
+          callers.some((key) => key.principal === label && inForce(key) && key.scopes.has("analytics:all")),
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),
         markOf: (bearer) => {
@@ -164,7 +205,7 @@ export class Keys extends Context.Service<
         },
         proofs: (role, principal, message) =>
           (role === "operator" ? operators : callers)
-            .filter((key) => key.principal === principal)
+            .filter((key) => key.principal === principal && inForce(key))
             .map(({ hash }) => crypto.hmacSha256(hash, message)),
         named: () => [...allCallers, ...allOperators].map((key) => ({ ...nameOf(key), isRevoked: isRevoked(key) })),
         setRevoked: (keys) => {

@@ -46,6 +46,9 @@ export const isCrossOrigin = (headers: Headers, allowedOrigins: ReadonlyArray<st
   return !URL.canParse(origin) || new URL(origin).host !== headers["host"]?.toLowerCase()
 }
 
+/** Why no challenge is issued or accepted under a Host header. */
+export const unlistedHost = "challenges are signed for a configured name: add this host to server.allowed_hosts"
+
 export interface PageRules {
   /** The address that the listener is bound to. */
   readonly host: string

@@ -1,7 +1,8 @@
 // Runs reports for requests: reads the query, runs one report, and answers JSON without caching, or CSV where a list is
-// requested as such. With keys configured, a key is required. A wrong parameter is 400 with a sentence for each issue,
-// an unknown id or address 404, an unavailable database 503. A few reports run concurrently and a bounded number waits,
-// so that a flood never takes the database from payments (S133–S142, S242, S244, S308, S329).
+// requested as such. With keys configured, a key is required, and it reads its own payments alone. A wrong parameter is
+// 400 with a sentence for each issue, an unknown id or address 404, an unavailable database 503. A few reports run
+// concurrently and a bounded number waits, so that a flood never takes the database from payments (S133–S142, S242,
+// S244, S308, S329).
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
@@ -14,6 +15,7 @@ import type { Parameters } from "../../kernel/http/OpenApi.ts"
 import { queryOf, type QueryReader, readQuery } from "../../kernel/http/readQuery.ts"
 import { type Documented, type Route, route } from "../../kernel/http/Route.ts"
 import { Config } from "./Config.ts"
+import { ofTenant } from "./reports/ofTenant.ts"
 import { forms, type Page, readLimit, readPage, readWindow, type Window } from "./reports/parameters.ts"
 
 /** A route of a report. */
@@ -133,7 +135,7 @@ export class ReportRunner extends Context.Service<
           routeOf(
             declared,
             (request) => Effect.sync(() => callers.reader(request)),
-            (_, asked) => report(asked)
+            ({ only }, asked) => (only === undefined ? report(asked) : ofTenant(only, report(asked)))
           ),
         ofAccount: (declared, report) => routeOf(declared, accountOf, report)
       })

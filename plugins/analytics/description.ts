@@ -30,7 +30,9 @@ import {
 
 export const group: RouteGroup = {
   tag: "analytics",
-  about: "What operators ask about payments. A list is CSV to `Accept: text/csv`."
+  about:
+    "What operators ask about payments. A caller's key reads those it settled, unless it is the only label or has " +
+    "the scope `analytics:all`. A list is CSV to `Accept: text/csv`."
 }
 
 const filter = (form: keyof typeof forms, description: string) => parameter(forms[form], description)
@@ -250,7 +252,7 @@ export const events: Documented = {
   method: "GET",
   path: "/analytics/v1/events",
   id: "events",
-  summary: "Streams all settlements as server-sent events, from a cursor on.",
+  summary: "Streams the settlements that the key may read as server-sent events, from a cursor on.",
   callers: "keyed",
   ...resumed,
   answers: {

@@ -1,6 +1,6 @@
-// GET /analytics/v1/events: all settlements as they happen, as server-sent events that a client resumes by
-// `Last-Event-ID`, for callers that may read the lists. An event holds what a list shows of the settlement, as it is
-// when the event is sent; addresses are redacted as everywhere in analytics.
+// GET /analytics/v1/events: settlements as they happen, all or those of the caller's key, as server-sent events that a
+// client resumes by `Last-Event-ID`. An event holds what a list shows of the settlement, as it is when the event is sent;
+// addresses are redacted as everywhere in analytics.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
@@ -46,16 +46,16 @@ export const addEventsRoute = Effect.gen(function* () {
   })
 
   const follow = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-    const source = callers.reader(request)
-    if (Option.isNone(source)) return unauthorized
+    const reader = callers.reader(request)
+    if (Option.isNone(reader)) return unauthorized
+    const { only, source } = reader.value
     const cursor = cursorOf(request)
     if (Option.isNone(cursor)) return refusedCursor
-    const isListed = () => Option.isSome(callers.reader(request))
-    return yield* answerStream(
-      streams,
-      { whose: {}, source: `events ${source.value}`, isListed, dataOf: newsOf },
-      cursor.value
-    )
+    // A stream of all ends when its key comes to read its own payments alone.
+    const isListed = () => Option.exists(callers.reader(request), (now) => now.only === only)
+    const whose = only === undefined ? {} : { principal: only }
+    const follower = { whose, source: `events ${source}`, isListed, dataOf: newsOf }
+    return yield* answerStream(streams, follower, cursor.value)
   })
   yield* addRoutes(routes.group, [route(routes.events, follow)])
 })

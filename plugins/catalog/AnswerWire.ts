@@ -61,6 +61,21 @@ export const DiscoveryResource = Schema.Struct({
   uptime: Schema.optionalKey(
     Schema.Finite.annotate({ description: "Share of the probes of thirty days that found it alive, 0 to 1." })
   ),
+  evidence: Schema.optionalKey(
+    Schema.Struct({
+      words: Schema.Literals(["claimed", "paid", "declared", "origin"]).annotate({
+        description:
+          "Whose the words, the price and the method are: anyone's claim, a claim that payments were made under, the " +
+          "recipient's own, or the origin's."
+      }),
+      recipient: Schema.Literals(["claimed", "paid", "declared", "origin"]).annotate({
+        description: "Who named the recipient. That the origin did says nothing of the words."
+      }),
+      weight: Schema.Literals(["none", "young", "established"]).annotate({
+        description: "`young`: little was paid, lately; it ranks behind what is older or established."
+      })
+    })
+  ),
   versionHash: Schema.optionalKey(
     text(`sha256 hex of the canonical JSON (RFC 8785) of this object without ${volatileMembers.join(", ")}.`)
   )

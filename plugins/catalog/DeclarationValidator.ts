@@ -12,6 +12,7 @@ import { offerOf, readDeclaration } from "./declaration/DeclarationWire.ts"
 import { makeCpuThrottle } from "./declaration/CpuThrottle.ts"
 import { makeValidator } from "./declaration/validateInfo.ts"
 import { Hints } from "./ownership/Hints.ts"
+import { Recipients } from "./ownership/Recipients.ts"
 import { readSignature } from "./ownership/signedDeclaration.ts"
 import { Listings } from "./store/Listings.ts"
 import { claimOf } from "./store/mergeDeclaration.ts"
@@ -61,6 +62,7 @@ export class DeclarationValidator extends Context.Service<
       const config = yield* Config
       const listings = yield* Listings
       const hints = yield* Hints
+      const recipients = yield* Recipients
       const crypto = yield* Crypto
       const validate = makeValidator()
       const pace = makeCpuThrottle(readingPace)
@@ -89,7 +91,18 @@ export class DeclarationValidator extends Context.Service<
           grade === "declared"
             ? Option.none<string>()
             : readSignature(crypto, value, declaration.terms.payTo, () => claimOf(crypto, declaration))
-        const own = { stage, payer, authorization, isDust, now }
+        const authorizedBy: Required<Carrier>["authorizedBy"] = (payTo) =>
+          Option.match(
+            readSignature(crypto, value, payTo, () => claimOf(crypto, declaration)),
+            {
+              onSome: (signature) => Effect.succeed(Option.some({ signature })),
+              onNone: () =>
+                Effect.map(recipients.gradeOf(payment.principal, payTo), (found) =>
+                  found === "declared" ? Option.some({}) : Option.none()
+                )
+            }
+          )
+        const own = { stage, payer, authorization, authorizedBy, isDust, now }
         const carrier: Carrier = Option.match(signed, {
           onNone: () => ({ ...own, grade }),
           onSome: (signature) => ({ ...own, grade: "declared", signature })

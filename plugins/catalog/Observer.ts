@@ -13,13 +13,16 @@ import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
 import { DeclarationValidator, type ValidatedDeclaration } from "./DeclarationValidator.ts"
 import { metrics } from "./metrics.ts"
+import { PricedAssets } from "./ownership/PricedAssets.ts"
 import { Recipients } from "./ownership/Recipients.ts"
+import type { PricedAsset } from "./pricing.ts"
 import { outcomeOf, OutcomeCache } from "./OutcomeCache.ts"
 import { Changes } from "./store/Changes.ts"
 import type { ObservedDeclaration, Sale } from "./store/SightingsBatch.ts"
 import { type Carrier, type Recorded, unavailable } from "./store/Recorded.ts"
 import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
+import { riskOf } from "./store/weighEvidence.ts"
 
 /** Charged by usage, a claim's price is paid where at least this part (1/n) of it is. */
 const usagePart = 100
@@ -48,16 +51,19 @@ const digestOf = (
 
 const saleOf = (
   { payer, payment, stage, transaction }: PaymentObservation,
-  { claim }: Pick<Recorded, "claim">
+  { claim }: Pick<Recorded, "claim">,
+  assets: ReadonlyArray<PricedAsset>
 ): Sale | undefined => {
   if (stage !== "settled" || Option.isNone(transaction)) return undefined
-  const { amount, payTo, scheme } = payment.requirements
-  const settled = Option.getOrElse(amount, () => 0n).toString()
+  const { amount, asset, payTo, scheme } = payment.requirements
+  const units = Option.getOrElse(amount, () => 0n)
+  const settled = units.toString()
   const price = offered(payment).amountText
   // Schemes that charge for usage settle less than the price, and anyone can name a price of which nothing is paid.
   const isAtPrice = scheme === "exact" ? settled === price : usagePart * Number(settled) >= Number(price)
   const evidence = claim === undefined || !isAtPrice ? {} : { claim }
-  return { transaction: transaction.value, payer, payTo, amount: settled, ...evidence }
+  const risked = riskOf(assets, asset, units).toString()
+  return { transaction: transaction.value, payer, payTo, amount: settled, risked, ...evidence }
 }
 
 /** An observation is stored under the spelling the URL would be listed as, even when it cannot be listed. */
@@ -84,11 +90,11 @@ const observedOf = (
 }
 
 const touching =
-  (sightings: Sightings["Service"]) =>
+  (sightings: Sightings["Service"], { assets }: PricedAssets["Service"]) =>
   (observation: PaymentObservation, recorded: Recorded, now: Date): Effect.Effect<void> => {
     const { decision, isContender, resourceId } = recorded
     if (resourceId === undefined) return Effect.void
-    const sale = saleOf(observation, recorded)
+    const sale = saleOf(observation, recorded, assets)
     if (decision !== "rejected") return sightings.touch(resourceId, now, sale)
     return isContender !== true || sale === undefined ? Effect.void : sightings.contend(resourceId, now, sale)
   }
@@ -99,7 +105,7 @@ const makeFirst = Effect.fnUntraced(function* (cached: OutcomeCache) {
   const { validate: check } = yield* DeclarationValidator
   const sightings = yield* Sightings
   const changes = yield* Changes
-  const touch = touching(sightings)
+  const touch = touching(sightings, yield* PricedAssets)
   const trusted = yield* trustedClock
   return Effect.fnUntraced(function* (
     observation: PaymentObservation,
@@ -140,7 +146,7 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
       })
       yield* sightings.onStates((stateHashes, now) => cached.confirm(stateHashes, now))
 
-      const touch = touching(sightings)
+      const touch = touching(sightings, yield* PricedAssets)
       const first = yield* makeFirst(cached)
 
       const observe: Extension["observe"] = Effect.fnUntraced(function* (observation) {

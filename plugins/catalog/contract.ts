@@ -85,7 +85,7 @@ export interface Operation {
  */
 export const volatileMembers: ReadonlyArray<string> =
   `lastUpdated status verification ownership grade settlements payers lastSettledAt priceChangedAt lastLookAt uptime
-  versionHash`.split(/\s+/)
+  evidence versionHash`.split(/\s+/)
 
 /** The part of a public resource that its version hash covers. */
 export const lastingOf = (resource: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
@@ -126,8 +126,9 @@ export interface Filters {
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
-  /** Internal, no caller sends it: only resources with evidence (settled payers, the origin or the recipient's key). */
+  /** Internal, no caller sends it: only resources with evidence; or with such as payments of dust cannot make. */
   readonly hasEvidence?: true
+  readonly isEstablished?: true
 }
 
 /** True when the filters narrow the result beyond the conditions of every search and page. */

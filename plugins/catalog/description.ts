@@ -125,7 +125,9 @@ export const explain = {
   method: "GET",
   path: "/catalog/v1/observations",
   id: "explainListing",
-  summary: "Why a URL is or is not listed: its observations, the decisions, and the state of its listings.",
+  summary:
+    "Why a URL is or is not listed: the state of its listings, the decisions, and its observations, for a key those " +
+    "of recipients that signed for it.",
   callers: "keyed",
   query: Schema.Struct({ url: text("URL of the resource."), ...pagingParameters("At most 200.") }),
   answers: answers("What is known of the URL.", ListingExplanation, {
@@ -175,7 +177,7 @@ export const challenge = {
   answers: answers("A challenge, or the binding.", ChallengeAnswer, {
     400: "`invalid_request`.",
     401: "A bearer key is required.",
-    403: "`forbidden`: no API keys are configured, or the challenge was not completed.",
+    403: "`forbidden`: no API keys or host are configured, or the challenge was not completed.",
     503: "The database is unavailable."
   })
 } satisfies Documented
@@ -211,7 +213,15 @@ const report = <Query extends Parameters>(
   id: string,
   summary: string,
   body: Schema.Constraint,
-  { callers, query }: { readonly callers: Documented["callers"]; readonly query: Query }
+  {
+    callers,
+    query,
+    refused = {}
+  }: {
+    readonly callers: Documented["callers"]
+    readonly query: Query
+    readonly refused?: Readonly<Record<number, string>>
+  }
 ) =>
   ({
     method: "GET",
@@ -225,6 +235,7 @@ const report = <Query extends Parameters>(
         ? {}
         : { 400: "`invalid_parameter`, with one sentence for each invalid parameter." }),
       401: callers === "operators" ? "An operator's bearer key is required." : "A bearer key is required.",
+      ...refused,
       503: "The database is unavailable."
     })
   }) satisfies Documented
@@ -248,7 +259,11 @@ export const conversion = report(
   "searchConversion",
   "Which searches were followed by payments for what they showed; a direction, not a cause.",
   SearchConversion,
-  { callers: "keyed", query: Schema.Struct(hours) }
+  {
+    callers: "keyed",
+    query: Schema.Struct(hours),
+    refused: { 403: "The key reads its own payments alone; `analytics:all` reads this." }
+  }
 )
 export const missed = report(
   "missed",

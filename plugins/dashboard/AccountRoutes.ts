@@ -5,9 +5,10 @@
 import { Effect, Option, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type AccountChallenge, AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
-import { AccountSessions, hostOf } from "../../kernel/accounts/AccountSessions.ts"
+import { AccountSessions } from "../../kernel/accounts/AccountSessions.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
+import { unlistedHost } from "../../kernel/http/hostValidation.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
@@ -71,15 +72,19 @@ export const addAccountRoutes = Effect.gen(function* () {
       "account: the account (G…, or a contract account C…) that is paid"
     )
     if (asked === undefined) return refusal
-    const made = yield* challenges.make("session", hostOf(request), asked.account)
+    const host = callers.challengeHost(request)
+    if (host === undefined) return refused(unlistedHost, 403)
+    const made = yield* challenges.make("session", host, asked.account)
     return typeof made === "string" ? refused(made, 400) : challenged(asked.account, made)
   })
 
   const signIn = Effect.fnUntraced(function* (request: Request) {
     const { asked, refusal } = yield* read(request, AccountAnswered, "account, challenge and signature: strings")
     if (asked === undefined) return refusal
+    const host = callers.challengeHost(request)
+    if (host === undefined) return refused(unlistedHost, 403)
     const opened = yield* sessions.open(
-      { ...asked, host: hostOf(request) },
+      { ...asked, host },
       { source: callers.sourceOf(request), overTls: isOverTls(request) }
     )
     if (typeof opened === "string") return refused(opened, 403)

@@ -35,7 +35,7 @@ export const accountChallenge: Documented = {
   body: AccountAsked,
   answers: {
     200: { description: "The challenge.", body: AccountChallenged },
-    ...errors({ 400: "Invalid account.", 403: foreign, 429: "Rate limited." })
+    ...errors({ 400: "Invalid account.", 403: `${foreign} Or a host that is not configured.`, 429: "Rate limited." })
   }
 }
 
@@ -51,7 +51,7 @@ export const accountSignIn: Documented = {
     200: { description: "The session; the response sets its cookie.", body: AccountShown },
     ...errors({
       400: "Invalid answer.",
-      403: "The challenge is not ours, not for this host, network or account, has ended, or was answered already.",
+      403: "Not ours, not for this host, network or account, ended or answered; or the host is not configured.",
       429: "Rate limited.",
       503: "The database is unavailable."
     })

@@ -53,18 +53,9 @@ export const readTilePath = (path: string): TilePath | undefined => {
 const bundleOf = (entries: ReadonlyArray<Uint8Array>): Uint8Array =>
   concat(...entries.flatMap((entry) => [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry]))
 
-/** An epoch of a path, from 1. */
-const epochOf = (text: string | undefined): number | undefined =>
-  text !== undefined && /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : undefined
-
 /** What a path's parameters ask for. */
 type Params = Readonly<Record<string, string | undefined>>
 type Read<E> = (params: Params) => Effect.Effect<Response, E>
-
-const inEpoch = <E>(params: Params, read: (epoch: number) => Effect.Effect<Response, E>) => {
-  const epoch = epochOf(params["epoch"])
-  return epoch === undefined ? Effect.succeed(unknown) : read(epoch)
-}
 
 /** A handler within the rate limit of its caller. */
 const makeReading = Effect.gen(function* () {
@@ -87,12 +78,18 @@ export const addLogRoutes = Effect.gen(function* () {
   const tree = yield* Tree
   const reading = yield* makeReading
 
-  const checkpoint = (epoch?: number) =>
+  const inEpoch = <E>(params: Params, read: (epoch: number) => Effect.Effect<Response, E>) =>
+    Effect.flatMap(checkpoints.epochOf(params["epoch"] ?? ""), (epoch) =>
+      epoch === undefined ? Effect.succeed(unknown) : Effect.mapError(read(epoch), (error): unknown => error)
+    )
+
+  const checkpoint = (epoch: number) =>
     Effect.map(
       checkpoints.newest(epoch),
       Option.match({
         onNone: () => unknown,
-        onSome: ({ note }) => HttpServerResponse.text(note, { headers: never })
+        onSome: ({ note }) =>
+          HttpServerResponse.text(note, { contentType: "text/plain; charset=utf-8", headers: never })
       })
     )
 
@@ -112,7 +109,7 @@ export const addLogRoutes = Effect.gen(function* () {
   yield* addRoutes(routes.group, [
     route(
       routes.checkpoint,
-      reading(() => checkpoint())
+      reading(() => checkpoint(1))
     ),
     route(
       routes.epochCheckpoint,

@@ -1,16 +1,16 @@
 // GET /receipts/:hash: the receipt of a transaction, its outcomes in the log and, with ?proof=1, their proofs. To the
 // principal that settled it, and to payer and payTo by a signed challenge; any other caller is
 // answered as for a hash that is not known. /.well-known/did.json has the keys, with their times.
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
-import { hostOf } from "../../kernel/accounts/AccountSessions.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { encodeNetwork } from "../../kernel/Dialect.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
+import { unlistedHost } from "../../kernel/http/hostValidation.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
@@ -62,6 +62,10 @@ type Reader = { readonly principal: string } | { readonly account: string }
 const mayRead = ({ pay_to, payer, principal }: LeafRow, reader: Reader): boolean =>
   "principal" in reader ? principal === reader.principal : payer === reader.account || pay_to === reader.account
 
+/** The key that a receipt names. */
+const kidOf = (jws: string): string =>
+  JSON.parse(Result.getOrThrow(Base64Url.decodeString(jws.slice(0, jws.indexOf("."))))).kid
+
 const makeReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const checkpoints = yield* Checkpoints
@@ -75,9 +79,10 @@ const makeReading = Effect.gen(function* () {
     const own = rows.filter((row) => mayRead(row, reader))
     if (own.length === 0) return unknown
     const receipt = Option.getOrUndefined(yield* receipts.stored({ network, transaction }))
+    const kid = receipt && kidOf(receipt.jws)
     const outcomes = yield* Effect.forEach(own, ({ entry, epoch, index, record, salt }) =>
       Effect.map(
-        withProof ? checkpoints.proofOf(epoch, Number(index), entry) : Effect.succeedNone,
+        withProof ? checkpoints.proofOf({ epoch, index: Number(index), entry }, kid) : Effect.succeedNone,
         (proof): ReceiptAnswer["outcomes"][number] => ({
           record,
           salt: Base64Url.encode(salt),
@@ -136,7 +141,9 @@ export const addReceiptRoutes = Effect.gen(function* () {
     if (wait > 0) return limited(wait)
     const asked = yield* decoded(request, ChallengeAsked)
     if (Option.isNone(asked)) return invalid("account: the account (G… or C…) of payer or payTo")
-    const made = yield* challenges.make("receipts", hostOf(request), asked.value.account)
+    const host = callers.challengeHost(request)
+    if (host === undefined) return forbidden(unlistedHost)
+    const made = yield* challenges.make("receipts", host, asked.value.account)
     return typeof made === "string"
       ? invalid(made)
       : json({
@@ -153,7 +160,9 @@ export const addReceiptRoutes = Effect.gen(function* () {
     if (transaction === undefined) return invalid("a transaction is 64 hex digits")
     const asked = yield* decoded(request, ChallengeAnswered)
     if (Option.isNone(asked)) return invalid("account, challenge and signature: strings")
-    const error = yield* challenges.errorOf({ ...asked.value, purpose: "receipts", host: hostOf(request) })
+    const host = callers.challengeHost(request)
+    if (host === undefined) return forbidden(unlistedHost)
+    const error = yield* challenges.errorOf({ ...asked.value, purpose: "receipts", host })
     return error === undefined
       ? yield* read(transaction, withProof, { account: asked.value.account })
       : forbidden(error)
@@ -177,9 +186,15 @@ const jwkOf = ({ kid, publicKey, use }: KeyOfHistory) =>
       }
     : { kty: "OKP", crv: "Ed25519", x: Base64Url.encode(publicKey), kid, alg: "EdDSA" }
 
+/** Each key once, from its first time to its last. */
+const spans = (history: ReadonlyArray<KeyOfHistory>): ReadonlyArray<KeyOfHistory> => {
+  const byKid = Map.groupBy(history, ({ kid }) => kid)
+  return [...byKid.values()].map((times) => ({ ...times.at(-1)!, validFrom: times[0]!.validFrom }))
+}
+
 /** The DID document of a host: every key that ever signed, with its times in seconds. */
-export const didDocument = (host: string, history: ReadonlyArray<KeyOfHistory>) => {
-  const did = didOf(host)
+export const didDocument = (host: string, all: ReadonlyArray<KeyOfHistory>) => {
+  const [did, history] = [didOf(host), spans(all)]
   return {
     "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
     id: did,

@@ -25,6 +25,13 @@ const Proof = Schema.Struct({
   size: whole("Of the tree."),
   leafHash: text("Hex."),
   hashes: Schema.Array(Schema.String),
+  keys: Schema.Array(
+    Schema.Struct({
+      index: whole("Of the leaf."),
+      entry: text("Canonical JSON of what the log says of the receipt's key."),
+      hashes: Schema.Array(Schema.String)
+    })
+  ),
   checkpoint: text("Signed note.")
 }).annotate({ identifier: "InclusionProof" })
 
@@ -52,7 +59,8 @@ export const EpochsShown = Schema.Struct({
       begunAt: whole("Seconds since 1970."),
       reason: Schema.NullOr(text("Why the epoch before ended.")),
       statement: Schema.NullOr(text("Signed note that names the epoch before.")),
-      keys: Schema.Array(Schema.String)
+      keys: Schema.Array(Schema.String),
+      keyEntries: Schema.Array(Schema.Int)
     })
   )
 })

@@ -14,15 +14,19 @@ import { claimsOf, recordedAtOf, signClaims } from "./claims.ts"
 import { Config, didOf } from "./Config.ts"
 import type { Attestation, ReceiptClaims, ReceiptExtension } from "./contract.ts"
 import { KeyUnavailable } from "./keys/readSecrets.ts"
-import { ReceiptKeys } from "./keys/ReceiptKeys.ts"
+import { type KeyInForce, ReceiptKeys } from "./keys/ReceiptKeys.ts"
 import { makeReadInTime } from "./readApart.ts"
 
 /** Receipts that are kept for the log's consumer and for repeated answers, about 2 KiB each. */
 const keptMax = 2_000
 /** How long an outcome is of this moment: nothing older is answered without reading what is stored. */
 const freshMillis = 10_000
-/** How long an outcome is left to a replica that holds the key of its time, while a rotation reaches one by one. */
+/**
+ * How long an outcome is left to a replica that holds the key of its time, while a rotation reaches one by one; and how
+ * long where that key was replaced since, as it is when a rotation is rolled back.
+ */
 const leftToOthersMillis = 600_000
+const leftOfReplacedMillis = 60_000
 
 export interface Receipt {
   /** Compact JWS. */
@@ -39,9 +43,9 @@ interface ReceiptRow {
 const toReceipt = ({ attestation, jws }: ReceiptRow): Receipt => ({ jws, attestation: attestation ?? undefined })
 
 /** No receipt here: a failure while another replica may make it. */
-const leftToOthers = (kid: string, at: number) =>
+const leftToOthers = ({ kid, validUntil }: KeyInForce, at: number) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    now - at > leftToOthersMillis
+    now - at > leftToOthersMillis || (validUntil !== undefined && now - validUntil > leftOfReplacedMillis)
       ? Effect.undefined
       : Effect.fail(new KeyUnavailable({ message: `this replica does not hold ${kid}, the key in force` }))
   )
@@ -101,7 +105,7 @@ export class Receipts extends Context.Service<
         const claims = claimsOf(crypto, did, record)
         if (key === undefined || claims === undefined) return undefined
         const { sign } = key
-        if (sign === undefined) return yield* leftToOthers(key.kid, at)
+        if (sign === undefined) return yield* leftToOthers(key, at)
         const signing = Effect.gen(function* () {
           const jws = yield* signClaims(claims, `${did}#${key.kid}`, sign)
           const receipt: Receipt = { jws, attestation: yield* attest(claims, at) }

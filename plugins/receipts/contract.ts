@@ -125,6 +125,13 @@ export interface InclusionProof {
   /** Hex, as are `hashes`, from the leaf upwards. */
   readonly leafHash: string
   readonly hashes: ReadonlyArray<string>
+  /** What the log says of the receipt's key, each entry with its own path in the same tree. */
+  readonly keys: ReadonlyArray<{
+    readonly index: number
+    /** Canonical JSON of a `KeyEntry`. */
+    readonly entry: string
+    readonly hashes: ReadonlyArray<string>
+  }>
   /** The signed note. */
   readonly checkpoint: string
 }
@@ -158,4 +165,6 @@ export interface LogEpoch {
   readonly statement: string | null
   /** Verifier keys, `NAME+hex+b64`. */
   readonly keys: ReadonlyArray<string>
+  /** Indexes of the entries about keys. */
+  readonly keyEntries: ReadonlyArray<number>
 }

@@ -1,7 +1,7 @@
 // The routes of receipts as they are declared, by the Schemas of `ReceiptWire.ts`.
 import { Schema } from "effect"
 import { type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"
-import { anything, text, whole } from "../../kernel/http/wireSchema.ts"
+import { anything, text } from "../../kernel/http/wireSchema.ts"
 import {
   ChallengeAnswered,
   ChallengeAsked,
@@ -19,7 +19,7 @@ const proof = Schema.Struct({ proof: Schema.optionalKey(text("`1` adds the proof
 const shown = { description: "The receipt and the outcomes.", body: ReceiptShown }
 const note = { description: "A signed note.", body: Schema.String, mediaType: "text/plain" }
 const bytes = { description: "Hashes, or entries.", body: Schema.String, mediaType: "application/octet-stream" }
-const epoch = { epoch: whole("Epoch, from 1.") }
+const epoch = { epoch: text("Name of the epoch; 1 for the first.") }
 const tilePart = { tile: text("`LEVEL/P` or `entries/P`, and `.p/W` for a partial one (C2SP tlog-tiles).") }
 
 export const receipt = {
@@ -45,7 +45,7 @@ export const challenge = {
   body: ChallengeAsked,
   answers: {
     200: { description: "The challenge.", body: ChallengeMade },
-    ...errors({ 400: "No account.", ...common })
+    ...errors({ 400: "No account.", 403: "The host is not configured.", ...common })
   }
 } satisfies Documented
 
@@ -60,7 +60,12 @@ export const account = {
   body: ChallengeAnswered,
   answers: {
     200: shown,
-    ...errors({ 400: "No hash, or no answer.", 403: "Not signed.", 404: "Unknown, or another's.", ...common })
+    ...errors({
+      400: "No hash, or no answer.",
+      403: "Not signed, or the host is not configured.",
+      404: "Unknown, or another's.",
+      ...common
+    })
   }
 } satisfies Documented
 
@@ -78,7 +83,7 @@ export const checkpoint = {
   method: "GET",
   path: "/log/checkpoint",
   id: "logCheckpoint",
-  summary: "The newest checkpoint of the current epoch.",
+  summary: "The newest checkpoint of the first epoch.",
   exposure: "public",
   callers: "public",
   answers: { 200: note, ...errors({ 404: "None yet.", ...common }) }

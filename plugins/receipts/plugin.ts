@@ -60,9 +60,13 @@ const started = Layer.effectDiscard(
     const { inForce, isEnabled } = yield* ReceiptKeys
     const { host, secretEnv } = yield* Config
     const health = yield* Health
+    const { fork } = yield* Checkpoints
     const detail = host === undefined ? "receipts.host is not set" : `${secretEnv} is not set`
     const report = Effect.map(Clock.currentTimeMillis, (now): HealthReport => {
       if (!isEnabled) return { state: "disabled", detail }
+      const shown = fork()
+      if (shown !== null)
+        return { state: "degraded", detail: `${shown}; the log is a fork and nothing of it is signed` }
       const [absent] = (["receipt", "log"] as const).filter((use) => inForce(use, now)?.sign === undefined)
       return absent === undefined
         ? { state: "ready" }

@@ -6,7 +6,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../catalog/contract.ts"
-import { type HasEvidence, refreshStatistics } from "./refreshStatistics.ts"
+import { type EvidenceConditions, refreshStatistics } from "./refreshStatistics.ts"
 import { writeDocuments } from "./writeDocuments.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -20,7 +20,7 @@ export interface IndexState {
   readonly documents: number
   /** As of the last refresh; 0 where they were not counted yet. */
   readonly origins: number
-  /** They are origins with evidence alone. */
+  /** Some listing has evidence: they are established origins alone. */
   readonly proven: boolean
   readonly averageLexemes: number
   /** The other languages that listings are in, those of most listings, by their tags (`languages.ts`). */
@@ -52,10 +52,10 @@ export class LexicalStore extends Context.Service<
     readonly retire: Sql<void>
   }
 >()("tollkeeper/search-lexical/LexicalStore") {
-  /** Without `hasEvidence` every origin counts for how common a word is. */
+  /** Without `evidence` every origin counts for how common a word is. */
   static readonly layer = (
     language: string,
-    hasEvidence?: HasEvidence
+    evidence?: EvidenceConditions
   ): Layer.Layer<LexicalStore, SqlError.SqlError, SqlClient.SqlClient> =>
     Layer.effect(
       LexicalStore,
@@ -103,7 +103,7 @@ export class LexicalStore extends Context.Service<
               sql`update search_lexical_state set scanned = ${id}::int8, complete = ${complete}
                 where language = ${language}`
             ),
-          refresh: Effect.provideService(refreshStatistics(language, hasEvidence), SqlClient.SqlClient, sql),
+          refresh: Effect.provideService(refreshStatistics(language, evidence), SqlClient.SqlClient, sql),
           retire: Effect.gen(function* () {
             const earlier = sql`select o.language from search_lexical_state o join search_lexical_state s
               on s.language = ${language} and s.complete and o.begun_at < s.begun_at`

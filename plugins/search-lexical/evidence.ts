@@ -33,7 +33,8 @@ const discriminativeShare = (share: number): number =>
 
 /** The share of origins that use a word, as far as is known. */
 const shareOf = ({ documents, origins }: Frequency, state: Counts, common: number): number => {
-  const [held, all] = state.origins > 0 ? [origins, state.origins] : [documents, state.documents]
+  const [held, all] =
+    state.origins > 0 || state.proven === true ? [origins, state.origins] : [documents, state.documents]
   return Math.max(common, held / (all + priorOrigins))
 }
 
@@ -42,14 +43,13 @@ export const isMedium = (frequency: Frequency, state: Counts, common = 0): boole
   discriminativeShare(shareOf(frequency, state, common)) === leastEvidence
 
 /**
- * By listings, and no less than by origins with evidence, where those are counted: listings that cost nothing make no
- * word frequent. An unknown word is as rare as the rarest.
+ * By listings; by established origins, smoothed as above, where any listing has evidence: listings that cost nothing or
+ * dust make no word frequent. An unknown word is as rare as the rarest.
  */
 const rarityOf = ({ documents, origins }: Frequency, state: Counts): number =>
-  Math.max(
-    rarity(Math.max(documents, Math.min(1, state.documents)), state.documents),
-    state.proven === true ? rarity(Math.max(1, origins), state.origins) : 0
-  )
+  state.proven === true
+    ? rarity(Math.max(1, origins), state.origins + priorOrigins)
+    : rarity(Math.max(documents, Math.min(1, state.documents)), state.documents)
 
 /** `common`: the share of interfaces of any kind that use the word. */
 export const evidenceOf = (frequency: Frequency, state: Counts, common = 0): number =>

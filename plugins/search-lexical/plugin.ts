@@ -44,12 +44,12 @@ const registered = Layer.effectDiscard(
     const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
 
     const visible = (id: string) => catalog.condition({}, { id })
-    const hasEvidence = (id: string) => catalog.condition({ hasEvidence: true }, { id })
+    const isEstablished = (id: string) => catalog.condition({ isEstablished: true }, { id })
     const searchWords = Effect.fnUntraced(
       function* ({ few, filters, limit, query, snapshot }: SearchRequest) {
         const state = yield* answering
         const words = yield* reader.read(query, state)
-        const widened = feedback.widen(query, words, state, visible, state.proven ? hasEvidence : undefined)
+        const widened = feedback.widen(query, words, state, visible, state.proven ? isEstablished : undefined)
         // What passes is queried concurrently: either takes the database about as long.
         const [among, read] = yield* Effect.all([few, widened], { concurrency: isFiltered(filters) ? 2 : 1 })
         if (among?.length === 0) return []
@@ -100,7 +100,10 @@ export const plugin = define({
             Effect.gen(function* () {
               const { lexical } = yield* SearchSettings
               const catalog = yield* Catalog
-              return LexicalStore.layer(lexical.language, (id) => catalog.condition({ hasEvidence: true }, { id }))
+              return LexicalStore.layer(lexical.language, {
+                any: (id) => catalog.condition({ hasEvidence: true }, { id }),
+                established: (id) => catalog.condition({ isEstablished: true }, { id })
+              })
             })
           )
         )

@@ -23,24 +23,28 @@ const isDue = Effect.fnUntraced(function* (language: string) {
   return row?.due ?? false
 })
 
-/** A condition on the resource whose id is this expression: it has evidence. */
-export type HasEvidence = (id: string) => Statement.Fragment
+/** Conditions on the resource whose id is this expression: it has evidence, and evidence that dust cannot make. */
+export interface EvidenceConditions {
+  readonly any: (id: string) => Statement.Fragment
+  readonly established: (id: string) => Statement.Fragment
+}
 
 /**
  * One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often. Where any
- * origin has evidence those alone are counted: names that cost nothing make no word common. Fewer than some twenty
- * make none common either: `evidence.ts` takes 200 more not to use it.
+ * listing has evidence only what is established is counted, though that may be nothing: names that cost nothing, and
+ * payments of dust, make no word common. Fewer than some twenty origins make none common either: `evidence.ts` takes
+ * 200 more not to use it.
  */
-const drawnOf = Effect.fnUntraced(function* (language: string, hasEvidence: HasEvidence | undefined) {
+const drawnOf = Effect.fnUntraced(function* (language: string, evidence: EvidenceConditions | undefined) {
   const sql = yield* SqlClient.SqlClient
   const all = sql`select distinct on (coalesce(origin, id)) document from search_lexical_documents d
     where language = ${language}`
   const order = sql`order by coalesce(origin, id), hashint8(id)`
-  if (hasEvidence === undefined) return { drawn: sql`${all} ${order}`, isProven: false }
-  const proven = sql`${all} and ${hasEvidence("d.id")} ${order}`
-  const [row] = yield* sql<{ count: number }>`select count(*)::int as count from (${proven}) one`
-  const isProven = (row?.count ?? 0) > 0
-  return { drawn: isProven ? proven : sql`${all} ${order}`, isProven }
+  if (evidence === undefined) return { drawn: sql`${all} ${order}`, isProven: false }
+  const proven = yield* sql`select 1 from search_lexical_documents d where language = ${language}
+    and ${evidence.any("d.id")} limit 1`
+  const isProven = proven.length > 0
+  return { drawn: isProven ? sql`${all} and ${evidence.established("d.id")} ${order}` : sql`${all} ${order}`, isProven }
 })
 
 const countLexemes = Effect.fnUntraced(function* (language: string, drawn: Statement.Fragment) {
@@ -68,14 +72,14 @@ const countLexemes = Effect.fnUntraced(function* (language: string, drawn: State
     where (old.documents, old.naming, old.origins) <> (excluded.documents, excluded.naming, excluded.origins)`
 })
 
-const count = Effect.fnUntraced(function* (language: string, hasEvidence: HasEvidence | undefined) {
+const count = Effect.fnUntraced(function* (language: string, evidence: EvidenceConditions | undefined) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`select 1 from search_lexical_state where language = ${language} for update`
   if (!(yield* isDue(language))) return false
   // Counting reads every document once: it may take long, and searches continue meanwhile.
   yield* sql`set local statement_timeout = '10min'`.unprepared
-  const { drawn, isProven } = yield* drawnOf(language, hasEvidence)
+  const { drawn, isProven } = yield* drawnOf(language, evidence)
   yield* countLexemes(language, drawn)
   yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${now}, documents = d.count,
       origins = (select count(*)::int from (${drawn}) one), proven = ${isProven},
@@ -92,8 +96,8 @@ const count = Effect.fnUntraced(function* (language: string, hasEvidence: HasEvi
 /** Refreshes the statistics of a language when they are due; true if it did. The name is one of PostgreSQL's. */
 export const refreshStatistics = Effect.fn("LexicalStore.refresh")(function* (
   language: string,
-  hasEvidence?: HasEvidence
+  evidence?: EvidenceConditions
 ) {
   if (!(yield* isDue(language))) return false
-  return yield* Effect.provideService(inTransaction(count(language, hasEvidence)), Lane, "maintenance")
+  return yield* Effect.provideService(inTransaction(count(language, evidence)), Lane, "maintenance")
 })

@@ -1,9 +1,10 @@
 // `tollkeeper receipts verify`: checks a kept receipt without trusting the facilitator that signed it: signature,
 // claims, the log's proof, and the ledger where one is named. It needs no profile and no state. Exit code 1 when a
-// check fails.
+// check fails. `begin-epoch` is an operator's: it ends a log that a witness has shown to be a fork.
 import { Data, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { answer, jsonFlag } from "./CommandTarget.ts"
+import { SqlClient } from "effect/sql"
+import { answer, jsonFlag, noted, placeFlags, tablesOf, reasonFlag } from "./CommandTarget.ts"
 
 /** A check failed; the message is why. */
 class ReceiptRefused extends Data.TaggedError("ReceiptRefused")<{ readonly message: string }> {}
@@ -68,7 +69,33 @@ const verify = Command.make(
   })
 ).pipe(Command.withDescription("Check a receipt, offline or against ledger and log"))
 
+const beginEpoch = Command.make(
+  "begin-epoch",
+  {
+    ...placeFlags(),
+    json: jsonFlag,
+    reason: reasonFlag,
+    published: optional("published", "A copy of the log as it was published, a folder or URL, that the new epoch names")
+  },
+  ({ json, reason, published, ...place }) =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { readPublished } = yield* Effect.promise(() => import("../readLog.ts"))
+      const copy = Option.isNone(published) ? null : JSON.stringify(yield* readPublished(published.value))
+      const [ended] = yield* noted({ action: "begin-epoch", subject: "receipts", reason })(
+        sql<{ epoch: number }>`update receipts_epochs set ended = ${`an operator ended it: ${reason}`},
+            published = ${copy}::jsonb
+          where epoch = (select max(epoch) from receipts_epochs) and ended is null returning epoch`
+      )
+      yield* answer(json, { ended: ended?.epoch ?? null }, [
+        ended === undefined
+          ? "the newest epoch is about to begin already"
+          : "the log begins a new epoch within seconds; /log/epochs has its name and what it continues"
+      ])
+    }).pipe(Effect.provide(tablesOf(place, "receipts")))
+).pipe(Command.withDescription("End the log's epoch, as after a restore that a witness shows, and begin the next one"))
+
 export const receipts = Command.make("receipts").pipe(
-  Command.withDescription("Signed receipts of payments: verify one"),
-  Command.withSubcommands([verify])
+  Command.withDescription("Signed receipts of payments: verify one; the log's epochs, for operators"),
+  Command.withSubcommands([verify, beginEpoch])
 )

@@ -36,7 +36,7 @@ const measure = Effect.fnUntraced(function* (set: Dataset, margin: number, half:
   yield* facilitator.publishedBy(ingest(facilitator.sql, listingsOf(set)))
   yield* untilIndexed(facilitator, set.resources.length)
   const evidenced = set.resources.map(({ name }) => name).filter((name) => halfOf(name) === half)
-  yield* facilitator.sql`update catalog_resources set standing_at = now()
+  yield* facilitator.sql`update catalog_resources set standing_at = 'epoch'
     where key in (select jsonb_array_elements_text(${JSON.stringify(evidenced)}::jsonb))`
   const answered = set.queries.filter((query) => !query.expects_no_result && headlineOf(query))
   const each = yield* Effect.forEach(answered, (query) =>

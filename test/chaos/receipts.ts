@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { mkdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { openTiles, readBytes, readText, tilePath } from "../../examples/receipts/tiles.mjs"
+import { openTiles, readBytes, readNewest, tilePath } from "../../examples/receipts/tiles.mjs"
 import { openCheckpoint, openReceipt, verify } from "../../examples/receipts/verify.mjs"
 import { onServer } from "../support/failover.ts"
 
@@ -54,7 +54,7 @@ const placeOf = (url: string, origin: string) => `${url}/log/${origin === `${hos
 
 /** Downloads the published log of the current epoch; its folder. */
 export const keepLog = async (url: string, folder: string): Promise<string> => {
-  const note = await readText(`${url}/log`, "checkpoint")
+  const { note } = await readNewest(`${url}/log`)
   const [origin = "", written] = note.split("\n")
   const size = Number(written)
   const put = async (path: string, bytes: string | Uint8Array) => {
@@ -89,9 +89,7 @@ export class LogWatcher {
 
   async #read(url: string): Promise<void> {
     this.#did ??= await json(`${url}/.well-known/did.json`)
-    const answer = await fetch(`${url}/log/checkpoint`, { signal: AbortSignal.timeout(2_000) })
-    if (!answer.ok) return
-    const note = await answer.text()
+    const { note } = await readNewest(`${url}/log`)
     const tree = await openCheckpoint(note, this.#did).catch(() => undefined)
     if (tree === undefined) return void this.faults.push(`a checkpoint that no key of the log signed: ${note}`)
     const { origin, root, size } = tree

@@ -72,6 +72,23 @@ const manyVouchers = async (cases: Cases): Promise<void> => {
   )
 }
 
+const depositsOnce = async (cases: Cases): Promise<void> => {
+  const { part, world } = cases
+  await part.check("a deposit that is sent again with the buyer's identifier buys one page", () =>
+    inShop(cases, async (shop) => {
+      const buyer = await makeBuyer(world, await world.account(1), { depositTimes: 3 })
+      await buyer.pay(shop.page)
+      const extensions = { "payment-identifier": { info: { required: false, id: "an-identifier-of-the-buyer" } } }
+      for (const sent of [buyer.sent(), { ...buyer.sent(), extensions }, { ...buyer.sent(), extensions }]) {
+        const header = Buffer.from(JSON.stringify(sent)).toString("base64")
+        assert.equal((await fetch(shop.page, { headers: { "payment-signature": header } })).status, 402)
+      }
+      assert.equal(shop.served(), 1)
+      assert.equal(await world.balance(buyer.keypair.publicKey()), usdc - 3n * price)
+    })
+  )
+}
+
 const claimedTogether = async (cases: Cases): Promise<void> => {
   const { batch, part, world } = cases
   await part.check("40 channels are claimed in one transaction, and a claim that lands twice changes nothing", () =>
@@ -243,6 +260,7 @@ const lostRecords = async (cases: Cases): Promise<void> => {
 export const batchCases = async (world: World, part: Part): Promise<void> => {
   const cases = { world, part, batch: await batchOf(world) }
   await manyVouchers(cases)
+  await depositsOnce(cases)
   await claimedTogether(cases)
   await refusedVouchers(cases)
   await lostRecords(cases)

@@ -93,7 +93,14 @@ export const openShop = async (world: World, options: ShopOptions): Promise<Shop
     page: `http://127.0.0.1:${listener.address().port}/page`,
     server,
     receiver,
-    claims: new BatchClaims({ server, facilitator: world.facilitator, network, token: testnetUsdc }),
+    claims: new BatchClaims({
+      server,
+      facilitator: world.facilitator,
+      network,
+      token: testnetUsdc,
+      // Cases set the ledger's clock ahead.
+      now: async () => Number((await world.rpc("getLatestLedger", {})).closeTime)
+    }),
     served: () => served,
     stop: () => new Promise((resolve) => listener.close(() => resolve()))
   }
@@ -112,6 +119,8 @@ export interface Buyer {
   readonly buy: (url: string) => Promise<Bought>
   /** The answer's charge must have succeeded. */
   readonly pay: (url: string) => Promise<any>
+  /** The payment that was sent last, decoded. */
+  readonly sent: () => any
 }
 
 const decode = (header: string | null): any =>
@@ -127,7 +136,12 @@ export const makeBuyer = async (
   const client = new BatchStellarClient({ secret: keypair.secret(), rpcUrl: world.ledger, ...options })
   const paying = new x402Client().register(network, client)
   paying.setSpendControls?.(false)
-  const payingFetch = wrapFetchWithPayment(fetch, paying)
+  let sent: string | null = null
+  const payingFetch = wrapFetchWithPayment((input: RequestInfo, init?: RequestInit) => {
+    const request = new Request(input, init)
+    sent = request.headers.get("payment-signature") ?? sent
+    return fetch(request)
+  }, paying)
   const buy = async (url: string): Promise<Bought> => {
     const response: Response = await payingFetch(url)
     return {
@@ -140,6 +154,7 @@ export const makeBuyer = async (
   return {
     keypair,
     client,
+    sent: () => decode(sent),
     buy,
     pay: async (url) => {
       const { receipt, required, status, text } = await buy(url)

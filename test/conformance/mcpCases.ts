@@ -155,7 +155,7 @@ const showsError = async (url: string, home: string): Promise<void> => {
 }
 
 /** Why what is left out is left out: the server offers tools and nothing else. */
-const offersToolsAlone = async (url: string): Promise<void> => {
+const offersToolsAndContent = async (url: string): Promise<void> => {
   const answer = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
@@ -167,7 +167,7 @@ const offersToolsAlone = async (url: string): Promise<void> => {
     })
   })
   const [, data = ""] = /^data: (.+)$/m.exec(await answer.text()) ?? []
-  deepStrictEqual(Object.keys(JSON.parse(data).result.capabilities), ["tools"])
+  deepStrictEqual(Object.keys(JSON.parse(data).result.capabilities), ["tools", "resources"])
 }
 
 /** Milliseconds from the start of the process to its first answer over stdin and stdout: the best of three. */
@@ -216,8 +216,8 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
   const server = await startToolServer(world, runtime)
   try {
     for (const revision of ["2025-11-25", "2026-07-28"] as const) await suiteCases(server.url, revision, part)
-    await part.check("the server offers only tools, so other scenarios are excluded", () =>
-      offersToolsAlone(server.url)
+    await part.check("the server offers tools and kept content, so other scenarios are excluded", () =>
+      offersToolsAndContent(server.url)
     )
     for (const era of ["legacy", "modern"] as const) {
       await part.check(`the inspector lists and calls over HTTP, ${era}`, () => inspects([server.url], era, home))

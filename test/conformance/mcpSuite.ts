@@ -1,5 +1,5 @@
-// The official conformance suite of MCP, as far as it concerns a server that offers only tools and none of the suite's
-// own. Every scenario that a protocol revision runs is either required or excluded by name, with the reason; any other
+// The official conformance suite of MCP, as far as it concerns a server that offers tools and paid content and none of the
+// suite's own. Every scenario that a protocol revision runs is either required or excluded by name, with the reason; any other
 // fails the run, so that a newer suite is reviewed. The suite's scenario names are frozen per revision (`requirements/`
 // in the package).
 import { spawn } from "node:child_process"
@@ -32,7 +32,7 @@ export const applicable: Readonly<Record<Revision, ReadonlyArray<string>>> = {
 }
 
 const prompts = "the server has no prompts, and says so in its capabilities"
-const resources = "the server has no resources, and says so in its capabilities"
+const resources = "asks for the suite's own resources; the server's are the content that its caller paid for"
 const fixture = (tool: string) => `calls the suite's own tool ${tool}, which a server in use does not have`
 const tasks = "tasks are an extension that the server does not offer, and says so in its capabilities"
 

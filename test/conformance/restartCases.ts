@@ -31,7 +31,12 @@ export const restartCases = async (world: World, part: Part): Promise<void> => {
     assert.ok(readyAfterMs <= laterStartMs, `${readyAfterMs} ms`)
   })
   await part.check("after a restart the earlier payment is known and not paid again", async () => {
-    const again = await settle(before)
+    // It was killed before the delivery was confirmed or after it: then the success is given again, once.
+    let again = await settle(before)
+    if (again.json?.success === true) {
+      assert.equal(again.json.transaction, paid.json.transaction)
+      again = await settle(before)
+    }
     assertRefusedSettle(again, ["settle_ledger_already_settled"])
     assert.equal(again.json.transaction, paid.json.transaction)
     assert.equal((await awaitTransaction(world.rpc, paid.json.transaction)).status, "SUCCESS")

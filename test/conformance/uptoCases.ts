@@ -7,7 +7,7 @@ import { testnetUsdc } from "../support/buyer.ts"
 import { deployContract, execute } from "../support/deployContract.ts"
 import { awaitTransaction } from "../support/rpcCall.ts"
 import type { UptoOptions, UptoPayment } from "../support/uptoBuyer.ts"
-import { assertRefusedSettle, assertRefusedVerify } from "./ask.ts"
+import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
 import type { Part } from "./report.ts"
 import { lyingToken, max, Mode, startToken, type Upto, uptoOf } from "./uptoWorld.ts"
 import type { World } from "./world.ts"
@@ -56,6 +56,19 @@ const settled = async (cases: Cases, parties: Parties): Promise<void> => {
       await assertMoved(cases, fresh, actual)
     })
   }
+  await part.check("a buyer's identifier never opens a delivered success again [S268]", async () => {
+    const fresh = await partiesOf(cases)
+    const body: any = (await upto.pay(fresh)).settleBody(2_501n)
+    body.paymentPayload.extensions = { "payment-identifier": { info: { required: false, id: "upto-of-the-buyer" } } }
+    const settle = () => post(`${world.facilitator}/settle`, body)
+    const answers = [await settle(), ...(await Promise.all([settle(), settle(), settle()]))]
+    assert.deepEqual(
+      answers.map(({ json }) => json.success),
+      [true, false, false, false]
+    )
+    for (const again of answers.slice(1)) assertRefusedSettle(again, ["settle_ledger_already_settled"])
+    await assertMoved(cases, fresh, 2_501n)
+  })
   await part.check("answers in the spelling of the seller's network", async () => {
     const payment = await upto.pay({ ...parties, network: "stellar:testnet" })
     const refused = await upto.settle(payment, max + 1n)

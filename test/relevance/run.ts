@@ -7,11 +7,14 @@
 // `--only NAME` runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half
 // tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside the
 // graded ones. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
-// (`leaveOneSetOut.ts`). The last line is the figures.
+// (`leaveOneSetOut.ts`). `cost-to-fake` plays the known attacks on rank against each of some listings and its words, in
+// catalogs of `--listings` (5,300) honest ones, and fails where one passes below the bar (`costToFake.ts`). The last
+// line is the figures.
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import process from "node:process"
 import { parseArgs } from "node:util"
+import { printCostToFake } from "./costToFake.ts"
 import { type Dataset, isPresent, loadDataset } from "./dataset.ts"
 import { headlineOf, interval, mean, ndcg10, recall20, reciprocalRank } from "./figures.ts"
 import { halfOf, isLanguageSet, type LanguageSet, languageSets, type OwnSet, ownSet } from "./judged.ts"
@@ -30,6 +33,7 @@ const { positionals, values } = parseArgs({
     only: { type: "string" },
     half: { type: "string" },
     report: { type: "string" },
+    listings: { type: "string", default: "5,300" },
     each: { type: "boolean", default: false }
   }
 })
@@ -155,6 +159,10 @@ const onOwn = async (name: OwnSet | LanguageSet): Promise<boolean> => {
   return first >= floors.first && three_ >= floors.three && none <= floors.none && silent >= floors.silent
 }
 
+if (positionals.includes("cost-to-fake")) {
+  const counts = values.listings.split(",").map(Number)
+  process.exit((await printCostToFake(options.database!, counts)) ? 0 : 1)
+}
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")
 if (positionals.includes("leave-one-set-out")) {
   const others = isPresent ? loadDataset(values).resources : []

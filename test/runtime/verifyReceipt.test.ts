@@ -18,6 +18,7 @@ import {
   did,
   didDocument,
   jwsOf,
+  keyEntryOf,
   levelsOf,
   makeKey,
   methodOf,
@@ -27,6 +28,7 @@ import {
   sha,
   writeLog
 } from "../support/receiptLog.ts"
+import { makeForgeries } from "../support/receiptForgeries.ts"
 import { makeVectors, vectorsFile } from "../support/receiptVectors.ts"
 
 const committed = JSON.parse(readFileSync(vectorsFile, "utf8"))
@@ -177,6 +179,19 @@ describe("a kept receipt", () => {
   })
 })
 
+describe("the command", () => {
+  const { forgeries, passing } = makeForgeries()
+
+  it("verifies what is genuine, and refuses every forgery", async () => {
+    for (const { answer, did: document } of passing)
+      await verifyKept(answer, { did: await put("forged-did.json", document) })
+    for (const { answer, did: document, kind } of forgeries) {
+      const asked = verifyKept(answer, { did: await put("forged-did.json", document) })
+      await expect(asked, kind).rejects.toThrow()
+    }
+  })
+})
+
 describe("payment and delivery", () => {
   it.each([
     ["COMPLETE", {}],
@@ -248,7 +263,7 @@ describe("the log by now", () => {
     const receipt = receiptOf(key, 9_000)
     const own = outcomeOf(receipt, 9_000)
     const checkpoint = checkpointOf(log, 1, rootOf(levelsOf([own.entry]), 1))
-    const { leafHash } = genuine.proof
+    const leafHash = sha(Buffer.of(0), own.entry).toString("hex")
     const proof = { ...genuine.proof, index: 0, size: 1, leafHash, hashes: [], checkpoint }
     const made = { receipt, attestation: null, outcomes: [genuine, { record: own.record, salt: own.salt, proof }] }
     expect((await verifyKept(made)).checks.at(-1)).toContain("its leaf is in the log")
@@ -270,16 +285,41 @@ describe("the log by now", () => {
     await verifyKept(kept, { log: join(folder, "epochs") })
   })
 
-  it("or a witness, is asked where a retired key of the log signed the proof, which may be stolen", async () => {
-    const did = await put("rotated.json", didDocument(methodOf(key), methodOf(log, 0, 1_790_000_100)))
-    await expect(verifyKept(await answer(), { did })).rejects.toThrow("a retired key of the log")
-    await writeLog(join(folder, "rotated/log/1"), log, entries)
-    await verifyKept(await answer(), { did, log: join(folder, "rotated") })
-    await expect(verifyKept(await answer(), { did, witnesses: [witnessKey()] })).rejects.toThrow("did not cosign")
-    const announced = Math.floor(Date.now() / 1_000) + 60
-    await verifyKept(await answer(), {
-      did: await put("announced.json", didDocument(methodOf(key), methodOf(log, 0, announced)))
+  it("decides about a retired key of the log, by its own entries", async () => {
+    const retired = 1_790_000_100
+    const next = makeKey(did, "log")
+    const rotated = didDocument(methodOf(key), methodOf(log, 0, retired), methodOf(next, retired))
+    const asked = { did: await put("rotated.json", rotated) }
+    await expect(verifyKept(await answer(), asked)).rejects.toThrow("a retired key of the log")
+    const place = join(folder, "rotated")
+    // The log is still under the retired key: a thief's, or one whose document lies. Its entries say which.
+    await writeLog(join(place, "log/1"), log, entries)
+    await expect(verifyKept(await answer(), { ...asked, log: place })).rejects.toThrow(
+      "does not say that it is in force"
+    )
+    const said = [...entries, keyEntryOf("announced", log, 0)]
+    await writeLog(join(place, "log/1"), log, said)
+    await verifyKept(await answer(), { ...asked, log: place })
+    const over = [...said, keyEntryOf("announced", next, retired), keyEntryOf("retired", log, retired)]
+    await writeLog(join(place, "log/1"), log, over)
+    const unsaid = { did: await put("silent.json", didDocument(methodOf(key), methodOf(log), methodOf(next))) }
+    for (const one of [asked, unsaid])
+      await expect(verifyKept(await answer(), { ...one, log: place })).rejects.toThrow("does not say that it is in")
+    await writeLog(join(place, "log/1"), next, over)
+    for (const one of [asked, unsaid]) await verifyKept(await answer(), { ...one, log: place })
+  })
+
+  it("is not shown by a witness that cosigned it under a retired key", async () => {
+    const [now, kept] = [Math.floor(Date.now() / 1_000), await answer()]
+    const witness = await openWitness(didDocument(methodOf(log)), join(folder, "late.json"), "witness.example")
+    const { proof } = kept.outcomes[0]!
+    proof.checkpoint += String(await witness.add(`old 0\n\n${proof.checkpoint}`))
+    const retiredAt = async (at: number) => ({
+      did: await put(`retired-${at}.json`, didDocument(methodOf(key), methodOf(log, 0, at))),
+      witnesses: [witness.key]
     })
+    await verifyKept(kept, await retiredAt(now + 60))
+    await expect(verifyKept(kept, await retiredAt(now - 60))).rejects.toThrow("a retired key of the log")
   })
 
   it("is the one that a witness has seen, by its line on the proof's checkpoint or a later one", async () => {
@@ -311,12 +351,6 @@ describe("the log by now", () => {
 })
 
 const jwkOf = (point: Uint8Array) => ({ x: b64u(point.subarray(1, 33)), y: b64u(point.subarray(33)) })
-
-/** The key of a witness that has cosigned nothing. */
-const witnessKey = (): string => {
-  const typed = Buffer.concat([Buffer.of(4), makeKey(did, "log").publicKey])
-  return `silent.example+${sha("silent.example\n", typed).toString("hex").slice(0, 8)}+${typed.toString("base64")}`
-}
 
 /** A cosignature whose time was changed. */
 const atAnotherTime = (text: string): string => {

@@ -74,20 +74,29 @@ export const receiptOf = (key: Key, n: number): string => jwsOf(key, canonical(c
 
 /** The opened leaf of a receipt, and the entry of the log. */
 export const outcomeOf = (receipt: string, n: number, change: object = {}) => {
-  const { ledger, settlement, transaction } = claimsOf(n)
-  const record = canonical({
+  const { amount, fee, ledger, network, settlement, transaction } = claimsOf(n)
+  const said = {
     v: 1,
     outcome: "settled",
     settlement,
+    network,
     transaction,
+    moved: amount,
     ledger,
-    fee: "100",
+    fee,
     at: 1_790_000_000_000 + n * 1000,
     receipt: `sha256:${sha(receipt).toString("hex")}`,
     ...change
-  })
+  }
+  const record = canonical(Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)))
   const salt = sha(`salt ${n}`)
   return { record, salt: b64u(salt), entry: Buffer.concat([Buffer.of(1), sha(salt, record)]) }
+}
+
+/** An entry of a key's history. */
+export const keyEntryOf = (event: "announced" | "retired", { kid, publicKey }: Key, at: number): Buffer => {
+  const use = kid.split("#")[1]!.split("-")[0]
+  return Buffer.concat([Buffer.of(2), Buffer.from(canonical({ event, kid, publicKey: b64u(publicKey), use, at }))])
 }
 
 /** All levels of complete nodes over entries, in hex-free buffers: `levels[h][i]`. */

@@ -5,6 +5,7 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Catalog, CatalogRecords, type RecordFilter, type ResourceSummary } from "../../catalog/contract.ts"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
+import { ofAll } from "./ofTenant.ts"
 import type { Page } from "./parameters.ts"
 import type {
   CatalogedResource,
@@ -230,7 +231,7 @@ const observability = Effect.fn("ResourceReports.observability")(function* (id: 
 })
 
 const isCataloged = (id: bigint) =>
-  Effect.flatMap(Catalog, (catalog) => Effect.map(catalog.documents([id]), (documents) => documents.length > 0))
+  Effect.flatMap(Catalog, (catalog) => Effect.map(ofAll(catalog.documents([id])), (documents) => documents.length > 0))
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 

@@ -5,6 +5,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { CatalogRecords } from "../../catalog/contract.ts"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
 import { within } from "./conditions.ts"
+import { ofAll } from "./ofTenant.ts"
 import type { Page, Window } from "./parameters.ts"
 import type { Breakdowns, DailyVolumes, Overview, Timeseries } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
@@ -275,7 +276,9 @@ export class Totals extends Context.Service<
       const spelling = yield* Spelling
       const records = yield* CatalogRecords
       // The catalog is counted at most once a second, at any request rate.
-      const census = yield* Effect.cachedWithTTL(records.census, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
+      const census = yield* Effect.cachedWithTTL(ofAll(records.census), (exit) =>
+        Exit.isSuccess(exit) ? "1 second" : 0
+      )
       const overview = Effect.fn("Totals.overview")(function* (window: Window, asset: string | undefined) {
         const row = yield* readOverview(window)
         return encodeOverview(spelling, row, yield* census, window, asset)

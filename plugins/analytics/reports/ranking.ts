@@ -3,7 +3,7 @@
 // window is not kept yet (S157, S158).
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { within } from "./conditions.ts"
+import { leaderboardDays } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
 
 export type Role = "buyer" | "seller"
@@ -94,7 +94,7 @@ const sumUp = Effect.fnUntraced(function* (role: Role, window: Window, page: Ran
   const [row] = yield* sql<Pick<Row, "page" | "top">>`with ranked as materialized (
       select address, coalesce(sum(transactions) filter (where asset = ${asset}), 0) as transactions,
         coalesce(sum(amount) filter (where asset = ${asset}), 0) as amount
-      from analytics_standings where role = ${role} and ${within(sql, "day", window, "day")} group by address
+      from analytics_standings where role = ${role} and ${leaderboardDays(sql, window)} group by address
     )
     select (select jsonb_agg(${sql.literal(place)} ${inOrder})
         from (select * from ranked where ${behind(sql, page)} ${inOrder}

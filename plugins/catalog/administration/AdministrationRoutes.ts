@@ -68,7 +68,8 @@ export const addAdministrationRoutes = Effect.gen(function* () {
   const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
   const explain = Effect.fnUntraced(function* (request: Request) {
-    if (Option.isNone(callers.reader(request))) return unauthorized
+    const reader = callers.reader(request)
+    if (Option.isNone(reader)) return unauthorized
     const query = queryOf(request)
     const paging = readPaging(query, { limitDefault: 50, limitMax: 200, clamp: true })
     const url = readQuery(routes.explain.query, query).given("url") ?? ""
@@ -76,7 +77,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     if (wrong.length > 0) return json({ error: "invalid_filter", details: wrong }, { status: 400 })
     // Stored first, so that the explanation has the newest observations.
     yield* Effect.ignore(sightings.flush)
-    const explained = yield* explainListing({ url, ...paging }, crypto)
+    const explained = yield* explainListing({ url, ...paging, only: reader.value.only }, crypto)
     return json({ x402Version: 2, ...explained } satisfies typeof ListingExplanation.Type)
   })
 

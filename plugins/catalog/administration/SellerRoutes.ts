@@ -7,6 +7,7 @@ import { AccountSignatures } from "../../../kernel/accounts/AccountSignatures.ts
 import { Network } from "../../../kernel/config/Network.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
+import { unlistedHost } from "../../../kernel/http/hostValidation.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
@@ -63,7 +64,9 @@ export const addSellerRoutes = Effect.gen(function* () {
         "challenge and signature (base64): both, or neither for a challenge"
       )
     const { payTo, signature } = read
-    const place = { host: (request.headers["host"] ?? "").toLowerCase(), network: network.id }
+    const host = callers.challengeHost(request)
+    if (host === undefined) return forbidden(unlistedHost)
+    const place = { host, network: network.id }
     if (read.challenge === undefined || signature === undefined) {
       const made = yield* challenges.make(caller.value, payTo, place)
       if (made === undefined) return invalid("the Host header is not a valid host name")

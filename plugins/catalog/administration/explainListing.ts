@@ -9,6 +9,7 @@ import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts
 import type { ResourceState } from "../contract.ts"
 import { isDead } from "../store/Resources.ts"
 import { type StoredBody, resourceKey } from "../store/ResourceWire.ts"
+import { dollar, fullAgeDays, fullRisk } from "../store/weighEvidence.ts"
 import { cleanString } from "../declaration/cleanText.ts"
 
 interface ObservationRow {
@@ -40,6 +41,7 @@ interface ListingRow {
   readonly grade: Grade
   readonly last_look_at: Date | null
   readonly probe_detail: string | null
+  readonly has_evidence: boolean
   readonly first_seen_at: Date
   readonly last_seen_at: Date
 }
@@ -88,6 +90,12 @@ const toDecision = ({ at, by, from_state, move, reason, to_state }: DecisionRow)
   reason
 })
 
+/** What a rival must spend to precede it where it answers, as `npm run relevance -- cost-to-fake` measures it. */
+const costToFake = (hasEvidence: boolean): string =>
+  hasEvidence
+    ? `faking this rank costs about ${fullRisk / dollar} USDC or ${fullAgeDays} days`
+    : "faking this rank costs about 0 USDC: no origin, recipient's key or settled payment stands for it"
+
 const toListing = (row: ListingRow) => ({
   type: row.type,
   resource: row.resource,
@@ -104,6 +112,7 @@ const toListing = (row: ListingRow) => ({
     isDynamic: row.declaration.about.routeTemplate !== undefined,
     isDead: isDead(row)
   }),
+  costToFake: costToFake(row.has_evidence),
   version: row.version,
   versionHash: row.version_hash,
   firstSeenAt: row.first_seen_at.toISOString(),
@@ -127,6 +136,8 @@ interface Paging {
 
 export interface ExplainRequest extends Paging {
   readonly url: string
+  /** With a principal: observations of the recipients that signed for it, since anyone may pay to any recipient. */
+  readonly only?: string | undefined
 }
 
 /** A page of observations, newest first. */
@@ -144,7 +155,7 @@ const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason,
       r.declaration, r.verification, r.ownership, r.version, r.version_hash, r.grade, r.last_look_at,
-      p.detail as probe_detail,
+      p.detail as probe_detail, r.standing_at is not null as has_evidence,
       r.first_seen_at, a.last_seen_at
     from catalog_resources r join catalog_activity a on a.resource_id = r.id
     left join catalog_probes p on p.resource_id = r.id
@@ -163,7 +174,7 @@ const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
 })
 
 export const explainListing = Effect.fn("Catalog.explain")(function* (
-  { limit, offset, url }: ExplainRequest,
+  { limit, offset, only, url }: ExplainRequest,
   crypto: Crypto["Service"]
 ) {
   const sql = yield* SqlClient.SqlClient
@@ -183,7 +194,11 @@ export const explainListing = Effect.fn("Catalog.explain")(function* (
             .filter(({ template }) => matchesTemplate(template, spelled.resource.slice(spelled.origin!.length)))
             .map(({ resource_key }) => resource_key)
         ]
-  const about = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
+  const named = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
+  const about =
+    only === undefined
+      ? named
+      : sql`${named} and pay_to in (select pay_to from catalog_recipients where principal = ${only})`
   return {
     url: spelled?.resource ?? cleanString(url),
     listings: yield* listingsWhere(sql`r.resource_key = any(${keys})`),

@@ -12,7 +12,7 @@ import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
 import { pageSize, type Seller, spreadSellers } from "../search/rank/spreadSellers.ts"
-import { conditionOf, hadEvidence } from "./conditions.ts"
+import { conditionOf, hadEvidence, isYoung } from "./conditions.ts"
 
 /** Cached counts, by filters. */
 const countedMax = 1_000
@@ -97,18 +97,30 @@ interface Candidate extends Seller {
   readonly id: bigint
 }
 
+/** The order of a first page: established and claims newest first, young evidence in between, oldest first. */
+const tiers = ["established", "young", "claimed"] as const
+
 /** The first page of a set of filters. */
 const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: CatalogValues, asOf: number) {
   const sql = yield* SqlClient.SqlClient
   const condition = conditionOf(sql, config, filters)
-  const tier = (hasEvidence: boolean, window: number) => sql`(select r.id, r.origin, r.pay_tos, ${hasEvidence} as backed
-    from catalog_resources r
-    where ${hasEvidence ? hadEvidence(sql, asOf) : sql`(${hadEvidence(sql, asOf)}) is not true`} and ${condition}
-    order by r.id desc limit ${sql.literal(String(window))})`
+  const had = hadEvidence(sql, asOf)
+  const isOf = {
+    established: sql`${had} and not ${isYoung(sql)}`,
+    young: sql`${had} and ${isYoung(sql)}`,
+    claimed: sql`(${had}) is not true`
+  }
+  const tier = (of: (typeof tiers)[number], window: number) => {
+    const order = sql.literal(of === "young" ? "r.standing_at, r.id" : "r.id desc")
+    return sql`(select r.id, r.origin, r.pay_tos, ${tiers.indexOf(of)}::int as tier,
+        row_number() over (order by ${order}) as place
+      from catalog_resources r where ${isOf[of]} and ${condition} order by ${order}
+      limit ${sql.literal(String(window))})`
+  }
   for (const window of windows) {
-    const rows = yield* sql<Candidate>`select id, origin, pay_tos as "payTos" from (${tier(true, window)}
-        union all ${tier(false, window)}) found
-      order by backed desc, id desc limit ${sql.literal(String(window))}`.unprepared
+    const rows = yield* sql<Candidate>`select id, origin, pay_tos as "payTos" from (${tier("established", window)}
+        union all ${tier("young", window)} union all ${tier("claimed", window)}) found
+      order by tier, place limit ${sql.literal(String(window))}`.unprepared
     if (filters.payTo !== undefined) return rows.slice(0, pageSize).map(({ id }) => id)
     const byId = new Map(rows.map((row) => [row.id, row]))
     const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))

@@ -12,7 +12,7 @@ import { Config } from "../Config.ts"
 import type { ResourceType } from "../contract.ts"
 import { loosePath, matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { identityKey } from "../store/ResourceWire.ts"
-import { visible } from "./conditions.ts"
+import { isYoung, visible } from "./conditions.ts"
 import { bodyColumns, bodyFrom, type BodyRow, toBody } from "./batchBodies.ts"
 
 /** Dynamic routes of one origin that are tried. */
@@ -41,7 +41,7 @@ interface Template {
 }
 
 interface Found extends BodyRow {
-  readonly hasEvidence: boolean
+  readonly isEstablished: boolean
   readonly isVisible: boolean
 }
 
@@ -63,16 +63,18 @@ const makeReads = Effect.gen(function* () {
   /** In any state. */
   const byKey = (key: string) =>
     Effect.map(
-      sql<Found>`select ${sql.literal(bodyColumns)}, r.standing_at is not null as "hasEvidence",
+      sql<Found>`select ${sql.literal(bodyColumns)},
+          r.standing_at is not null and not ${isYoung(sql)} as "isEstablished",
           ${visible(sql, config)} as "isVisible" from ${sql.literal(bodyFrom)} where r.key = ${key}`,
       ([row]) => row
     )
 
-  /** A mere claim in another spelling of what is listed with evidence for another recipient. */
+  /** A claim, or what has younger evidence, in another spelling of what is listed for another recipient. */
   const isRespelled = (id: bigint, read: ResourceUrl) =>
     Effect.map(
       sql`select 1 from catalog_resources r join catalog_resources o on o.origin = r.origin and o.type = r.type
-          and o.tool_name = r.tool_name and o.id <> r.id and o.standing_at is not null and not o.pay_tos && r.pay_tos
+          and o.tool_name = r.tool_name and o.id <> r.id and not o.pay_tos && r.pay_tos
+          and o.standing_at < coalesce(r.standing_at, 'infinity')
         where r.id = ${id} and lower(o.resource) = any(${spellingsOf(read)}) limit 1`,
       (rows) => rows.length > 0
     )
@@ -87,16 +89,20 @@ const makeReads = Effect.gen(function* () {
     return rows.length > 0
   })
 
+  /** Its words have evidence; where that is young, no other listing of the origin has older evidence. */
+  const isSenior = sql`(r.standing_at is not null and (not ${isYoung(sql)} or not exists (
+    select 1 from catalog_resources o where o.origin = r.origin and o.standing_at < r.standing_at)))`
+
   /**
-   * Templates of an origin that may answer: what the origin itself has named, what pays a recipient that it has
-   * named, or what has evidence (a key's or a settlement's; an account signs at no cost) where nothing of the origin
-   * pays another recipient but claims that came later.
+   * Templates of an origin that may answer, each with evidence for its words: what the origin itself has named, what
+   * pays a recipient that it has named, or what has evidence (a key's or a settlement's; an account signs at no cost)
+   * where nothing of the origin pays another recipient but claims that came later.
    */
   const templatesOf = (origin: string) =>
     sql<Template>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template
       from catalog_resources r
       where r.origin = ${origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
-        and (r.ownership = 'proven' or exists (select 1 from catalog_resources o
+        and ${isSenior} and (r.ownership = 'proven' or exists (select 1 from catalog_resources o
             where o.origin = ${origin} and o.ownership = 'proven' and o.pay_tos && r.pay_tos)
           or (r.standing_at is not null and not exists (select 1 from catalog_resources o
               where o.origin = ${origin} and not o.pay_tos && r.pay_tos
@@ -146,7 +152,7 @@ export class Resolve extends Context.Service<
         if (read === undefined) return Option.none<BodyRow>()
         const { type, toolName } = request
         const exact = yield* byKey(identityKey(crypto, { type, resource: read.resource, toolName }))
-        if (exact?.hasEvidence === false) {
+        if (exact?.isEstablished === false) {
           const own = type === "mcp" ? undefined : yield* ownTemplate(exact.id, read)
           if (own !== undefined) return shown(own)
           if (yield* isRespelled(exact.id, read)) return Option.none<BodyRow>()

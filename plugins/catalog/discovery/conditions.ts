@@ -4,6 +4,7 @@
 import type { SqlClient, Statement } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"
 import type { Filters } from "../contract.ts"
+import { youngText } from "../store/ResourceWire.ts"
 
 export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statement.Fragment =>
   sql.and([
@@ -14,6 +15,13 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
 /** It had evidence at that time (milliseconds, or an expression of SQL). */
 export const hadEvidence = (sql: SqlClient.SqlClient, asOf: number | Statement.Fragment): Statement.Fragment =>
   sql`r.standing_at <= ${typeof asOf === "number" ? new Date(asOf) : asOf}`
+
+/** Payments alone are evidence for it, of which too little was risked, too lately. A condition on `r`. */
+export const isYoung = (sql: SqlClient.SqlClient): Statement.Fragment => sql`${sql.literal(youngText)}`
+
+/** Words that the origin served, that the recipient's key declared, or that payments established. */
+const isEstablished = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql`(r.standing_at is not null and not ${isYoung(sql)})`
 
 /** The values of the filters decide the plan. */
 export const isPlannedByValue = ({ type: _, ...selective }: Filters): boolean =>
@@ -42,6 +50,7 @@ export const conditionOf = (
     visible(sql, config),
     ...(snapshot === undefined ? [] : [sql`r.id <= ${snapshot}`]),
     ...(filters.hasEvidence === undefined ? [] : [sql`r.standing_at is not null`]),
+    ...(filters.isEstablished === undefined ? [] : [isEstablished(sql)]),
     ...(filters.type === undefined ? [] : [sql`r.type = ${filters.type}`]),
     ...(filters.extension === undefined ? [] : [sql`r.extensions @> array[${filters.extension}]::text[]`]),
     ...(options.length === 0

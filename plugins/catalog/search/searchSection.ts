@@ -194,7 +194,7 @@ const fields = {
     max: 1,
     doc:
       "What payments merely claim precedes a listing with evidence (settled payers, its origin, " +
-      "its recipient's key) only " +
+      "its recipient's key) that does not answer only " +
       "when it is more relevant by more than this share; 1 puts evidence first always."
   }),
   unproven_share: fraction({

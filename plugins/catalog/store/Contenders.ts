@@ -1,8 +1,10 @@
-// Claims that contend for one listing. Among what payments merely claimed, the words are shown that *settled*, to the
-// payTo and at the price that they name, for the most distinct payers of thirty days; the first of equals, and what was
-// only verified below all of them (rules 4). Declared and origin words are out of reach. Every claim that differs
-// from what is shown is kept here, bounded; payers are counted as sales are stored, and a listing changes its words
-// and, while its ownership is provisional, its recipient in a transaction of its own.
+// Claims that contend for one listing. What no payment was made under gives way to words that settled, to the payTo and
+// at the price that they name. Words that were paid under stay: no number of payers displaces them, since accounts and
+// payments to oneself cost next to nothing; the origin or the recipient's signature changes them (rules 4). Only where
+// nothing was paid under them for thirty days, words that were paid under for as long take their place. Declared and
+// origin words are out of reach. Every claim that differs from what is shown is kept here, bounded; payers are stored
+// with sales, and a listing changes its words and, while its ownership is provisional, its recipient in a transaction
+// of its own.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -14,39 +16,34 @@ import { claimOf, mergeDeclaration } from "./mergeDeclaration.ts"
 import type { Carrier } from "./Recorded.ts"
 import { lockResource, recordMove, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
+import { fullAgeDays, isOutsideCircles, weighEvidence } from "./weighEvidence.ts"
 
 /** Maximum claims of one resource. Verified ones give way to settled ones, and then the oldest to the newest. */
 const contendersMax = 16
-const recentMillis = 30 * 86_400_000
 
 interface Contender {
   readonly claim: string
   readonly pay_to: string
   readonly declaration: Declaration
-  readonly payers: number
 }
 
 /** Payments may decide: over claims, and over what an account signed at no cost, for another recipient's words. */
 const isOpen = ({ grade, has_evidence }: ResourceRow): boolean => grade === "claimed" || !has_evidence
 
-/** Distinct payers of a claim that count: none of a circle of payments. */
-const payersOf = (sql: SqlClient.SqlClient, since: Date) => sql`select p.claim, count(*)::int as payers
-    from catalog_claim_payers p where p.resource_id = r.id and p.at > ${since} and not exists (
-      select 1 from catalog_payers k where k.resource_id = p.resource_id and k.payer = p.payer and k.circle)
-    group by p.claim`
-
-/** The claim with more payers than what is shown; none where there is none. */
+/** The claim that takes the place of what is shown: of those that risked as much the first. */
 const winnerOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { id, version_hash }: ResourceRow, now: Date) {
-  const since = new Date(now.getTime() - recentMillis)
-  const [winner] = yield* sql<Contender>`with counted as (
-      select n.* from catalog_resources r cross join lateral (${payersOf(sql, since)}) n where r.id = ${id}
-    ) select c.claim, c.pay_to, c.declaration, n.payers from catalog_contenders c
-      join counted n on n.claim = c.claim join catalog_resources r on r.id = c.resource_id
+  const since = new Date(now.getTime() - fullAgeDays * 86_400_000)
+  const [winner] = yield* sql<Contender>`with paid as (
+      select p.claim, sum(p.risked) as risked, min(p.first_at) as first_at from catalog_claim_payers p
+      where p.resource_id = ${id} and p.at > ${since} and ${isOutsideCircles(sql)} group by p.claim
+    ) select c.claim, c.pay_to, c.declaration from catalog_contenders c
+      join paid n on n.claim = c.claim join catalog_resources r on r.id = c.resource_id
     where c.resource_id = ${id} and c.claim <> ${version_hash}
       and (r.ownership = 'provisional' or c.pay_to = any(r.pay_tos))
       and (r.grade = 'claimed' or c.pay_to <> all(r.pay_tos))
-      and n.payers > coalesce((select payers from counted where claim = ${version_hash}), 0)
-    order by n.payers desc, c.first_at limit 1`
+      and (r.standing_at is null or n.first_at <= ${since})
+      and not exists (select 1 from paid where claim = ${version_hash})
+    order by n.risked desc, c.first_at limit 1`
   return winner
 })
 
@@ -58,18 +55,17 @@ const moveOwner = Effect.fnUntraced(function* (
   now: Date
 ) {
   const { id, state } = row
-  yield* sql`update catalog_resources set pay_tos = ${[pay_to]}, standing_at = coalesce(standing_at, ${now})
-    where id = ${id}`
+  yield* sql`update catalog_resources set pay_tos = ${[pay_to]} where id = ${id}`
   yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = ${pay_to}`
   yield* sql`update catalog_sales set counts = false where resource_id = ${id}`
   yield* sql`delete from catalog_payers where resource_id = ${id}`
-  yield* sql`insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
-    select resource_id, payer, 1, at, true from catalog_claim_payers
+  yield* sql`insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts, risked)
+    select resource_id, payer, 1, at, true, risked from catalog_claim_payers
     where resource_id = ${id} and claim = ${claim}`
   yield* sql`update catalog_activity a set settled = p.payers, payers = p.payers, earned = p.payers,
       recent_settled = p.payers, recent_payers = p.payers, recent_at = ${now}, last_settled_at = p.at,
-      last_seen_at = greatest(a.last_seen_at, p.at)
-    from (select count(*) as payers, max(at) as at from catalog_claim_payers
+      last_seen_at = greatest(a.last_seen_at, p.at), risked = p.risked
+    from (select count(*) as payers, max(at) as at, sum(risked) as risked from catalog_claim_payers
       where resource_id = ${id} and claim = ${claim}) p where a.resource_id = ${id}`
   const detail = `${row.pay_tos.join(",")} → ${pay_to}`
   const move = { by: "facilitator", move: "displaced", from: state, to: state, reason: "settled_claim" } as const
@@ -85,7 +81,7 @@ export class Contenders extends Context.Service<
       declaration: Declaration,
       carrier: Pick<Carrier, "isDust" | "now" | "stage">
     ) => Effect.Effect<string, SqlError.SqlError>
-    /** Shows of each of these resources the claim that has settled for the most payers; true when any changed. */
+    /** Shows the claim that was paid under, where what a resource shows was not; true when any changed. */
     readonly contest: (ids: ReadonlyArray<bigint>, now: Date) => Effect.Effect<boolean, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Contenders") {
@@ -130,7 +126,10 @@ export class Contenders extends Context.Service<
         const terms = { ...declaration.terms, amount: Option.none() }
         yield* versions.apply(row, mergeDeclaration(undefined, { ...declaration, terms }, "claimed"), now)
         if (!row.pay_tos.includes(winner.pay_to)) yield* moveOwner(sql, row, winner, now)
-        yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${id}`
+        // The evidence was for other words: it begins anew.
+        yield* sql`update catalog_resources set verification = 'payment_observed', standing_at = null,
+          established_at = null where id = ${id}`
+        yield* weighEvidence(sql, [id], now)
         if (row.state === "stale") yield* revive(sql, facts, row, now, "payment_settled")
         yield* requestProbe(sql, id, config, { isFree: false, now })
         yield* publishChange(facts, id, "version")

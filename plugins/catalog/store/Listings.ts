@@ -1,6 +1,6 @@
 // Records one declaration that a payment carried, in one short transaction that locks this resource and nothing else
 // (S18, S22, S23, S256, rules 4).
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -8,7 +8,7 @@ import type { Declaration } from "../declaration/Declaration.ts"
 import { FirstListings } from "./FirstListings.ts"
 import { type Carrier, type Recorded, unavailable } from "./Recorded.ts"
 import { Redeclarations } from "./Redeclarations.ts"
-import { lockResource } from "./Resources.ts"
+import { lockResource, type ResourceRow } from "./Resources.ts"
 import { identityKey } from "./ResourceWire.ts"
 
 const wasReplaced = (sql: SqlClient.SqlClient, id: bigint, signature: string) =>
@@ -40,6 +40,25 @@ const keepSignature = Effect.fnUntraced(function* (
     select signature from catalog_signatures where resource_id = ${id} order by at desc offset ${signaturesMax})`
 })
 
+/** Recipients of a listing that are asked for. */
+const authorizersMax = 4
+
+/**
+ * The declaration as one by the recipient that is listed, where that has authorized it: another one is to be paid. What
+ * the origin itself has said is changed by the origin alone.
+ */
+const rotationOf = Effect.fnUntraced(function* (row: ResourceRow, { terms }: Declaration, carrier: Carrier) {
+  const { authorizedBy } = carrier
+  if (authorizedBy === undefined || row.pay_tos.includes(terms.payTo)) return undefined
+  if (row.ownership === "proven" || row.grade === "origin") return undefined
+  if (row.state !== "active" && row.state !== "stale") return undefined
+  for (const payTo of row.pay_tos.slice(0, authorizersMax)) {
+    const found = Option.getOrUndefined(yield* authorizedBy(payTo))
+    if (found !== undefined) return { ...carrier, grade: "declared", ...found } satisfies Carrier
+  }
+  return undefined
+})
+
 export class Listings extends Context.Service<
   Listings,
   {
@@ -54,10 +73,23 @@ export class Listings extends Context.Service<
       const first = yield* FirstListings
       const redeclarations = yield* Redeclarations
 
+      /** A change of the recipient that the one before has signed, once. */
+      const rotate = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
+        const { now, signature } = carrier
+        const isReplaced = signature !== undefined && (yield* wasReplaced(sql, row.id, signature))
+        if (isReplaced) return yield* redeclarations.take(row, declaration, { ...carrier, grade: "claimed" })
+        const recorded = yield* redeclarations.rotate(row, declaration, carrier)
+        if (recorded.decision === "updated" && signature !== undefined)
+          yield* keepSignature(sql, row.id, declaration, signature, now)
+        return recorded
+      })
+
       const record = (declaration: Declaration, carrier: Carrier) => {
         const key = identityKey(crypto, declaration.identity)
         const once = Effect.gen(function* () {
           const row = yield* lockResource(sql, { key })
+          const rotating = row === undefined ? undefined : yield* rotationOf(row, declaration, carrier)
+          if (rotating !== undefined) return yield* rotate(row!, declaration, rotating)
           const { signature } = carrier
           if (signature === undefined) {
             if (row === undefined) return yield* first.list(declaration, carrier)

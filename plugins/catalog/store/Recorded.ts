@@ -1,5 +1,5 @@
 // The outcome of a declaration, for the header, the journal of observations and the log.
-import type { Option } from "effect"
+import type { Effect, Option } from "effect"
 import type { Declaration, PublicReason } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { Claimant } from "./Quotas.ts"
@@ -36,6 +36,11 @@ export interface Carrier {
   readonly grade: Exclude<Grade, "origin">
   /** Digest of that signature. */
   readonly signature?: string
+  /**
+   * Whether the declaration is that of another recipient, by its account's signature or by a principal that showed
+   * control of it; with the signature's digest.
+   */
+  readonly authorizedBy?: (payTo: string) => Effect.Effect<Option.Option<{ readonly signature?: string }>>
   /** As `PaymentObservation.authorization`. */
   readonly authorization: () => Option.Option<string>
   /** It settled nothing that counts: dust, or a payment to its own payer. */

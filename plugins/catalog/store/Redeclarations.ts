@@ -11,7 +11,16 @@ import { Changes } from "./Changes.ts"
 import { mergeDeclaration, type DeclaredText } from "./mergeDeclaration.ts"
 import { type Claimant, Quotas } from "./Quotas.ts"
 import { type Carrier, claimantOf, isFree, type Recorded, rejected, unavailable } from "./Recorded.ts"
-import { isDead, liveOptions, moveState, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
+import {
+  isDead,
+  liveOptions,
+  moveState,
+  recordMove,
+  requestProbe,
+  type ResourceRow,
+  revive,
+  publishChange
+} from "./Resources.ts"
 import { Contenders } from "./Contenders.ts"
 import { Versions } from "./Versions.ts"
 
@@ -128,6 +137,8 @@ const taken = (decision: Recorded["decision"], { id, stateHash }: ResourceRow, v
   decision,
   resourceId: id,
   versionHash,
+  // Whatever their grade, payments under these words are evidence for them.
+  claim: versionHash,
   ...(decision === "unchanged" ? { stateHash } : {})
 })
 
@@ -154,6 +165,19 @@ const contend = Effect.fnUntraced(function* (
   return { ...recorded, claim, isContender: true as const }
 })
 
+/** The recipient that was listed has authorized another one. */
+const moveRecipient = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  { id, pay_tos, state }: ResourceRow,
+  payTo: string,
+  now: Date
+) {
+  yield* sql`update catalog_resources set pay_tos = ${[payTo]} where id = ${id}`
+  yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = ${payTo}`
+  const move = { by: "facilitator", move: "displaced", reason: "recipient_authorized" } as const
+  yield* recordMove(sql, id, now, { ...move, from: state, to: state, detail: `${pay_tos.join(",")} → ${payTo}` })
+})
+
 /** Makes its words the newest version, as far as the day's quotas go. */
 const replace = Effect.fnUntraced(function* (
   { quotas, versions }: { readonly quotas: Quotas["Service"]; readonly versions: Versions["Service"] },
@@ -168,9 +192,33 @@ const replace = Effect.fnUntraced(function* (
   return yield* versions.apply(row, words, claimant.now)
 })
 
+/** Other effects of a declaration by the owner, whether or not its words were accepted. */
+const settleRow = Effect.fnUntraced(function* (
+  { facts, sql }: { readonly facts: Facts["Service"]; readonly sql: SqlClient.SqlClient },
+  row: ResourceRow,
+  changed: boolean,
+  listable: boolean,
+  now: Date
+) {
+  const observedNow = row.verification === "unverified" && listable
+  if (observedNow) yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${row.id}`
+  if (isRevived(row)) {
+    yield* moveState(sql, facts, row.id, now, { ...returning, from: row.state })
+  } else if (changed || observedNow) yield* publishChange(facts, row.id, changed ? "version" : "observed")
+  if (changed) return "updated"
+  if (observedNow) return "listed"
+  return row.verification === "unverified" ? "held" : "unchanged"
+})
+
 export class Redeclarations extends Context.Service<
   Redeclarations,
   {
+    /** The recipient that is listed has authorized it: it names another one. */
+    readonly rotate: (
+      row: ResourceRow,
+      declaration: Declaration,
+      carrier: Carrier
+    ) => Effect.Effect<Recorded, SqlError.SqlError>
     readonly take: (
       row: ResourceRow,
       declaration: Declaration,
@@ -189,32 +237,28 @@ export class Redeclarations extends Context.Service<
       const versions = yield* Versions
       const contenders = yield* Contenders
 
+      /** The origin is asked, for it may have changed; what is listed stays as it is. */
+      const ask = Effect.fnUntraced(function* <A>(row: ResourceRow, isFree: boolean, now: Date, recorded: A) {
+        yield* requestProbe(sql, row.id, config, { isFree, now })
+        yield* asked
+        return recorded
+      })
+
       const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const { payTo } = declaration.terms
         yield* keepClaim(sql, row.id, declaration, carrier)
         // A payer that pays another recipient may pay itself.
-        yield* requestProbe(sql, row.id, config, { isFree: true, now: carrier.now })
-        yield* asked
-        return conflicting(row, payTo)
+        return yield* ask(row, true, carrier.now, conflicting(row, payTo))
       })
 
-      /** Other effects of a declaration by the owner, whether or not its words were accepted. */
-      const settle = Effect.fnUntraced(function* (row: ResourceRow, changed: boolean, listable: boolean, now: Date) {
-        const observedNow = row.verification === "unverified" && listable
-        if (observedNow) yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${row.id}`
-        if (isRevived(row)) {
-          yield* moveState(sql, facts, row.id, now, { ...returning, from: row.state })
-        } else if (changed || observedNow) yield* publishChange(facts, row.id, changed ? "version" : "observed")
-        if (changed) return "updated"
-        if (observedNow) return "listed"
-        return row.verification === "unverified" ? "held" : "unchanged"
-      })
-
-      /** The listing stays as it is; its origin is asked, for it may have changed. */
-      const differs = Effect.fnUntraced(function* (row: ResourceRow, carrier: Carrier) {
-        yield* requestProbe(sql, row.id, config, { isFree: isFree(carrier), now: carrier.now })
-        yield* asked
-        return differing(row, carrier)
+      /** What is listed is to be paid to another recipient: its words are new, and its evidence stays. */
+      const rotate = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
+        const words = { ...mergeDeclaration(undefined, declaration, "declared"), isFree: true }
+        const faulty = yield* replace({ quotas, versions }, row, words, claimantOf(declaration, carrier))
+        if (faulty !== undefined) return faulty
+        yield* moveRecipient(sql, row, declaration.terms.payTo, carrier.now)
+        yield* settleRow({ facts, sql }, row, true, true, carrier.now)
+        return yield* ask(row, true, carrier.now, taken("updated", row, versions.bodyOf(words).hash))
       })
 
       const take = Effect.fnUntraced(function* (found: ResourceRow, declaration: Declaration, carrier: Carrier) {
@@ -231,8 +275,15 @@ export class Redeclarations extends Context.Service<
         const changed = hash !== row.version_hash
         if (changed && !listable) return { decision: "held", resourceId: row.id } as Recorded
         if (changed && !isFirst && !mayDisplace(grade, row.grade)) {
-          if (row.state !== "active" || row.verification === "unverified") yield* settle(row, false, listable, now)
-          return yield* contend(contenders, row, declaration, carrier, yield* differs(row, carrier))
+          if (row.state !== "active" || row.verification === "unverified")
+            yield* settleRow({ facts, sql }, row, false, listable, now)
+          return yield* contend(
+            contenders,
+            row,
+            declaration,
+            carrier,
+            yield* ask(row, isFree(carrier), now, differing(row, carrier))
+          )
         }
         const faulty = changed
           ? yield* replace({ quotas, versions }, row, words, claimantOf(declaration, carrier))
@@ -240,12 +291,11 @@ export class Redeclarations extends Context.Service<
         if (faulty !== undefined) return faulty
         if (!changed && mayDisplace(grade, row.grade) && grade !== row.grade) yield* versions.keep(row.id, words, now)
         if (isDead(row) && isOther(row, words, changed)) yield* revive(sql, facts, row, now, "words_changed")
-        const decision = yield* settle(row, changed, listable, now)
-        const recorded = taken(decision, found, hash)
-        return grade === "claimed" ? { ...recorded, claim: hash } : recorded
+        const decision = yield* settleRow({ facts, sql }, row, changed, listable, now)
+        return taken(decision, found, hash)
       })
 
-      return Redeclarations.of({ take })
+      return Redeclarations.of({ rotate, take })
     })
   ).pipe(Layer.provide(Contenders.layer))
 }

@@ -11,6 +11,7 @@ import { cleanJson, measureJson } from "../declaration/cleanText.ts"
 import type { Declaration, Description, Identity } from "../declaration/Declaration.ts"
 import { lastingOf, type Operation } from "../contract.ts"
 import type { Fields } from "../fields.ts"
+import { fullAgeDays } from "./weighEvidence.ts"
 
 /** The stored part of a resource's declarations; the shape of `catalog_resources.declaration`. */
 export interface StoredBody {
@@ -97,12 +98,15 @@ export const versionHash = (crypto: Crypto["Service"], body: Fields): string => 
 
 const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
+/** Of `catalog_resources r`: payments alone are evidence for it, of which too little was risked, too lately. */
+export const youngText = `(r.established_at is null and r.standing_at > now() - interval '${fullAgeDays} days')`
+
 /**
  * The volatile members of a body as PostgreSQL writes them, over `catalog_resources r` and its `catalog_activity a` if
  * it has one: a page of bodies is twenty texts then, and not twelve times as many values that this process would read
  * and write again. What is null is left out: no payment, no price but the first, no probe. Settlements and payers are
- * those of thirty days that count for rank; `uptime` is the share of thirty days' probes that found it alive. None of
- * the words needs to be escaped: they are of closed sets.
+ * those of thirty days that count for rank; `evidence` says whose the words and the recipient are; `uptime` is the
+ * share of thirty days' probes that found it alive. None of the words needs to be escaped: they are of closed sets.
  */
 export const volatileText = `concat('"lastUpdated":"', ${isoTime("r.updated_at")},
   '","status":"', r.state, '","verification":"', r.verification, '","ownership":"', r.ownership,
@@ -110,7 +114,12 @@ export const volatileText = `concat('"lastUpdated":"', ${isoTime("r.updated_at")
   ',"lastSettledAt":"' || ${isoTime("a.last_settled_at")} || '"',
   ',"priceChangedAt":"' || ${isoTime("r.price_changed_at")} || '"',
   ',"lastLookAt":"' || ${isoTime("r.last_look_at")} || '"',
-  ',"uptime":' || trim_scale(round(r.uptime::numeric, 4)), ',"versionHash":"', r.version_hash, '"}')`
+  ',"uptime":' || trim_scale(round(r.uptime::numeric, 4)),
+  ',"evidence":{"words":"', case when r.grade = 'claimed' and r.standing_at is not null then 'paid' else r.grade end,
+  '","recipient":"', case when r.ownership = 'proven' then 'origin' when r.grade <> 'claimed' then r.grade
+    when r.standing_at is not null then 'paid' else 'claimed' end,
+  '","weight":"', case when r.standing_at is null then 'none' when ${youngText} then 'young' else 'established' end,
+  '"},"versionHash":"', r.version_hash, '"}')`
 
 /**
  * The body as it is served: the stored text with its volatile members behind. Listed bodies only come as active or

@@ -49,6 +49,8 @@ export interface Sale {
   readonly payTo: string
   /** Atomic units that were settled. */
   readonly amount: string
+  /** What that is in ten-millionths of a dollar (`riskOf`); absent in an asset whose worth is unknown. */
+  readonly risked?: string
   /** The claim that it is evidence for (`Recorded.claim`): it paid the recipient and the price that this names. */
   readonly claim?: string
   /** To a recipient that the listing does not name: evidence for the claim alone. */

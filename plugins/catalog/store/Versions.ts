@@ -48,6 +48,7 @@ const rowOf = (
     ...ownership,
     grade: words.grade,
     standing_at: evidenceSince(words, fromTheStart),
+    established_at: evidenceSince(words, fromTheStart),
     version: 1,
     version_hash: hash,
     declaration: JSON.stringify(kept),
@@ -119,6 +120,7 @@ export class Versions extends Context.Service<
           version = ${version + 1}, version_hash = ${body.hash}, declaration = ${JSON.stringify(kept)}::jsonb,
           grade = ${words.grade}, extensions = ${kept.extensions}, document = ${body.document}, updated_at = ${now},
           standing_at = coalesce(standing_at, ${evidenceSince(words, now)}),
+          established_at = coalesce(established_at, ${evidenceSince(words, now)}),
           words_at = case when ${saidOf(sql, "declaration->'about'")} is distinct from
             ${saidOf(sql, sql`${JSON.stringify(kept.about)}::jsonb`)} then ${now} else words_at end,
           price_changed_at = case when ${isRepriced} then ${now} else price_changed_at end
@@ -129,7 +131,8 @@ export class Versions extends Context.Service<
         yield* voidDeadProbes(sql, id, words)
         yield* keepWords(sql, id, words, bodyOf(words), now)
         yield* sql`update catalog_resources set grade = ${words.grade},
-          standing_at = coalesce(standing_at, ${evidenceSince(words, now)}) where id = ${id}`
+          standing_at = coalesce(standing_at, ${evidenceSince(words, now)}),
+          established_at = coalesce(established_at, ${evidenceSince(words, now)}) where id = ${id}`
       })
 
       return Versions.of({ bodyOf, insert, apply, keep })

@@ -11,6 +11,7 @@ import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { Changes } from "./Changes.ts"
+import { fullRisk } from "./weighEvidence.ts"
 
 const membersMax = 32
 const startsMax = 64
@@ -76,24 +77,24 @@ export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: T
       update catalog_payers p set counts = false, circle = true from touched t, catalog_payers o, locked l
         where p.resource_id = t.resource_id and p.payer = t.payer and o.resource_id = t.resource_id
           and o.payer = t.payer and p.resource_id = any(l.ids)
-      returning p.resource_id, p.payer, p.last_settled_at > ${recently} as recent, o.counts as counted
+      returning p.resource_id, p.payer, p.last_settled_at > ${recently} as recent, o.counts as counted, o.risked
     ), unsold as (
       update catalog_sales s set counts = false from lost l
         where s.resource_id = l.resource_id and s.payer = l.payer and s.counts
       returning s.resource_id, s.at > ${recently} as recent
     ), each as (
       select l.resource_id, count(*) filter (where l.counted) as earned,
-        count(*) filter (where l.counted and l.recent) as payers,
+        count(*) filter (where l.counted and l.recent) as payers, sum(l.risked) as risked,
         (select count(*) from unsold u where u.resource_id = l.resource_id and u.recent) as sales
       from lost l group by l.resource_id
     ), lowered as (
       update catalog_activity a set earned = greatest(0, a.earned - e.earned),
         recent_payers = greatest(0, a.recent_payers - e.payers),
-        recent_settled = greatest(0, a.recent_settled - e.sales)
-      from each e where a.resource_id = e.resource_id returning a.resource_id, a.earned
+        recent_settled = greatest(0, a.recent_settled - e.sales), risked = greatest(0, a.risked - e.risked)
+      from each e where a.resource_id = e.resource_id returning a.resource_id, a.earned, a.risked
     ), fallen as (
-      update catalog_resources r set standing_at = null from lowered l
-        where r.id = l.resource_id and l.earned = 0 and r.grade = 'claimed' and r.ownership = 'provisional'
+      update catalog_resources r set established_at = null, standing_at = case when l.earned > 0 then r.standing_at end
+        from lowered l where r.id = l.resource_id and r.grade = 'claimed' and (l.earned = 0 or l.risked < ${fullRisk})
       returning 1
     )
     select (select count(*)::int from starts) as starts, (select max(start) from starts) as last,

@@ -7,6 +7,7 @@ import { type Sold as SoldData, soldFact } from "../contract.ts"
 import type { Batch, Observed, Sold, Touch } from "./SightingsBatch.ts"
 import type { CatalogValues } from "../Config.ts"
 import { moveState, readStates, requestProbe, type ResourceRow, revive, publishChange } from "./Resources.ts"
+import { payerRiskMax, weighEvidence } from "./weighEvidence.ts"
 
 /** Settled payments in one fact. */
 const reportedMax = 500
@@ -33,11 +34,13 @@ export const storeBatch = Effect.fnUntraced(function* (
   let [isRaised, isRevived] = [false, false]
   if (sales.size > 0) {
     yield* storeSales(sql, sales, { dustBelow, now })
-    isRaised = yield* raiseSold(sql, facts, sales, now)
     isRevived = yield* reviveSold(sql, facts, sales, now)
     yield* reportSales(sql, facts, sales)
   }
-  if (batch.sales.size > 0) yield* storeClaimPayers(sql, batch.sales, dustBelow)
+  if (batch.sales.size > 0) {
+    yield* storeClaimPayers(sql, batch.sales, dustBelow)
+    isRaised = yield* raiseSold(sql, facts, sales, now)
+  }
   const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
   const stateHashes = touches.size > 0 ? yield* readStates(sql, [...touches.keys()]) : new Map<bigint, string>()
   return { fresh, isAsked, isRaised, isRevived, stateHashes }
@@ -107,19 +110,23 @@ const reviveSold = Effect.fnUntraced(function* (
   return sold.length > 0
 })
 
-/** Which payers settled by which claim: amounts that count, to the recipient and at the price that it names. */
+/**
+ * Which payers settled by which claim: amounts that count, to the recipient and at the price that it names. A payer
+ * counts by its largest payment, which a success that is read again does not add to.
+ */
 const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>, dustBelow: number) => {
-  const rows = [...batch.values()].flatMap(({ amount, at, claim, payTo, payer, resourceId }) =>
-    claim === undefined ? [] : [{ amount, at, claim, pay_to: payTo, payer, resource_id: String(resourceId) }]
+  const rows = [...batch.values()].flatMap(({ amount, at, claim, payTo, payer, resourceId, risked = "0" }) =>
+    claim === undefined ? [] : [{ amount, at, claim, pay_to: payTo, payer, resource_id: String(resourceId), risked }]
   )
   if (rows.length === 0) return Effect.void
-  return sql`insert into catalog_claim_payers (resource_id, claim, payer, at)
-    select g.resource_id, g.claim, g.payer, max(g.at)
+  return sql`insert into catalog_claim_payers as old (resource_id, claim, payer, at, first_at, risked)
+    select g.resource_id, g.claim, g.payer, max(g.at), min(g.at), least(${String(payerRiskMax)}::numeric, max(g.risked))
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(resource_id bigint, claim text, payer text,
-      pay_to text, amount numeric, at timestamptz)
+      pay_to text, amount numeric, at timestamptz, risked numeric)
     where ${countsForRank(sql, dustBelow)} and exists (select 1 from catalog_resources r where r.id = g.resource_id)
     group by g.resource_id, g.claim, g.payer order by g.resource_id, g.claim, g.payer
-    on conflict (resource_id, claim, payer) do update set at = greatest(catalog_claim_payers.at, excluded.at)`
+    on conflict (resource_id, claim, payer) do update set at = greatest(old.at, excluded.at),
+      risked = greatest(old.risked, excluded.risked)`
 }
 
 /**
@@ -139,65 +146,62 @@ const storeSales = (
   batch: ReadonlyMap<string, Sold>,
   { dustBelow, now }: { readonly dustBelow: number; readonly now: Date }
 ) => {
-  const rows = [...batch.values()].map(({ amount, at, payTo, payer, resourceId, transaction }) => ({
+  const rows = [...batch.values()].map(({ amount, at, payTo, payer, resourceId, risked = "0", transaction }) => ({
     transaction,
     resource_id: String(resourceId),
     payer,
     pay_to: payTo,
     amount,
-    at
+    at,
+    risked
   }))
   const recently = new Date(now.getTime() - recentMillis)
   return sql`with given as (
       select t.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(transaction text, resource_id bigint,
-        payer text, pay_to text, amount numeric, at timestamptz)
+        payer text, pay_to text, amount numeric, at timestamptz, risked numeric)
       join catalog_activity a on a.resource_id = t.resource_id
     ), counted as (
       insert into catalog_sales (transaction, resource_id, at, payer, counts)
         select g.transaction, g.resource_id, g.at, g.payer, ${countsForRank(sql, dustBelow)} from given g
         order by g.transaction
-      on conflict (transaction) do nothing returning resource_id, payer, at, counts
+      on conflict (transaction) do nothing returning transaction, resource_id, payer, at, counts
     ), sold as (
-      select resource_id, payer, count(*) as times, count(*) filter (where counts) as earning, max(at) as at
-        from counted group by resource_id, payer
+      select c.resource_id, c.payer, count(*) as times, count(*) filter (where counts) as earning, max(c.at) as at,
+        least(${String(payerRiskMax)}::numeric, coalesce(sum(g.risked) filter (where counts), 0)) as risked
+        from counted c join given g using (transaction) group by c.resource_id, c.payer
     ), news as (
       select s.*, s.earning > 0 and p.counts is distinct from true as earned,
-        s.earning > 0 and (p.counts is distinct from true or p.last_settled_at < ${recently}) as recent
+        s.earning > 0 and (p.counts is distinct from true or p.last_settled_at < ${recently}) as recent,
+        least(s.risked, ${String(payerRiskMax)}::numeric - coalesce(p.risked, 0)) as more
       from sold s left join catalog_payers p on p.resource_id = s.resource_id and p.payer = s.payer
     ), paid as (
-      insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
-        select resource_id, payer, times, at, earning > 0 from sold order by resource_id, payer
+      insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts, risked)
+        select resource_id, payer, times, at, earning > 0, more from news order by resource_id, payer
       on conflict (resource_id, payer) do update set settled = catalog_payers.settled + excluded.settled,
         last_settled_at = greatest(catalog_payers.last_settled_at, excluded.last_settled_at),
-        counts = catalog_payers.counts or excluded.counts
+        counts = catalog_payers.counts or excluded.counts, risked = catalog_payers.risked + excluded.risked
       returning resource_id, (xmax = 0) as fresh
     )
     update catalog_activity a set settled = a.settled + s.times, last_settled_at = greatest(a.last_settled_at, s.at),
       payers = a.payers + s.fresh, earned = a.earned + s.earned, recent_settled = a.recent_settled + s.earning,
-      recent_payers = a.recent_payers + s.recent, recent_at = coalesce(a.recent_at, ${now})
-    from (select resource_id, sum(times) as times, sum(earning) as earning, max(at) as at,
+      recent_payers = a.recent_payers + s.recent, recent_at = coalesce(a.recent_at, ${now}),
+      risked = a.risked + s.more
+    from (select resource_id, sum(more) as more, sum(times) as times, sum(earning) as earning, max(at) as at,
         count(*) filter (where earned) as earned, count(*) filter (where recent) as recent,
         (select count(*) from paid where paid.resource_id = news.resource_id and fresh) as fresh
       from news group by resource_id) s
     where a.resource_id = s.resource_id`
 }
 
-/** Raises what a payment that counts was settled for: it has evidence from now on. True when any rose. */
+/** Raises what payments that count were settled for, under the words that it shows. True when any rose. */
 const raiseSold = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
   batch: ReadonlyMap<string, Sold>,
   now: Date
 ) {
-  const ids = JSON.stringify([...batch.values()].map(({ resourceId }) => String(resourceId)))
-  // A first probe that is due waits no longer behind what is merely claimed.
-  const raised = yield* sql<{ id: bigint }>`with raised as (
-      update catalog_resources r set standing_at = ${now}
-      from catalog_activity a where a.resource_id = r.id and a.earned > 0 and r.standing_at is null
-        and r.id in (select value::bigint from jsonb_array_elements_text(${ids}::jsonb)) returning r.id),
-    moved as (update catalog_probes p set stands = true, free = false from raised where p.resource_id = raised.id)
-    select id from raised`
-  for (const { id } of raised) yield* publishChange(facts, id, "standing")
+  const raised = yield* weighEvidence(sql, [...new Set([...batch.values()].map(({ resourceId }) => resourceId))], now)
+  for (const id of raised) yield* publishChange(facts, id, "standing")
   return raised.length > 0
 })
 

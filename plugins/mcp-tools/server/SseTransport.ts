@@ -1,6 +1,6 @@
 // The transport of clients that predate Streamable HTTP: one long GET on which everything is sent as events, the first
-// of which names where to POST (S184). Messages wait in a bounded queue; a client that does not read them loses its
-// stream. A comment now and then keeps proxies from closing a quiet stream.
+// of which names where to POST (S184). Messages wait in a queue that is bounded in number and bytes; a client that does
+// not read them loses its stream. A comment now and then keeps proxies from closing a quiet stream.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
 import { Batches, type Sent } from "./Batches.ts"
 import { answeredBy, cancelledBy } from "./messages.ts"
@@ -8,6 +8,8 @@ import type { RequestId } from "./rpcErrors.ts"
 import { type Cause, Effect, Queue, Schedule, Stream } from "effect"
 
 const waitingMax = 256
+/** Bytes of the events that wait, at most; one that alone is larger may wait where nothing else does. */
+const waitingBytesMax = 1_048_576
 const keepAlive = "15 seconds"
 
 const encoder = new TextEncoder()
@@ -31,6 +33,7 @@ export class SseTransport implements Transport {
   /** What the GET is answered with. */
   readonly events: Stream.Stream<Uint8Array>
   readonly #batches = new Batches()
+  #waitingBytes = 0
   readonly #queue: Queue.Queue<Event, Cause.Done>
 
   /** `taken`: the answers to these requests have been taken by the connection. */
@@ -49,6 +52,7 @@ export class SseTransport implements Transport {
     const taking = (event: Event): Uint8Array => {
       taken(before)
       before = event.answers
+      this.#waitingBytes -= event.bytes.length
       return event.bytes
     }
     const beats = Stream.fromSchedule(Schedule.spaced(keepAlive)).pipe(
@@ -60,7 +64,8 @@ export class SseTransport implements Transport {
   }
 
   start(): Promise<void> {
-    Queue.offerUnsafe(this.#queue, eventOf("endpoint", `/messages?sessionId=${this.sessionId}`))
+    const event = eventOf("endpoint", `/messages?sessionId=${this.sessionId}`)
+    if (Queue.offerUnsafe(this.#queue, event)) this.#waitingBytes += event.bytes.length
     return Promise.resolve()
   }
 
@@ -84,7 +89,10 @@ export class SseTransport implements Transport {
   #write(sent: Sent): void {
     // JSON holds no raw line break, so one event is one line of data.
     const answers = [sent].flat().flatMap((message) => answeredBy(message) ?? [])
-    if (!Queue.offerUnsafe(this.#queue, eventOf("message", JSON.stringify(sent), answers))) this.#end()
+    const event = eventOf("message", JSON.stringify(sent), answers)
+    const isFull = this.#waitingBytes > 0 && this.#waitingBytes + event.bytes.length > waitingBytesMax
+    if (isFull || !Queue.offerUnsafe(this.#queue, event)) return this.#end()
+    this.#waitingBytes += event.bytes.length
   }
 
   close(): Promise<void> {

@@ -23,13 +23,26 @@ export type Received =
 
 const messageIn = (value: unknown): JSONRPCMessage | undefined => {
   try {
-    return parseJSONRPCMessage(value)
+    const message = parseJSONRPCMessage(value)
+    return isBounded(message) ? message : undefined
   } catch {
     return undefined
   }
 }
 
-const isId = (value: unknown): value is RequestId => typeof value === "string" || Number.isSafeInteger(value)
+/** Characters of an id, which every answer and error repeats. */
+const idLengthMax = 256
+
+const isId = (value: unknown): value is RequestId =>
+  typeof value === "string" ? value.length <= idLengthMax : Number.isSafeInteger(value)
+
+/** Whether a message has an id, or a progress token, that an answer may repeat. */
+const isBounded = (message: JSONRPCMessage): boolean => {
+  if ("id" in message && message.id !== undefined && !isId(message.id)) return false
+  const params = "params" in message ? (message.params as { readonly _meta?: { progressToken?: unknown } }) : undefined
+  const token = params?._meta?.progressToken
+  return token === undefined || isId(token)
+}
 
 /** The id of a value that is no message, or of one that is refused; null for none. */
 const idIn = (value: unknown): RequestId | null => {

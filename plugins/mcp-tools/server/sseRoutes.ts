@@ -30,6 +30,8 @@ export const addSseRoutes = Effect.gen(function* () {
   const open = (request: Request) =>
     Effect.gen(function* () {
       const principal = yield* admission.admit(request)
+      // A HEAD is answered by the route of GET, and its body is never read: it opens no session.
+      if (request.method !== "GET") return HttpServerResponse.empty({ status: 405, headers: { allow: "GET" } })
       const room = yield* sessions.makeRoom(principal)
       if (!room.isFree) return overloaded(room.retryAfterSeconds)
       const id = sessions.newId()

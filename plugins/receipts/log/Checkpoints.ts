@@ -10,50 +10,51 @@ import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { Config } from "../Config.ts"
 import type { InclusionProof, LogEpoch } from "../contract.ts"
 import { ReceiptKeys } from "../keys/ReceiptKeys.ts"
-import { makeCollecting } from "./collectCosignatures.ts"
-import { Epochs, originOf, otherEntries } from "./Epochs.ts"
-import { inclusionPath, leafHash, rootOfRange } from "./merkle.ts"
-import { checkpointText, signNote, verifierKey } from "./note.ts"
+import { type Collecting, makeCollecting } from "./collectCosignatures.ts"
+import { Epochs, nameColumn, originOf, otherEntries } from "./Epochs.ts"
+import { rootOfRange } from "./merkle.ts"
+import { checkpointText, signNote } from "./note.ts"
+import { type Checkpoint, type Leaf, makeReading } from "./readCheckpoints.ts"
 import { Tree } from "./Tree.ts"
 
 /** How long leaves are collected into one checkpoint. */
 const gather = Duration.millis(200)
-/** A turn without a wake: leaves of a replica that ended before it signed. */
-const every = Duration.minutes(1)
+/** A turn without a wake: leaves of a replica that ended before it signed, and a key that took effect since. */
+const every = Duration.seconds(10)
+const cosignedEvery = Duration.minutes(1)
 /** How long a checkpoint that is not the newest is kept, and how often older ones are deleted. */
 const keptMillis = 3_600_000
 const sweptEveryMillis = 60_000
 
-export interface Checkpoint {
-  readonly epoch: number
-  readonly size: number
-  readonly root: Uint8Array
-  readonly note: string
-}
-
-interface CheckpointRow {
-  readonly epoch: number
-  readonly size: bigint
-  readonly root: Uint8Array
-  readonly note: string
-}
-
 interface EpochRow {
   readonly epoch: number
+  readonly name: string | null
   readonly size: bigint
-  readonly begun: Date
-  readonly reason: string | null
-  readonly statement: string | null
+  readonly previous_origin: string | null
   readonly previous_size: bigint | null
   readonly previous_root: Uint8Array | null
 }
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
+/** The end of the epoch before. A row of an earlier version does not name that: its name is a number less. */
+const previousText = (host: string, row: EpochRow, separator: string): string => {
+  const { epoch, previous_origin: named, previous_root: root, previous_size: size } = row
+  const origin = named ?? originOf(host, epoch === 2 ? null : String(epoch - 1))
+  return [origin, size, Base64.encode(root!)].join(separator)
+}
+
 /** What a new epoch says of the one before. */
-const statementText = (host: string, { epoch, previous_root, previous_size }: EpochRow): string =>
-  `tollkeeper-log-epoch\n${originOf(host, epoch)}\n${originOf(host, epoch - 1)}\n${previous_size}\n` +
-  `${Base64.encode(previous_root!)}\n`
+const statementText = (host: string, row: EpochRow): string =>
+  `tollkeeper-log-epoch\n${originOf(host, row.name)}\n${previousText(host, row, "\n")}\n`
+
+/** A checkpoint's text: one of a later epoch says in a further line what that continues. */
+const textOf = (host: string, row: EpochRow, size: number, root: Uint8Array): string => {
+  const text = checkpointText(originOf(host, row.name), size, root)
+  return row.previous_root === null ? text : `${text}previous ${previousText(host, row, " ")}\n`
+}
+
+const epochColumns = `epoch, ${nameColumn} as name, size, previous_origin, previous_size, previous_root`
 
 type LogKey = NonNullable<ReturnType<ReceiptKeys["Service"]["inForce"]>>
 
@@ -65,10 +66,10 @@ const makeFormer = Effect.gen(function* () {
   const host = (yield* Config).host ?? ""
 
   const signStatements = Effect.fnUntraced(function* (key: LogKey) {
-    const silent = yield* sql<EpochRow>`select epoch, size, begun_at as begun, reason, statement, previous_size,
-      previous_root from receipts_epochs where reason is not null and statement is null`
+    const silent = yield* sql<EpochRow>`select ${sql.literal(epochColumns)} from receipts_epochs
+      where reason is not null and statement is null`
     for (const row of silent) {
-      const signer = { name: originOf(host, row.epoch), publicKey: key.publicKey, sign: key.sign! }
+      const signer = { name: originOf(host, row.name), publicKey: key.publicKey, sign: key.sign! }
       const statement = yield* signNote(crypto, statementText(host, row), signer)
       yield* sql`update receipts_epochs set statement = ${statement}
         where epoch = ${row.epoch} and statement is null`
@@ -76,7 +77,10 @@ const makeFormer = Effect.gen(function* () {
   })
 
   /** One for each size; one of a former key is replaced, since a retired key alone proves nothing. */
-  const store = (signed: Checkpoint, key: LogKey) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
+  const store = (
+    signed: Omit<Checkpoint, "signedAt">,
+    key: LogKey
+  ) => sql`insert into receipts_checkpoints ${sql.insert({ ...signed })}
     on conflict (epoch, size) do update set note = excluded.note, signed_at = excluded.signed_at
     where receipts_checkpoints.signed_at < ${new Date(key.validFrom)}::timestamptz`
 
@@ -85,24 +89,28 @@ const makeFormer = Effect.gen(function* () {
    * of a former key alone.
    */
   const signFrozen = Effect.fnUntraced(function* (key: LogKey) {
-    const frozen = yield* sql<{ epoch: number; size: bigint }>`select e.epoch, e.size from receipts_epochs e
+    const frozen = yield* sql<EpochRow>`select e.epoch, e.name, e.size, e.previous_origin, e.previous_size,
+        e.previous_root from (select ${sql.literal(`${epochColumns}, fork`)} from receipts_epochs) e
       join receipts_epochs n on n.epoch = e.epoch + 1 and n.reason <> ${otherEntries}
-      where e.size > 0
+      where e.size > 0 and e.fork is null
         and e.size >= coalesce((select max(size) from receipts_checkpoints c where c.epoch = e.epoch), 0)
         and not exists (select 1 from receipts_checkpoints c where c.epoch = e.epoch and c.size = e.size
           and c.signed_at >= ${new Date(key.validFrom)}::timestamptz)`
-    for (const { epoch, size: written } of frozen) {
-      const [name, size] = [originOf(host, epoch), Number(written)]
+    for (const row of frozen) {
+      const [{ epoch }, name, size] = [row, originOf(host, row.name), Number(row.size)]
       const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
-      const note = yield* signNote(crypto, checkpointText(name, size, root), { ...key, name, sign: key.sign! })
+      const note = yield* signNote(crypto, textOf(host, row, size, root), { ...key, name, sign: key.sign! })
       yield* store({ epoch, size, root, note }, key)
     }
   })
   return { signFrozen, signStatements, store }
 })
 
-/** Signs what the log has, and reads it. */
-const makeSigning = Effect.gen(function* () {
+/** Signs what the log has. `collecting` asks the witnesses; `shown` receives why an epoch is a fork. */
+const makeSigning = Effect.fnUntraced(function* (
+  collecting: Collecting | undefined,
+  shown: (fork: string | null) => void
+) {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
   const tree = yield* Tree
@@ -111,6 +119,8 @@ const makeSigning = Effect.gen(function* () {
   const keys = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
   let sweptAt = -Infinity
+  /** Epochs of which this process has published, after the witnesses were asked. */
+  const asked = new Set<number>()
 
   /** The log's key in force by the database's clock, which every key's time is of. */
   const keyNow = Effect.map(sql<{ now: Date }>`select clock_timestamp() as now`, ([row]) =>
@@ -126,23 +136,37 @@ const makeSigning = Effect.gen(function* () {
       and size < (select max(size) from receipts_checkpoints n where n.epoch = c.epoch)`
   })
 
-  /** One turn: a checkpoint of the current size, unless there is one of the key in force. */
-  const sign = Effect.gen(function* () {
-    const [now] = yield* sql<{ due: boolean; epoch: number }>`select not exists (select 1 from receipts_checkpoints c
+  const current = sql<EpochRow & { due: boolean; fork: string | null; ended: string | null }>`
+    select not exists (select 1 from receipts_checkpoints c
         where c.epoch = e.epoch and c.size = e.size and c.signed_at >= (select max(valid_from) from receipts_keys
-          where purpose = 'log' and valid_from <= clock_timestamp())) as due, epoch
+          where purpose = 'log' and valid_from <= clock_timestamp())) as due, ${sql.literal(epochColumns)}, fork, ended
       from receipts_epochs e order by epoch desc limit 1`
-    if (now === undefined || (!now.due && !epochs.hasToSay(now.epoch))) return
+
+  /** One turn: a checkpoint of the current size, unless there is one of the key in force, or the epoch is a fork. */
+  const sign = Effect.gen(function* () {
+    const [now] = yield* current
+    if (now === undefined) return
+    shown(now.fork)
+    if (now.ended === null && (now.fork !== null || (!now.due && !epochs.hasToSay(now.epoch)))) return
     const key = yield* keyNow
     if (key?.sign === undefined) return
     const { epoch, size } = yield* inTransaction(epochs.lock)
-    if (size === 0) return
+    const [row] = yield* current
+    if (row !== undefined) shown(row.fork)
+    if (size === 0 || row === undefined || row.epoch !== epoch || row.fork !== null) return
     const root = yield* tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
-    // Known here before any reader can know of it.
-    yield* epochs.setMark({ epoch, size, root: Hex.encode(root) })
-    const name = originOf(host, epoch)
+    const name = originOf(host, row.name)
     const signer = { name, publicKey: key.publicKey, sign: key.sign }
-    const note = yield* signNote(crypto, checkpointText(name, size, root), signer)
+    const note = yield* signNote(crypto, textOf(host, row, size, root), signer)
+    // A restored copy is not published before a witness that has seen more could say so.
+    if (collecting !== undefined && !asked.has(epoch)) {
+      yield* collecting.askAll({ epoch, size, note })
+      const [after] = yield* current
+      if (after === undefined || after.epoch !== epoch || after.fork !== null) return shown(after?.fork ?? null)
+    }
+    asked.add(epoch)
+    // Known here before any reader can know of it.
+    yield* epochs.setMark({ epoch, name: row.name, size, root: Hex.encode(root) })
     // Before it is stored: until then this turn is due again.
     yield* signStatements(key)
     yield* signFrozen(key)
@@ -152,87 +176,45 @@ const makeSigning = Effect.gen(function* () {
   return Effect.provideService(sign, SqlClient.SqlClient, sql)
 })
 
-const toCheckpoint = ({ epoch, note, root, size }: CheckpointRow): Checkpoint => ({
-  epoch,
-  note,
-  root,
-  size: Number(size)
-})
-
 export class Checkpoints extends Context.Service<
   Checkpoints,
   {
     /** Leaves were added. */
     readonly wake: Effect.Effect<void>
-    /** The newest of an epoch; absent: of the current one. */
-    readonly newest: (epoch?: number) => Sql<Option.Option<Checkpoint>>
-    /** The proof of a leaf in the newest checkpoint; None until one covers it. */
-    readonly proofOf: (epoch: number, index: number, entry: Uint8Array) => Sql<Option.Option<InclusionProof>>
+    readonly newest: (epoch: number) => Sql<Option.Option<Checkpoint>>
+    /** The proof of a leaf in the newest checkpoint, with the history of a key; None until one covers it. */
+    readonly proofOf: (leaf: Leaf, kid: string | undefined) => Sql<Option.Option<InclusionProof>>
     readonly epochs: Sql<ReadonlyArray<LogEpoch>>
+    /** An epoch's number by its name, `1` for the first. */
+    readonly epochOf: (name: string) => Sql<number | undefined>
+    /** Why nothing is signed: the current epoch is a fork. */
+    readonly fork: () => string | null
   }
 >()("tollkeeper/receipts/Checkpoints") {
   static readonly layer = Layer.effect(
     Checkpoints,
     Effect.gen(function* () {
+      const reading = yield* makeReading
       const sql = yield* SqlClient.SqlClient
-      const crypto = yield* Crypto
-      const tree = yield* Tree
-      const keys = yield* ReceiptKeys
-      const host = (yield* Config).host ?? ""
-
-      const newest = (epoch?: number) =>
-        Effect.map(
-          sql<CheckpointRow>`select epoch, size, root, note from receipts_checkpoints
-            where epoch = ${epoch === undefined ? sql`(select max(epoch) from receipts_epochs)` : sql`${epoch}`}
-            order by size desc limit 1`,
-          ([row]) => Option.map(Option.fromUndefinedOr(row), toCheckpoint)
-        )
-
-      const proofOf = Effect.fnUntraced(function* (epoch: number, index: number, entry: Uint8Array) {
-        const checkpoint = yield* newest(epoch)
-        if (Option.isNone(checkpoint) || checkpoint.value.size <= index) return Option.none<InclusionProof>()
-        const { note, size } = checkpoint.value
-        const path = yield* tree.compute(epoch, (sha256, read) => inclusionPath(sha256, read, index, size))
-        return Option.some<InclusionProof>({
-          epoch,
-          origin: originOf(host, epoch),
-          index,
-          size,
-          leafHash: Hex.encode(leafHash(crypto.sha256, entry)),
-          hashes: path.map((hash) => Hex.encode(hash)),
-          checkpoint: note
-        })
-      })
-
-      const epochs = Effect.gen(function* () {
-        const rows = yield* sql<EpochRow>`select epoch, size, begun_at as begun, reason, statement, previous_size,
-          previous_root from receipts_epochs order by epoch`
-        const logKeys = keys.history().filter(({ use }) => use === "log")
-        return yield* Effect.forEach(rows, ({ begun, epoch, reason, size: written, statement }) => {
-          const [origin, size] = [originOf(host, epoch), Number(written)]
-          const root = tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
-          return Effect.map(root, (root): LogEpoch => ({
-            epoch,
-            origin,
-            size,
-            root: Base64.encode(root),
-            begunAt: Math.floor(begun.getTime() / 1_000),
-            reason,
-            statement,
-            keys: logKeys.map(({ publicKey }) => verifierKey(crypto, origin, publicKey))
-          }))
-        })
-      })
-
-      if (!keys.isEnabled) return Checkpoints.of({ wake: Effect.void, newest, proofOf, epochs })
+      let fork: string | null = null
+      const shared = { ...reading, fork: () => fork }
+      if (!(yield* ReceiptKeys).isEnabled) return Checkpoints.of({ wake: Effect.void, ...shared })
       const { witnesses } = yield* Config
+      const collecting = witnesses.length === 0 ? undefined : yield* makeCollecting
+      const collect = Effect.gen(function* () {
+        const [row] = yield* sql<{ epoch: number }>`select epoch from receipts_epochs where fork is null
+          and epoch = (select max(epoch) from receipts_epochs)`
+        const checkpoint = row === undefined ? Option.none() : yield* reading.newest(row.epoch)
+        if (Option.isSome(checkpoint)) yield* collecting!.askAll(checkpoint.value)
+      })
       const cosigning =
-        witnesses.length === 0
+        collecting === undefined
           ? { wake: Effect.void }
-          : yield* reconciler({ id: "receipts-witnesses", every, gather, turn: yield* makeCollecting(newest) })
-      const turn = Effect.andThen(yield* makeSigning, cosigning.wake)
+          : yield* reconciler({ id: "receipts-witnesses", every: cosignedEvery, gather, turn: collect })
+      const signing = yield* makeSigning(collecting, (shown) => void (fork = shown))
+      const turn = Effect.andThen(signing, cosigning.wake)
       const { wake } = yield* reconciler({ id: "receipts-checkpoints", every, gather, turn })
-      return Checkpoints.of({ wake, newest, proofOf, epochs })
+      return Checkpoints.of({ wake, ...shared })
     })
   )
 }

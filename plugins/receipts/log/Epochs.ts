@@ -2,20 +2,25 @@
 // where the current one would go back: the database is another, or on another timeline, or an embedded one in another
 // folder; or it has fewer leaves, or others, than a checkpoint that this process signed or found in its state folder.
 // The first entry of a new epoch names the last checkpoint known of the one before, to which nothing is added any more.
-// A replica that had signed more of it than the one that began the epoch adds that as a later entry.
+// A replica that had signed more of it than the one that began the epoch adds that as a later entry. An epoch that a
+// witness shows to be a fork is not signed any more, until an operator begins the next; its name is random.
 import { Clock, Context, Effect, FileSystem, Layer, Path, Result } from "effect"
-import { Base64, Base64Url, Hex } from "effect/encoding"
+import { Base64, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Database, inTransaction } from "../../../kernel/database/Database.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
-import { Config, didOf } from "../Config.ts"
-import { type EpochEntry, entryKinds, type KeyEntry, type KeyUse } from "../contract.ts"
+import { Config } from "../Config.ts"
+import { type EpochEntry, entryKinds, type KeyEntry } from "../contract.ts"
 import { concat, rootOfRange } from "./merkle.ts"
+import { makeTakingOver } from "./takeOver.ts"
 import { type NewLeaf, Tree } from "./Tree.ts"
 
 export interface Epoch {
   readonly epoch: number
+  /** Null: the first. */
+  readonly name: string | null
   readonly size: number
 }
 
@@ -30,11 +35,15 @@ type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 /** SQL: what serves the database, across restarts of the same server. */
 const server = "receipts_server()"
 
-/** Name of an epoch's log, and the prefix of its URLs. */
-export const originOf = (host: string, epoch: number): string => (epoch === 1 ? `${host}/log` : `${host}/log/${epoch}`)
+/** An epoch's log, by the epoch's name; the prefix of its URLs. */
+export const originOf = (host: string, name: string | null): string =>
+  name === null ? `${host}/log` : `${host}/log/${name}`
 
 /** Why an epoch is frozen whose leaves in the database are a fork: nothing of it is signed any more. */
 export const otherEntries = "the database has other entries than were published"
+
+/** SQL: an epoch's name; a replica of an earlier version stores none. */
+export const nameColumn = "case when epoch = 1 then null else coalesce(name, epoch::text) end"
 
 const text = new TextEncoder()
 
@@ -42,6 +51,10 @@ const text = new TextEncoder()
 const publicLeaf = (kind: number, value: KeyEntry | EpochEntry): NewLeaf => ({
   entry: concat(Uint8Array.of(kind), text.encode(canonicalJson(value)))
 })
+
+/** Files of earlier versions have numbers alone, which were the names. */
+const nameOf = ({ epoch, name }: { readonly epoch: number; readonly name?: unknown }): string | null =>
+  epoch === 1 ? null : typeof name === "string" ? name : String(epoch)
 
 /** The newest mark of this state folder, kept across restarts; unreadable or damaged counts as none. */
 const makeMark = Effect.gen(function* () {
@@ -52,7 +65,7 @@ const makeMark = Effect.gen(function* () {
   try {
     const read = stored._tag === "Some" ? JSON.parse(stored.value) : undefined
     if (Number.isSafeInteger(read?.epoch) && Number.isSafeInteger(read?.size) && /^[0-9a-f]{64}$/.test(read?.root))
-      mark = { epoch: read.epoch, size: read.size, root: read.root }
+      mark = { epoch: read.epoch, name: nameOf(read), size: read.size, root: read.root }
   } catch {
     yield* Effect.logWarning(`${file} cannot be read; whether the log went back is not known from it`)
   }
@@ -73,7 +86,12 @@ const makeMark = Effect.gen(function* () {
 
 interface EpochRow {
   readonly epoch: number
+  readonly name: string | null
   readonly size: bigint
+  readonly fork: string | null
+  /** An operator's reason to begin the next. */
+  readonly ended: string | null
+  readonly published: { readonly origin: string; readonly size: number; readonly root: string } | null
   /** Whether the same database of the same line serves it as when it began. */
   readonly isSame: boolean
   /** Of the server process. */
@@ -86,52 +104,63 @@ type MarkOf = () => Mark | undefined
 const rootAt = (tree: Tree["Service"], epoch: number, size: number) =>
   tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
 
+/** Of an epoch's name. */
+const nameBytes = 8
+
 /** Begins the epoch after a former one, in the caller's transaction. */
 const makeBegin = Effect.fnUntraced(function* (markOf: MarkOf) {
   const sql = yield* SqlClient.SqlClient
   const tree = yield* Tree
+  const crypto = yield* Crypto
+  const { keyEntries, takeUnsigned } = yield* makeTakingOver
   const name = (yield* Config).host ?? ""
 
-  const currentKeys = Effect.map(
-    sql<{ kid: string; purpose: KeyUse; public_key: Uint8Array; valid_from: Date }>`select kid, purpose,
-      public_key, valid_from from receipts_keys where valid_until is null order by purpose`,
-    (rows) =>
-      rows.map((row): KeyEntry => ({
-        event: "announced",
-        kid: `${didOf(name)}#${row.kid}`,
-        publicKey: Base64Url.encode(row.public_key),
-        use: row.purpose,
-        at: Math.floor(row.valid_from.getTime() / 1_000)
-      }))
-  )
-
-  const begin = Effect.fnUntraced(function* (former: EpochRow, reason: string) {
-    const known = markOf()
+  /** The newest checkpoint known to be published: an operator's, this replica's, or what the database has. */
+  const previousOf = Effect.fnUntraced(function* (former: EpochRow) {
+    const [known, own] = [markOf(), Number(former.size)]
+    if (former.published !== null) {
+      const { origin, root, size } = former.published
+      return { epoch: former.epoch, origin, size, root: Result.getOrThrow(Base64.decode(root)) }
+    }
     const isAhead =
       known !== undefined &&
-      (known.epoch > former.epoch || (known.epoch === former.epoch && known.size > Number(former.size)))
-    const previous = isAhead
-      ? { epoch: known.epoch, size: known.size, root: Hex.decode(known.root) }
-      : { epoch: former.epoch, size: Number(former.size), root: undefined }
-    const root =
-      previous.root?._tag === "Success" ? previous.root.success : yield* rootAt(tree, former.epoch, Number(former.size))
+      (known.epoch > former.epoch || (known.epoch === former.epoch && (known.name !== former.name || known.size > own)))
+    return isAhead
+      ? { ...known, origin: originOf(name, known.name), root: Result.getOrThrow(Hex.decode(known.root)) }
+      : {
+          epoch: former.epoch,
+          origin: originOf(name, former.name),
+          size: own,
+          root: yield* rootAt(tree, former.epoch, own)
+        }
+  })
+
+  const begin = Effect.fnUntraced(function* (former: EpochRow, reason: string) {
+    const previous = yield* previousOf(former)
     const epoch = previous.epoch + 1
+    const own = Hex.encode(crypto.randomBytes(nameBytes))
+    const origin = originOf(name, own)
+    const { root, size } = previous
     const entry: EpochEntry = {
       epoch,
-      origin: originOf(name, epoch),
-      previous: { origin: originOf(name, previous.epoch), size: previous.size, root: Base64.encode(root) },
+      origin,
+      previous: { origin: previous.origin, size, root: Base64.encode(root) },
       reason,
       at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
     }
-    yield* sql`insert into receipts_epochs (epoch, server, reason, previous_size, previous_root)
-      values (${epoch}, ${sql.literal(server)}, ${reason}, ${previous.size}, ${root})`
-    const keys = yield* currentKeys
-    const leaves = [publicLeaf(entryKinds.epoch, entry), ...keys.map((key) => publicLeaf(entryKinds.key, key))]
+    yield* sql`insert into receipts_epochs (epoch, name, server, reason, previous_origin, previous_size, previous_root)
+      values (${epoch}, ${own}, ${sql.literal(server)}, ${reason}, ${previous.origin}, ${size}, ${root})`
+    const keys = yield* keyEntries
+    const leaves = [
+      publicLeaf(entryKinds.epoch, entry),
+      ...keys.map((key) => publicLeaf(entryKinds.key, key)),
+      ...(former.fork === null ? [] : yield* takeUnsigned(former.epoch))
+    ]
     yield* tree.append(epoch, 0, leaves)
-    yield* Effect.logWarning(`the log of receipts begins epoch ${epoch}: ${reason}`).pipe(
-      Effect.annotateLogs({ previousSize: previous.size, keptSize: Number(former.size) })
+    yield* Effect.logWarning(`the log of receipts begins ${origin}: ${reason}`).pipe(
+      Effect.annotateLogs({ previousSize: size, keptSize: Number(former.size) })
     )
-    return { epoch, size: leaves.length }
+    return { epoch, name: own, size: leaves.length }
   })
   return begin
 })
@@ -149,17 +178,19 @@ const makeAmend = Effect.fnUntraced(function* (markOf: MarkOf) {
     return known !== undefined && known.epoch < epoch && known !== compared
   }
 
-  const amend = Effect.fnUntraced(function* ({ epoch, size }: Epoch) {
+  const amend = Effect.fnUntraced(function* ({ epoch, name: own, size }: Epoch) {
     const known = markOf()
-    if (known === undefined || !hasToSay(epoch)) return { epoch, size }
+    if (known === undefined || !hasToSay(epoch)) return { epoch, name: own, size }
     const root = Result.getOrThrow(Hex.decode(known.root))
-    const amended = yield* sql`update receipts_epochs set previous_size = ${known.size}, previous_root = ${root},
-      statement = null where epoch = ${known.epoch + 1} and previous_size < ${known.size} returning epoch`
+    const [of, former] = [known.epoch + 1, originOf(name, known.name)]
+    const amended = yield* sql<{ name: string }>`update receipts_epochs
+      set previous_size = ${known.size}, previous_root = ${root}, statement = null
+      where epoch = ${of} and previous_size < ${known.size} and coalesce(previous_origin, ${former}) = ${former}
+      returning coalesce(name, epoch::text) as name`
     if (amended.length > 0) {
-      const [of, former] = [known.epoch + 1, originOf(name, known.epoch)]
       const entry: EpochEntry = {
         epoch: of,
-        origin: originOf(name, of),
+        origin: originOf(name, amended[0]!.name),
         previous: { origin: former, size: known.size, root: Base64.encode(root) },
         reason: "a replica had published more of the epoch before",
         at: Math.floor((yield* Clock.currentTimeMillis) / 1_000)
@@ -168,9 +199,45 @@ const makeAmend = Effect.fnUntraced(function* (markOf: MarkOf) {
       yield* Effect.logWarning(`the log of receipts names a later checkpoint of ${former}: ${known.size} leaves`)
     }
     yield* sql.afterCommit(Effect.sync(() => void (compared = known)))
-    return { epoch, size: size + amended.length }
+    return { epoch, name: own, size: size + amended.length }
   })
   return { hasToSay, amend }
+})
+
+/** Compares an epoch with what is known of it. */
+const makeComparing = Effect.fnUntraced(function* (markOf: MarkOf) {
+  const sql = yield* SqlClient.SqlClient
+  const tree = yield* Tree
+  const isEmbedded = (yield* Database).kind === "embedded"
+  /** The server whose leaves up to the mark are those that were published; they only grow there. */
+  let checkedAt: string | undefined
+
+  /** An embedded database and the mark are in one folder: what was signed is known there, unless it was copied. */
+  const isCopied = Effect.fnUntraced(function* (epoch: number) {
+    if (!isEmbedded) return false
+    return (yield* sql`select 1 from receipts_checkpoints where epoch = ${epoch} limit 1`).length > 0
+  })
+
+  /** Why nothing may be added to this epoch; undefined when it continues what is known of it. */
+  const wentBack = Effect.fnUntraced(function* ({ ended, epoch, fork, identity, isSame, name, size }: EpochRow) {
+    if (ended !== null) return ended
+    // An operator ends a fork: what is known here may be the wrong side of it.
+    if (fork !== null) return undefined
+    if (!isSame) return "the database is served anew, from a copy or another timeline"
+    const known = markOf()
+    if (known === undefined)
+      return (yield* isCopied(epoch)) ? "the embedded database was put into another folder" : undefined
+    if (known.epoch < epoch) return undefined
+    if (known.epoch === epoch && known.name !== name) return "the database has another epoch than was published"
+    if (known.epoch > epoch || known.size > Number(size)) return "the database lost entries that were published"
+    if (checkedAt === identity) return undefined
+    yield* tree.forget
+    const root = yield* rootAt(tree, epoch, known.size)
+    if (Hex.encode(root) !== known.root) return otherEntries
+    checkedAt = identity
+    return undefined
+  })
+  return wentBack
 })
 
 export class Epochs extends Context.Service<
@@ -193,44 +260,25 @@ export class Epochs extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const tree = yield* Tree
       const { host } = yield* Config
-      const isEmbedded = (yield* Database).kind === "embedded"
       const mark = yield* makeMark
       const begin = yield* makeBegin(mark.get)
       const { amend, hasToSay } = yield* makeAmend(mark.get)
-      /** The server whose leaves up to the mark are those that were published; they only grow there. */
-      let checkedAt: string | undefined
-
-      /** An embedded database and the mark are in one folder: what was signed is known there, unless it was copied. */
-      const isCopied = Effect.fnUntraced(function* (epoch: number) {
-        if (!isEmbedded) return false
-        return (yield* sql`select 1 from receipts_checkpoints where epoch = ${epoch} limit 1`).length > 0
-      })
-
-      /** Why nothing may be added to this epoch; undefined when it continues what is known of it. */
-      const wentBack = Effect.fnUntraced(function* ({ epoch, identity, isSame, size }: EpochRow) {
-        if (!isSame) return "the database is served anew, from a copy or another timeline"
-        const known = mark.get()
-        if (known === undefined)
-          return (yield* isCopied(epoch)) ? "the embedded database was put into another folder" : undefined
-        if (known.epoch < epoch) return undefined
-        if (known.epoch > epoch || known.size > Number(size)) return "the database lost entries that were published"
-        if (checkedAt === identity) return undefined
-        yield* tree.forget
-        const root = yield* rootAt(tree, epoch, known.size)
-        if (Hex.encode(root) !== known.root) return otherEntries
-        checkedAt = identity
-        return undefined
-      })
+      const wentBack = yield* makeComparing(mark.get)
 
       const lock = Effect.gen(function* () {
         yield* sql`select pg_advisory_xact_lock(724402407)`
         yield* sql`insert into receipts_epochs (epoch, server) select 1, ${sql.literal(server)}
           where not exists (select 1 from receipts_epochs)`
-        const [row] = yield* sql<EpochRow>`select epoch, size, server = ${sql.literal(server)} as "isSame",
+        const [row] =
+          yield* sql<EpochRow>`select epoch, size, ${sql.literal(nameColumn)} as name, fork, ended, published,
+            server = ${sql.literal(server)} as "isSame",
             kernel_server_identity() as identity
           from receipts_epochs order by epoch desc limit 1`
         const reason = yield* wentBack(row!)
-        return yield* reason === undefined ? amend({ epoch: row!.epoch, size: Number(row!.size) }) : begin(row!, reason)
+        const { epoch, fork, name } = row!
+        const current = { epoch, name, size: Number(row!.size) }
+        if (reason !== undefined) return yield* begin(row!, reason)
+        return yield* fork === null ? amend(current) : Effect.succeed(current)
       })
 
       const append = Effect.fnUntraced(function* (leaves: ReadonlyArray<NewLeaf>) {

@@ -1,6 +1,7 @@
 // Has the newest checkpoint cosigned by the witnesses of the settings (C2SP tlog-witness): each receives it with the
 // proof that it continues what that witness signed last, which the witness itself names when this process does not know
-// it. A cosignature that verifies becomes a line of the note. A witness that is silent or refuses changes nothing else.
+// it. A cosignature that verifies becomes a line of the note. A witness that is silent changes nothing; one that has
+// cosigned what the database does not have shows a fork, which ends the signing of the epoch.
 import { Effect, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -15,6 +16,10 @@ const timeoutMillis = 5_000
 const answerBytesMax = 8_192
 /** Requests for one checkpoint: one with what is known of the witness, one with what it answered. */
 const triesMax = 2
+
+const sizeForm = /^[0-9]{1,15}\n?$/
+/** Characters of a witness's own words. */
+const reasonMax = 200
 
 /** What is cosigned of a checkpoint. */
 interface Cosignable {
@@ -34,21 +39,15 @@ const partsOf = (note: string) => {
   return { body: note.slice(0, end + 1), lines: note.slice(end + 2).split("\n") }
 }
 
-/** One turn over all witnesses. */
-export const makeCollecting = Effect.fnUntraced(function* (
-  newest: () => Effect.Effect<Option.Option<Cosignable>, SqlError.SqlError>
-) {
+/** Statuses of a witness that refuses a log's continuation; any other refusal is the witness's own affair. */
+const conflict = 409
+const unproven = 422
+
+/** Asks one witness, and reads what its refusal shows. */
+const makeAsking = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const crypto = yield* Crypto
   const http = yield* HttpCalls
   const tree = yield* Tree
-  const { witnesses } = yield* Config
-  const known: ReadonlyArray<Witness> = witnesses.flatMap(({ key, url }) => {
-    const read = readVerifierKey(crypto, key)
-    return read === undefined ? [] : [{ key: read, url: url.replace(/\/$/, "") }]
-  })
-  /** The size that a witness signed last, by epoch. */
-  const signed = new Map<string, number>()
 
   const ask = Effect.fnUntraced(function* ({ url }: Witness, { epoch, note, size }: Cosignable, old: number) {
     const proof =
@@ -65,21 +64,62 @@ export const makeCollecting = Effect.fnUntraced(function* (
     })
   })
 
+  const endSigning = Effect.fnUntraced(function* ({ epoch }: Cosignable, fork: string) {
+    yield* sql`update receipts_epochs set fork = ${fork} where epoch = ${epoch} and fork is null`
+    yield* Effect.logError(`${fork}: the log is a fork, and nothing of it is signed (tollkeeper receipts begin-epoch)`)
+  })
+
+  /**
+   * Why a refusal shows a fork: the witness has cosigned more than the database has, or another tree. `old` is the size
+   * that the checkpoint was said to continue, which the witness itself had named unless it is 0.
+   */
+  const forkIn = Effect.fnUntraced(function* (answer: HttpAnswered, { epoch, size }: Cosignable, old: number) {
+    if (answer.status === unproven) return `refuses its proof: ${answer.body.trim().slice(0, reasonMax)}`
+    const named = answer.status === conflict && sizeForm.test(answer.body) ? Number(answer.body) : 0
+    const [row] = yield* sql<{ size: bigint }>`select size from receipts_epochs where epoch = ${epoch}`
+    if (named > Number(row?.size ?? 0)) return `has cosigned ${named} leaves, the database has ${row?.size}`
+    return named === size && old === size ? `has cosigned another tree of ${size} leaves` : undefined
+  })
+
+  return { ask, endSigning, forkIn }
+})
+
+export interface Collecting {
+  /** Asks all witnesses for a checkpoint. A silent one keeps none of the others waiting. */
+  readonly askAll: (checkpoint: Cosignable) => Effect.Effect<void, SqlError.SqlError>
+}
+
+export const makeCollecting = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const crypto = yield* Crypto
+  const { ask, endSigning, forkIn } = yield* makeAsking
+  const { witnesses } = yield* Config
+  const known: ReadonlyArray<Witness> = witnesses.flatMap(({ key, url }) => {
+    const read = readVerifierKey(crypto, key)
+    return read === undefined ? [] : [{ key: read, url: url.replace(/\/$/, "") }]
+  })
+  /** The size that a witness signed last, by epoch. */
+  const signed = new Map<string, number>()
+
   /** The cosignature's line; None where the witness gives none. */
   const cosigned = Effect.fnUntraced(function* (witness: Witness, checkpoint: Cosignable) {
     const place = `${witness.key.name} ${checkpoint.epoch}`
     let old = signed.get(place) ?? 0
-    let answer: HttpAnswered | undefined
-    for (let tries = 0; tries < triesMax; tries++) {
-      answer = yield* ask(witness, checkpoint, old)
-      if (answer.status !== 409 || !/^[0-9]{1,15}\n?$/.test(answer.body)) break
+    let answer = yield* ask(witness, checkpoint, old)
+    for (let tries = 1; tries < triesMax && answer.status === conflict && sizeForm.test(answer.body); tries++) {
       old = Number(answer.body)
+      if (old > checkpoint.size) break
+      answer = yield* ask(witness, checkpoint, old)
     }
     const { body } = partsOf(checkpoint.note)
-    const line = answer?.status === 200 ? signatureBy(crypto, witness.key, body, answer.body.split("\n")) : undefined
-    if (line === undefined)
-      yield* Effect.logWarning(`the witness ${witness.key.name} did not cosign a checkpoint: ${answer?.status}`)
-    else signed.set(place, checkpoint.size)
+    const line = answer.status === 200 ? signatureBy(crypto, witness.key, body, answer.body.split("\n")) : undefined
+    if (line !== undefined) signed.set(place, checkpoint.size)
+    else {
+      const fork = yield* forkIn(answer, checkpoint, old)
+      yield* fork === undefined
+        ? Effect.logWarning(`the witness ${witness.key.name} did not cosign a checkpoint: ${answer.status}`)
+        : endSigning(checkpoint, `the witness ${witness.key.name} ${fork}`)
+    }
     return Option.fromUndefinedOr(line)
   })
 
@@ -94,13 +134,7 @@ export const makeCollecting = Effect.fnUntraced(function* (
       and size = ${checkpoint.size} and strpos(note, ${line.value.slice(0, line.value.lastIndexOf(" ") + 1)}) = 0`
   })
 
-  return Effect.gen(function* () {
-    const checkpoint = yield* newest()
-    if (Option.isNone(checkpoint)) return
-    // A silent one keeps none of the others waiting.
-    yield* Effect.forEach(known, (witness) => collectFrom(witness, checkpoint.value), {
-      concurrency: "unbounded",
-      discard: true
-    })
-  })
+  const askAll: Collecting["askAll"] = (checkpoint) =>
+    Effect.forEach(known, (witness) => collectFrom(witness, checkpoint), { concurrency: "unbounded", discard: true })
+  return { askAll } satisfies Collecting
 })

@@ -2,15 +2,21 @@
 // found at its leaf; and the witness, which signs one story alone, also across a restart.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { connect } from "node:net"
-import { tmpdir } from "node:os"
+import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cosign } from "../../../examples/receipts/cosign.mjs"
-import { compareStories, judge, openStory, witnessesOfBoth } from "../../../examples/receipts/two-stories.mjs"
+import {
+  compareStories,
+  isUnderRetiredKey,
+  judge,
+  openStory,
+  witnessesOfBoth
+} from "../../../examples/receipts/two-stories.mjs"
 import { openTiles, readNewest } from "../../../examples/receipts/tiles.mjs"
 import { openWitness } from "../../../examples/receipts/witness.mjs"
 import { freePort } from "../../support/freePort.ts"
@@ -18,6 +24,7 @@ import {
   checkpointOf,
   did,
   didDocument,
+  keyEntryOf,
   levelsOf,
   makeKey,
   methodOf,
@@ -80,9 +87,11 @@ describe("two downloads of a log", () => {
     const place = join(folder, String(logs++))
     const old = await writeLog(join(place, "1"), log, entries.slice(0, 300))
     const next = await writeLog(join(place, "2"), log, entries.slice(0, 20), "pay.example/log/2")
-    // As it is served below /log: the newest checkpoint, the tiles of the first epoch, and each epoch by its number.
+    // As it is served below /log: the first epoch, a list of all, and each epoch by its name.
     await writeLog(place, log, entries.slice(0, 300))
-    await writeFile(join(place, "checkpoint"), next)
+    expect(await readNewest(place)).toEqual({ note: old, place })
+    const epochs = ["pay.example/log", "pay.example/log/2"].map((origin) => ({ origin }))
+    await writeFile(join(place, "epochs"), JSON.stringify({ epochs }))
     expect(await readNewest(place)).toEqual({ note: next, place: join(place, "2") })
     expect(await readNewest(join(place, "2"))).toEqual({ note: next, place: join(place, "2") })
     expect(await readNewest(join(place, "1"))).toEqual({ note: old, place: join(place, "1") })
@@ -122,11 +131,44 @@ describe("two downloads of a log", () => {
     rpc.close()
   })
 
-  it("name a witness that signs everything", async () => {
-    const line = "— lax.example AAAA\n"
+  it("accuse a witness by its verified lines alone", async () => {
     const [a, b] = [await story(entries), await story(entries.with(7, entry(9_000)))]
-    expect(witnessesOfBoth({ ...a, note: a.note + line }, { ...b, note: b.note + line })).toEqual(["lax.example"])
-    expect(witnessesOfBoth({ ...a, note: a.note + line }, b)).toEqual([])
+    const line = "— lax.example AAAA\n"
+    const witness = async (file: string) => openWitness(doc, join(folder, file), "lax.example")
+    const lax = await witness("lax-1.json")
+    const cosigned = async (one: typeof a, by: typeof lax) => ({
+      ...one,
+      note: one.note + (await by.add(`old 0\n\n${one.note}`))
+    })
+    const first = await cosigned(a, lax)
+    expect(
+      await witnessesOfBoth({ ...first, note: first.note + line }, { ...b, note: b.note + line }, [lax.key])
+    ).toEqual([])
+    // A witness that lost its state: the same key, another story.
+    const { key: kept } = JSON.parse(await readFile(join(folder, "lax-1.json"), "utf8"))
+    await writeFile(join(folder, "lax-2.json"), JSON.stringify({ key: kept, signed: {} }))
+    const second = await cosigned(b, await witness("lax-2.json"))
+    expect(await witnessesOfBoth(first, second, [lax.key])).toEqual(["lax.example"])
+    expect(await witnessesOfBoth(first, second, [])).toEqual([])
+  })
+
+  it("prove nothing where one is under a retired key, by the leaves that both share", async () => {
+    const next = makeKey(did, "log")
+    const rotated = [
+      keyEntryOf("announced", log, 0),
+      keyEntryOf("announced", next, 500),
+      keyEntryOf("retired", log, 500)
+    ]
+    const both = didDocument(methodOf(key), methodOf(log), methodOf(next))
+    const open = async (signer: typeof log, entries: ReadonlyArray<Uint8Array>) => {
+      const place = join(folder, String(logs++))
+      await writeLog(place, signer, entries)
+      return openStory(place, both)
+    }
+    const [honest, thief] = [await open(next, [...rotated, entry(1)]), await open(log, [...rotated, entry(2)])]
+    expect((await compareStories(honest, thief))?.index).toBe(3)
+    expect(await isUnderRetiredKey(thief, 3)).toBe(true)
+    expect(await isUnderRetiredKey(honest, 3)).toBe(false)
   })
 })
 
@@ -237,5 +279,65 @@ describe("the witness", () => {
     const requests = await Promise.all([entries, entries.with(1, entry(9_000))].map((one) => requestOf(0, one)))
     const answers = await Promise.allSettled(requests.map((request) => witness.add(request)))
     expect(answers.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"])
+  })
+
+  it("signs one of two forks that two processes are asked for, though one ended with the lock", async () => {
+    const file = join(folder, "shared.json")
+    const ended = spawn(process.execPath, ["-e", ""])
+    await once(ended, "exit")
+    for (let round = 0; round < 5; round++) {
+      await rm(file, { force: true })
+      await writeFile(`${file}.lock`, `${ended.pid} ${hostname()}`)
+      const [one, other] = await Promise.all([1, 2].map(() => openWitness(doc, file, "witness.example")))
+      expect(one!.key).toBe(other!.key)
+      const [mine, forked] = await Promise.all([entries, entries.with(1, entry(9_000))].map((all) => requestOf(0, all)))
+      const answers = await Promise.allSettled([one!.add(mine!), other!.add(forked!)])
+      expect(answers.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"])
+    }
+  })
+
+  it("answers a proof of nothing, and an empty log with a root, with 422", async () => {
+    const witness = await openWitness(doc, join(folder, "empty.json"), "witness.example")
+    const proof = `${Buffer.alloc(32).toString("base64")}\n`
+    const request = (await requestOf(0, entries.slice(0, 10))).replace("old 0\n", `old 0\n${proof}`)
+    await expect(witness.add(request)).rejects.toMatchObject({ status: 422 })
+    const made = `old 0\n\n${checkpointOf(log, 0, Buffer.alloc(32, 1))}`
+    await expect(witness.add(made)).rejects.toMatchObject({ status: 422 })
+    const other = (await requestOf(0, entries.slice(0, 10))).replaceAll("pay.example/log", "pay.example/logs")
+    await expect(witness.add(other)).rejects.toMatchObject({ status: 404 })
+  })
+
+  it("signs under keys alone that the log announced, and no retired one's extension", async () => {
+    const [next, unsaid] = [makeKey(did, "log"), makeKey(did, "log")]
+    const place = join(folder, String(logs++))
+    const keys = [keyEntryOf("announced", log, 0), entry(1)]
+    const rotated = [...keys, keyEntryOf("announced", next, 500), keyEntryOf("retired", log, 500)]
+    const asked = async (signer: typeof log, older: number, leaves: ReadonlyArray<Uint8Array>, isServed = true) => {
+      const where = isServed ? place : join(folder, String(logs++))
+      const note = await writeLog(where, signer, leaves)
+      const proof: ReadonlyArray<string> = older === 0 ? [] : await openTiles(where, leaves.length).consistency(older)
+      const lines = proof.map((hash) => `${Buffer.from(hash, "hex").toString("base64")}\n`)
+      return `old ${older}\n${lines.join("")}\n${note}`
+    }
+    // Its document is older than the rotation, and names a key that the log never announced.
+    const before = didDocument(methodOf(key), methodOf(log), methodOf(unsaid))
+    const witness = await openWitness(before, join(folder, "rotated.json"), "witness.example", place)
+    await witness.add(await asked(log, 0, keys))
+    await expect(witness.add(await asked(unsaid, 2, rotated))).rejects.toMatchObject({ status: 403 })
+    expect(await witness.add(await asked(next, 2, rotated))).toContain("witness.example")
+    const stolen = [...rotated, keyEntryOf("announced", log, 600), entry(9_000)]
+    await expect(witness.add(await asked(log, 4, stolen, false))).rejects.toMatchObject({ status: 403 })
+    await expect(witness.add(await asked(log, 4, rotated))).rejects.toMatchObject({ status: 403 })
+    const after = [...rotated, entry(2)]
+    await witness.add(await asked(next, 4, after))
+    // A rotation that is rolled back: the log announces the former key again.
+    const back = [...after, keyEntryOf("announced", log, 600), keyEntryOf("retired", next, 600)]
+    await witness.add(await asked(log, 5, back))
+    const retired = didDocument(methodOf(log, 0, 500), methodOf(next, 500))
+    const fresh = await openWitness(retired, join(folder, "fresh.json"), "witness.example", join(folder, "nothing"))
+    await expect(fresh.add(await asked(log, 0, stolen, false))).rejects.toMatchObject({ status: 403 })
+    await fresh.add(await asked(next, 0, after))
+    await expect(fresh.add(await asked(log, 5, [...after, entry(9_000)], false))).rejects.toMatchObject({ status: 403 })
+    await fresh.add(await asked(next, 5, [...after, entry(3)]))
   })
 })

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Headers, HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
 import { Server } from "../../../kernel/config/Server.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
@@ -30,6 +31,77 @@ const from = (address: string | undefined, headers: Record<string, string> = {})
     headers: Headers.fromInput({ host: "127.0.0.1:4022", ...headers }),
     remoteAddress: Option.fromUndefinedOr(address)
   })
+
+const challenged = (headers: Record<string, string>, address = "127.0.0.1") =>
+  Effect.map(Authentication, (callers) => callers.challengeHost(from(address, headers)))
+
+describe("challenges", () => {
+  it.effect("a challenge names no host but this machine's without a configured one", () =>
+    Effect.gen(function* () {
+      expect(yield* challenged({})).toBe("127.0.0.1:4022")
+      for (const host of ["evil-airdrop.example", "", "127.0.0.1.evil.example"])
+        expect([host, yield* challenged({ host })]).toEqual([host, undefined])
+      expect(yield* challenged({}, "203.0.113.7")).toBe(undefined)
+      expect(yield* challenged({ "x-forwarded-for": "203.0.113.7" })).toBe(undefined)
+    }).pipe(Effect.provide(services({})))
+  )
+
+  it.effect("a challenge names a configured host from any address, and no other", () =>
+    Effect.gen(function* () {
+      for (const host of ["pay.example.com", "PAY.example.com:443"])
+        expect(yield* challenged({ host }, "203.0.113.7")).toBe(host.toLowerCase())
+      for (const host of ["evil-airdrop.example", "pay.example.com.evil.example", "x.pay.example.com", "localhost"])
+        expect([host, yield* challenged({ host }, "203.0.113.7")]).toEqual([host, undefined])
+    }).pipe(Effect.provide(services({}, { server: { allowed_hosts: ["Pay.example.com"] } })))
+  )
+})
+
+describe("attributes of keys", () => {
+  const written = `alice(until=1970-01-02):${alice},bob(analytics:all):${bob},carol:carol-secret-0123456789`
+  it.effect("a key ends at its time, and a scope is its label's", () =>
+    Effect.gen(function* () {
+      const keys = yield* Keys
+      const callers = yield* Authentication
+      const only = (secret: string) =>
+        Option.map(callers.reader(from("203.0.113.7", { authorization: `Bearer ${secret}` })), (reader) => reader.only)
+      expect(only(alice)).toEqual(Option.some("key:alice"))
+      expect(only(bob)).toEqual(Option.some(undefined))
+      expect(only("carol-secret-0123456789")).toEqual(Option.some("key:carol"))
+      yield* TestClock.adjust("23 hours")
+      expect([Option.isSome(keys.caller(alice)), keys.proofs("caller", "alice", new Uint8Array(1)).length]).toEqual([
+        true,
+        1
+      ])
+      yield* TestClock.adjust("1 hour")
+      expect([Option.isSome(keys.caller(alice)), keys.proofs("caller", "alice", new Uint8Array(1)).length]).toEqual([
+        false,
+        0
+      ])
+      expect(keys.listed().callers).toEqual(["bob", "carol"])
+    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: written })))
+  )
+
+  it.effect("an ended last key does not make the facilitator keyless", () =>
+    Effect.gen(function* () {
+      const keys = yield* Keys
+      yield* TestClock.adjust("24 hours")
+      expect([keys.keyed(), Option.isNone((yield* Authentication).authenticate(from("203.0.113.7")))]).toEqual([
+        true,
+        true
+      ])
+    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: `alice(until=1970-01-02):${alice}` })))
+  )
+
+  for (const wrong of ["until=tomorrow", "until=2027-13-41", "analytics", "admin:all"])
+    it.effect(`the attribute ${wrong} stops the boot`, () =>
+      Effect.gen(function* () {
+        const built = yield* Effect.exit(
+          Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: `a(${wrong}):${alice}` })))
+        )
+        expect(built._tag).toBe("Failure")
+      })
+    )
+})
 
 describe("keys", () => {
   it.effect("a key's principal is its label or hash, never its secret [S240, S253, S325]", () =>

@@ -11,34 +11,15 @@ import { timed } from "../../support/timed.ts"
 import { TestClock } from "effect/testing"
 import * as Records from "../../../plugins/catalog/administration/Records.ts"
 import { CatalogRecords } from "../../../plugins/catalog/contract.ts"
-import { answerOf, openStore, type Said, shop } from "./store.ts"
+import { answerOf, openStore, shop } from "./store.ts"
 
 const squat = { payTo: "GSQUAT", description: "Mine", amount: "1000" }
 const own = { payTo: "GOWNER", description: "Reports", amount: "1000", method: "POST" }
 const stranger = { payer: "GSTRANGER" }
 const signed = (signature: string) => ({ grade: "declared", signature }) as const
 
-const openContest = Effect.fnUntraced(function* (changed: Partial<CatalogValues> = {}) {
-  const store = yield* openStore({ versionsPerDayMax: 100, newResourcesPerDayMax: 1_000, ...changed })
-  const { declare, now, sightings } = store
-  let count = 0
-  /** A settled payment that carries the declaration, as the observer takes it. */
-  const settle = Effect.fnUntraced(function* (said: Said, carrier: Partial<Carrier> & { readonly payer: string }) {
-    const recorded = yield* declare(said, { ...carrier, stage: "settled" })
-    const sale = {
-      transaction: `sale ${count++}`,
-      payer: carrier.payer,
-      payTo: said.payTo ?? "GOWNER",
-      amount: said.amount ?? "5",
-      ...(recorded.claim === undefined ? {} : { claim: recorded.claim })
-    }
-    if (recorded.decision !== "rejected") yield* sightings.touch(recorded.resourceId!, yield* now, sale)
-    else if (recorded.isContender === true) yield* sightings.contend(recorded.resourceId!, yield* now, sale)
-    yield* sightings.flush
-    return recorded
-  })
-  return { ...store, settle }
-})
+const openContest = (changed: Partial<CatalogValues> = {}) =>
+  openStore({ versionsPerDayMax: 100, newResourcesPerDayMax: 1_000, ...changed })
 
 describeDatabases(
   "a stranger's recipient",

@@ -6,6 +6,7 @@ import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { DeclarationValidator } from "../../../plugins/catalog/DeclarationValidator.ts"
 import { Observer } from "../../../plugins/catalog/Observer.ts"
 import { Hints } from "../../../plugins/catalog/ownership/Hints.ts"
+import { PricedAssets } from "../../../plugins/catalog/ownership/PricedAssets.ts"
 import { Recipients } from "../../../plugins/catalog/ownership/Recipients.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { Listings } from "../../../plugins/catalog/store/Listings.ts"
@@ -83,6 +84,7 @@ const parts = Observer.layer.pipe(
       knownGradeOf: () => "claimed" as const,
       bind: () => Effect.succeed(true)
     }),
+    Layer.succeed(PricedAssets, { assets: [] }),
     NodeCrypto.layer
   ])
 )

@@ -99,7 +99,7 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
   )
 
   it.live(
-    "without keys, settled payments outweigh claims, and more payers outweigh fewer",
+    "without keys, settled payments outweigh claims, and no number of payers displaces them",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -120,8 +120,9 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           yield* settled(facilitator, yield* declaring(facilitator, { ...own, payer: buyers[0]!, url }))
           yield* eventually(shown(facilitator, url), (one) => one?.["description"] === "Reports")
           expect((yield* shown(facilitator, url))!["accepts"]).toMatchObject([{ amount: "1000", payTo }])
-          // One payer against one: the first stays.
-          yield* settled(facilitator, yield* declaring(facilitator, { ...lie, amount: 500n }))
+          // However many pay under other words, those that a customer paid under stay.
+          for (const payer of [stranger, buyers[1]!, buyers[2]!])
+            yield* settled(facilitator, yield* declaring(facilitator, { ...lie, payer, amount: 500n }))
           yield* Effect.sleep("2 seconds")
           expect(yield* shown(facilitator, url)).toMatchObject({ description: "Reports" })
           // Another recipient's listing without a payment gives way too.
@@ -274,6 +275,9 @@ describe.each(databaseKinds)("evidence for a listing on %s", (database) => {
           yield* eventually(listingOf(facilitator, `${origin.url}/v2/7`), (one) => one?.["ownership"] === "proven")
           const stateOf = (path: string) =>
             Effect.map(resolve(facilitator, `${origin.url}${path}`), ({ status }) => status)
+          // The document names the recipient alone: a template that a payment claimed answers once it is established.
+          expect(yield* stateOf("/v2/7")).toBe(404)
+          yield* facilitator.sql`update catalog_resources set standing_at = 'epoch' where resource like '%/:name'`
           expect((yield* shown(facilitator, `${origin.url}/v2/7`))!["accepts"][0].payTo).toBe(payTo)
           // Another seller's template never answers, whatever the path or method; nor the owner's for an explicitly
           // listed path.

@@ -56,7 +56,10 @@ const openBrowse = Effect.gen(function* () {
   })
   let count = 0
   const sell = Effect.fnUntraced(function* (id: bigint, payer: string, payTo: string) {
-    const sale = { transaction: `sale ${count++}`, payer, payTo, amount: "1000" }
+    const [row] = yield* store.sql<{
+      claim: string
+    }>`select version_hash as claim from catalog_resources where id = ${id}`
+    const sale = { transaction: `sale ${count++}`, payer, payTo, amount: "1000", claim: row!.claim }
     yield* store.sightings.touch(id, yield* store.now, sale)
     yield* store.sightings.flush
   })
@@ -71,7 +74,7 @@ describeDatabases(
     const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
     layer(services, { timeout: "240 seconds", excludeTestServices: true })((it) => {
       it.effect(
-        "browse ranks claimed listings last, each group newest first",
+        "browse ranks claimed listings last, and young evidence before them",
         timed(
           Effect.gen(function* () {
             const { ask, changed, declare, probeAt, sell } = yield* openBrowse
@@ -149,9 +152,10 @@ describeDatabases(
               yield* declare(at("new"), { payer: "GNEW" })
             })
             const { first, names, total } = yield* pages(7, rising)
-            expect(first.slice(0, 3)).toEqual(["s30/0", "s5/0", "s59/0"])
+            // Paid lately and little: the oldest evidence first.
+            expect(first.slice(0, 3)).toEqual(["s5/0", "s30/0", "s59/0"])
             expect([total, names.length, new Set(names).size]).toEqual([60, 60, 60])
-            expect((yield* pages(7)).first.slice(0, 6)).toEqual(["s58/0", "s45/0", "s30/0", "s20/0", "s5/0", "s1/0"])
+            expect((yield* pages(7)).first.slice(0, 6)).toEqual(["s5/0", "s30/0", "s1/0", "s20/0", "s45/0", "s58/0"])
           })
         )
       )

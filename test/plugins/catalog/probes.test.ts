@@ -104,9 +104,9 @@ describeDatabases(
         timed(
           Effect.gen(function* () {
             const { declare, now, sightings, sql } = yield* openStore({ newResourcesPerDayMax: 1_000 })
-            const { resourceId } = yield* declare({ ...ours, amount: "1000" }, paid)
+            const { claim, resourceId } = yield* declare({ ...ours, amount: "1000" }, paid)
             expect(yield* leaseProbes(sql, yield* now, true)).toEqual([])
-            const sale = { transaction: "sale", payer: "GBUYER", payTo: "GOWNER", amount: "1000" }
+            const sale = { transaction: "sale", payer: "GBUYER", payTo: "GOWNER", amount: "1000", claim: claim! }
             yield* sightings.touch(resourceId!, yield* now, sale)
             yield* sightings.flush
             expect(yield* leaseProbes(sql, yield* now, true)).toMatchObject([{ id: resourceId, free: false }])

@@ -160,7 +160,10 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           expect(yield* declare(owner, "/items/1/parts", "/items/:item/:part")).toEqual(listed)
           expect(yield* declare(squatter, "/items/1/parts", "/items/:item/parts")).toEqual(listed)
           expect(yield* foundAt("/items/2/parts")).toBe(undefined)
+          // That it is the owner's recipient says nothing of the template's words.
           yield* facilitator.sql`update catalog_resources set ownership = 'proven' where pay_tos = array[${owner}]`
+          expect(yield* foundAt("/items/2/parts")).toBe(undefined)
+          yield* facilitator.sql`update catalog_resources set standing_at = now() where pay_tos = array[${owner}]`
           expect(yield* foundAt("/items/2/parts")).toBe("/items/:item/:part")
           // A mere claim of one of its paths neither answers for it nor ends the search.
           expect(yield* declare(squatter, "/items/3/parts")).toEqual(listed)
@@ -168,7 +171,11 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           yield* facilitator.sql`update catalog_resources set state = 'stale' where resource like '%/items/3/parts'`
           expect(yield* foundAt("/items/3/parts")).toBe("/items/:item/:part")
           yield* facilitator.sql`update catalog_resources set state = 'active' where resource like '%/items/3/parts'`
-          yield* facilitator.sql`update catalog_resources set standing_at = now() where pay_tos = array[${squatter}]`
+          const squatted = facilitator.sql`pay_tos = array[${squatter}]`
+          // Nor does a payment of dust make the claim answer, before it is old.
+          yield* facilitator.sql`update catalog_resources set standing_at = now() where ${squatted}`
+          expect(yield* foundAt("/items/3/parts")).toBe("/items/:item/:part")
+          yield* facilitator.sql`update catalog_resources set standing_at = 'epoch' where ${squatted}`
           expect(yield* foundAt("/items/3/parts")).toBe("/items/3/parts")
         })
       ),

@@ -111,6 +111,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
   )
   const { record } = Context.get(parts, Listings)
   const { apply } = Context.get(parts, Verdicts)
+  const sightings = Context.get(parts, Sightings)
   const declare = Effect.fnUntraced(function* (said: Said = {}, carrier: Partial<Carrier> = {}) {
     const full: Carrier = {
       stage: "verified",
@@ -121,6 +122,26 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
       ...carrier
     }
     return yield* record(declarationOf(said), full)
+  })
+  let sales = 0
+  /** A settled payment that carries the declaration, as the observer takes it; `dollars` is what it risked. */
+  const settle = Effect.fnUntraced(function* (
+    said: Said,
+    { dollars = 0, ...carrier }: Partial<Carrier> & { readonly payer: string; readonly dollars?: number }
+  ) {
+    const recorded = yield* declare(said, { ...carrier, stage: "settled" })
+    const sale = {
+      transaction: `sale ${sales++}`,
+      payer: carrier.payer,
+      payTo: said.payTo ?? "GOWNER",
+      amount: said.amount ?? "5",
+      risked: String(Math.round(dollars * 1e7)),
+      ...(recorded.claim === undefined ? {} : { claim: recorded.claim })
+    }
+    if (recorded.decision !== "rejected") yield* sightings.touch(recorded.resourceId!, yield* now, sale)
+    else if (recorded.isContender === true) yield* sightings.contend(recorded.resourceId!, yield* now, sale)
+    yield* sightings.flush
+    return recorded
   })
   /** A probe of the one resource that is due, or of any. */
   const probe = Effect.fnUntraced(function* (answer: OriginAnswer) {
@@ -180,7 +201,8 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     apply,
     age: Effect.provideContext(ageCatalog, parts),
     parts,
-    sightings: Context.get(parts, Sightings),
+    sightings,
+    settle,
     recipients: Context.get(parts, Recipients),
     challenges: Context.get(parts, Challenges),
     hints: Context.get(parts, Hints)

@@ -2,10 +2,45 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Batches } from "../../../plugins/mcp-tools/server/Batches.ts"
 import { isNotification, readMessages, refusedLine } from "../../../plugins/mcp-tools/server/messages.ts"
+import { SseTransport } from "../../../plugins/mcp-tools/server/SseTransport.ts"
 import { StdioTransport } from "../../../plugins/mcp-tools/server/StdioTransport.ts"
 import { linesOf } from "../../../runtime/platform/nodeStdio.ts"
 
 const long = "x".repeat(5_000)
+
+describe("an id", () => {
+  const request = (id: unknown, token?: unknown) => ({
+    jsonrpc: "2.0",
+    id,
+    method: "tools/call",
+    params: { name: "x", ...(token === undefined ? {} : { _meta: { progressToken: token } }) }
+  })
+  it("an id or progress token that is too long is refused without being repeated", () => {
+    expect(readMessages(request("x".repeat(256), "y".repeat(256)), undefined)._tag).toBe("One")
+    for (const message of [request("x".repeat(257)), request("z", "y".repeat(257))]) {
+      const read = readMessages(message, undefined)
+      expect(read._tag).toBe("Refused")
+      expect(JSON.stringify(read).length).toBeLessThan(300)
+    }
+  })
+})
+
+describe("SseTransport", () => {
+  it.effect("a stream that is not read ends before a mebibyte waits", () =>
+    Effect.gen(function* () {
+      const transport = yield* SseTransport.make("a")
+      let ended = false
+      transport.onclose = () => void (ended = true)
+      const sent = { jsonrpc: "2.0", id: 1, result: { text: "x".repeat(100_000) } } as const
+      let count = 0
+      while (!ended && count < 100) {
+        yield* Effect.promise(() => transport.send(sent))
+        count += 1
+      }
+      expect([ended, count <= 11]).toEqual([true, true])
+    })
+  )
+})
 
 describe("an overlong line", () => {
   const read = (text: string) =>

@@ -378,6 +378,17 @@ describe("SSE", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("HEAD /sse opens no session", () =>
+    Effect.gen(function* () {
+      const url = yield* start(["http.sessions_per_caller_max=1"])
+      for (let n = 0; n < 20; n++) {
+        const { status } = yield* Effect.promise(() => fetch(`${url}/sse`, { method: "HEAD" }))
+        expect(status).toBe(405)
+      }
+      yield* connectSse(url)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("closing the SSE stream ends the session [S184]", () =>
     Effect.gen(function* () {
       const url = yield* start(["http.sessions_per_caller_max=1"])

@@ -142,6 +142,70 @@ describe.each(databaseKinds)("the keys of receipts on %s", (kind) => {
   )
 
   it.live(
+    "a rotation is rolled back: the former key is reinstated, and logged",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* startLedger
+        const [former, next] = [Keypair.random(), Keypair.random()]
+        const shared = {
+          ledgerUrl: ledger.ledgerUrl,
+          database: yield* lasting(kind),
+          stateFolder: yield* makeFolder,
+          set: signing
+        }
+        const secrets = { SPONSOR_SECRET: Keypair.random().secret(), RECEIPTS_LOG_SECRET: Keypair.random().secret() }
+        const start = (seeds: string) =>
+          startFacilitator({ ...shared, environment: { ...secrets, RECEIPTS_SECRET: seeds } })
+        const kidIn = (answer: any, did: any) =>
+          Effect.promise(async () => (await openReceipt(receiptIn(answer), did)).key.id)
+        const before = yield* start(former.secret())
+        const old = yield* pay(before, ledger)
+        yield* before.stop
+        const rotated = yield* start(`${next.secret()},${former.secret()}`)
+        const between = yield* pay(rotated, ledger)
+        yield* proven(rotated, between)
+        // In force at last, as it is half a minute later.
+        yield* rotated.sql`update receipts_keys set valid_until = date_trunc('second', clock_timestamp())
+          where kid = ${kidOf(former).split("#")[1]!}`
+        yield* rotated.sql`update receipts_keys set valid_from = date_trunc('second', clock_timestamp())
+          where kid = ${kidOf(next).split("#")[1]!}`
+        yield* rotated.stop
+
+        const back = yield* start(former.secret())
+        const fresh = yield* pay(back, ledger)
+        const did = yield* didOf(back)
+        expect(yield* kidIn(fresh, did)).toBe(kidOf(former))
+        const ids = did.verificationMethod.map(({ id }: any) => id)
+        expect(new Set(ids).size).toBe(ids.length)
+        for (const paid of [old, between, fresh]) {
+          const answer = yield* proven(back, paid)
+          expect((yield* Effect.promise(() => verify(answer, did))).transaction).toBe(paid.transaction)
+          // A document that retires the key before, or lost it, repudiates nothing: the log's entries decide.
+          const methods = did.verificationMethod.filter(({ id }: any) => id.includes("#log-"))
+          const lying = did.verificationMethod.map((one: any) =>
+            one.id.includes("#receipt-") ? { ...one, validFrom: 1, validUntil: 2 } : one
+          )
+          for (const verificationMethod of [methods, lying]) {
+            const claims = yield* Effect.promise(() => verify(answer, { ...did, verificationMethod }))
+            expect(claims.transaction).toBe(paid.transaction)
+          }
+        }
+        const entries = yield* back.sql<{ text: string }>`select convert_from(substr(entry, 2), 'UTF8') as text
+          from receipts_leaves where get_byte(entry, 0) = 2 order by index`
+        const events = entries.map(({ text }) => JSON.parse(text)).filter(({ use }) => use === "receipt")
+        expect(events.slice(-2).map(({ event, kid }) => [event, kid])).toEqual([
+          ["announced", kidOf(former)],
+          ["retired", kidOf(next)]
+        ])
+        // It is rotated once more, to a key that is known.
+        yield* back.stop
+        const again = yield* start(`${next.secret()},${former.secret()}`)
+        expect(yield* kidIn(yield* pay(again, ledger), yield* didOf(again))).toBe(kidOf(next))
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
+    240_000
+  )
+
+  it.live(
     "a replica that does not hold the key in force yet says so, and leaves its receipts to one that does",
     () =>
       Effect.gen(function* () {

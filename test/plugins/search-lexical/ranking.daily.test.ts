@@ -46,12 +46,12 @@ const readAt = (plan: CandidatePlan): RankLookup => ({ plan, filters: "after", d
 const indexed = (
   documents: ReadonlyArray<ResourceDocument>,
   language = "english",
-  hasEvidence?: Parameters<typeof LexicalStore.layer>[1]
+  evidence?: Parameters<typeof LexicalStore.layer>[1]
 ) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`truncate search_lexical_documents, search_lexical_terms, search_lexical_state restart identity`
-    const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer(language, hasEvidence))
+    const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer(language, evidence))
     yield* store.write(documents)
     yield* store.refresh
     yield* store.scannedTo(documents.at(-1)?.id ?? 0n, true)
@@ -141,7 +141,8 @@ describeDatabases(
           at(named(place + 1, `${things[place % 10]} ${["forecast", "appraisal", "history"][Math.floor(place / 10)]}`))
         )
         const flood = Array.from({ length: 120 }, (_, place) => at(named(place + 1_000, "Tide", "A tide of tides.")))
-        const proven = (id: string) => sql`${sql.literal(id)} < 1000`
+        const of = (id: string) => sql`${sql.literal(id)} < 1000`
+        const proven = { any: of, established: of }
         const { ids, store } = yield* indexed([...sellers, ...flood], "english", proven)
         expect((yield* store.answering).origins).toBe(30)
         const counted = sql<{ origins: number }>`select origins from search_lexical_terms where lexeme = 'tide'`
@@ -151,6 +152,11 @@ describeDatabases(
         const { store: few } = yield* indexed([...sellers.slice(0, 2), ...flood], "english", proven)
         expect((yield* few.answering).origins).toBe(2)
         expect((yield* counted)[0]?.origins).toBe(1)
+        // A payment of dust is evidence and establishes nothing: then no word is common.
+        const dusty = { any: () => sql`true`, established: () => sql`false` }
+        const { ids: among, store: young } = yield* indexed([...sellers, ...flood], "english", dusty)
+        expect((yield* young.answering).origins).toBe(0)
+        expect((yield* among("tide appraisal"))[0]).toBe(11)
         const { store: none } = yield* indexed(flood, "english", proven)
         expect((yield* none.answering).origins).toBe(120)
         expect((yield* counted)[0]?.origins).toBe(120)

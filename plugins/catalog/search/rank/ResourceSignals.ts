@@ -8,6 +8,7 @@ import { LruCache } from "../../../../kernel/cache/LruCache.ts"
 import { SearchSettings } from "../../contract.ts"
 import { PricedAssets } from "../../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
+import { isYoung } from "../../discovery/conditions.ts"
 import { assetOf } from "../readIntent.ts"
 import { consideredMax, type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
@@ -15,6 +16,8 @@ import { hashedWords, sketchOf } from "./textSketch.ts"
 
 const keptMillis = 60_000
 const keptMax = 20_000
+/** A payer counts in full where payers risk a tenth of a cent on average; in ten-millionths of a dollar. */
+const payerRisk = 10_000
 /** Characters of a listing's words, and those of them that are compared with others' whole. */
 const textMax = 4_400
 const sketchedMax = 600
@@ -67,7 +70,9 @@ export class ResourceSignals extends Context.Service<
           ? Effect.succeed([])
           : sql<
               Signals & Omit<Seller, "sketch"> & { readonly text: string }
-            >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt",
+            >`select r.id, r.origin, r.pay_tos as "payTos", a.last_seen_at as "lastSeenAt",
+              least(a.earned, a.risked / ${payerRisk})::float8 as payers,
+              case when ${isYoung(sql)} then r.standing_at end as "youngSince",
               (select left(concat_ws(' ', about->>'serviceName', about->>'description', about->>'tags'), ${textMax})
                 from (select r.declaration->'about' as about offset 0) declared) as text,
               r.standing_at is not null as "hasEvidence", coalesce(r.words_at, r.first_seen_at) as "wordsAt",

@@ -1,9 +1,11 @@
 // What a resource's use and age add to its rank, and what its origin's other hits take from it. Evidence goes first
 // where relevance is about equal: what is merely claimed precedes a hit with evidence (its origin, its recipient's key
 // or a settled payment) only when it is more relevant by more than `search.evidence_margin`, and behind the first few
-// claims only when it is several times as relevant. All are shares with a bound from the settings: popularity grows
-// with the logarithm of distinct payers of settled payments, so one buyer counts once however often it pays; freshness
-// fades over a month without being seen; each further hit of one origin loses a little. Pure.
+// claims only when it is several times as relevant; it never precedes a hit with evidence that answers. What has young
+// evidence alone, little paid lately, stands to what is older or established as a claim does. All are shares with a
+// bound from the settings, and only what is established has them: popularity grows with the logarithm of distinct
+// payers of settled payments, so one buyer counts once however often it pays; freshness fades over a month without
+// being seen; each further hit of one origin loses a little. Pure.
 import { byScore, type Fused } from "./fuse.ts"
 import type { SearchValues } from "../searchSection.ts"
 
@@ -17,10 +19,13 @@ export const consideredMax = 60
 export interface Signals {
   readonly id: bigint
   readonly origin: string | null
-  readonly payers: bigint
+  /** Distinct payers, each by what it risked (`ResourceSignals.ts`). */
+  readonly payers: bigint | number
   readonly lastSeenAt: Date
   /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly hasEvidence: boolean
+  /** Since when, of what has young evidence alone; absent for what is established. */
+  readonly youngSince?: Date | null
   /** When its words began: of equals the oldest words come first. */
   readonly wordsAt?: Date
   /** The least that it costs in the asset that represents the dollar, in whole ones; null for what offers none. */
@@ -47,9 +52,18 @@ const centDollars = 0.01
 export const relevanceOf = ({ ranks }: Partial<Pick<Weighed, "ranks">>): number =>
   Object.values(ranks ?? {}).reduce((sum, { relevance }) => sum + relevance, 0)
 
+const isYoung = ({ youngSince }: Pick<Signals, "youngSince">): boolean => youngSince instanceof Date
+
 /** Each hit's relevance by all branches together. */
 const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =>
   new Map(hits.map((hit) => [hit.id, relevanceOf(hit)]))
+
+/**
+ * A hit this relevant by all branches together answers the query, as one whose description alone has the words does:
+ * text that repeats a query is several times as relevant and costs nothing, so that it never precedes such a hit with
+ * evidence.
+ */
+const answeringMin = 0.35
 
 /** Claims that rank before evidence by the margin alone: under a flood the rest of a first page has evidence. */
 const claimsMax = 8
@@ -57,22 +71,46 @@ const claimsMax = 8
 const floodShare = 0.25
 
 /**
- * Merges what is merely claimed into what has evidence, each in its order: a claim goes before the next hit with
- * evidence only where it is more relevant by more than the margin; behind the first `claimsMax` claims the margin is
- * that of `floodShare`, and goes by the most relevant of the evidence that is still to come.
+ * Evidence in its order, where what is young precedes none that is older or established and about as relevant: it goes
+ * behind the last of those, by the margin, the oldest of the young first.
+ */
+const seniorsFirst = (
+  hits: ReadonlyArray<Weighed>,
+  youngSince: (id: bigint) => Date | undefined,
+  shareOf: (id: bigint) => number,
+  margin: number
+): ReadonlyArray<Weighed> => {
+  const ordered = hits.filter(({ id }) => youngSince(id) === undefined)
+  const young = hits.filter(({ id }) => youngSince(id) !== undefined)
+  for (const hit of young.toSorted((a, b) => youngSince(a.id)!.getTime() - youngSince(b.id)!.getTime())) {
+    const share = shareOf(hit.id)
+    const least = Math.min(answeringMin, (1 - margin) * share)
+    let at = 1 + ordered.findLastIndex(({ id }) => share > 0 && shareOf(id) >= least)
+    while (at < ordered.length && ordered[at]!.score >= hit.score) at++
+    ordered.splice(at, 0, hit)
+  }
+  return ordered
+}
+
+/**
+ * Merges what is merely claimed into what has evidence, each in its order: a claim goes before evidence
+ * only where none of what is still to come answers, and it is more relevant than all of that by more than the margin;
+ * behind the first `claimsMax` claims the margin is that of `floodShare`.
  */
 export const evidenceFirst = (
   hits: ReadonlyArray<Weighed>,
   hasEvidence: (id: bigint) => boolean,
-  margin: number
+  margin: number,
+  youngSince: (id: bigint) => Date | undefined = () => undefined
 ): ReadonlyArray<Weighed> => {
   const shares = relevances(hits)
   // A flood of claims leaves what has evidence in its own order.
-  const proven = hits
+  const backed = hits
     .filter(({ id }) => hasEvidence(id))
     .sort((a, b) => (b.scoreAmongEvidence ?? 0) - (a.scoreAmongEvidence ?? 0))
+  const proven = seniorsFirst(backed, youngSince, (id) => shares.get(id)!, margin)
   const claimed = hits.filter(({ id }) => !hasEvidence(id))
-  if (proven.length === 0 || claimed.length === 0) return hits
+  if (proven.length === 0) return hits
   // The greatest relevance from each proven hit on.
   const rest = proven.map(({ id }) => shares.get(id)!)
   for (let at = rest.length - 2; at >= 0; at--) rest[at] = Math.max(rest[at]!, rest[at + 1]!)
@@ -81,9 +119,8 @@ export const evidenceFirst = (
   for (const [before, hit] of claimed.entries()) {
     const share = shares.get(hit.id)!
     const isFlood = before >= claimsMax
-    const least = (isFlood ? Math.min(floodShare, 1 - margin) : 1 - margin) * share
-    const evidenceAt = (at: number) => (isFlood ? rest[at]! : shares.get(proven[at]!.id)!)
-    while (share > 0 && next < proven.length && evidenceAt(next) >= least) merged.push(proven[next++]!)
+    const least = Math.min(answeringMin, (isFlood ? Math.min(floodShare, 1 - margin) : 1 - margin) * share)
+    while (share > 0 && next < proven.length && rest[next]! >= least) merged.push(proven[next++]!)
     // A claim that is far more relevant and has the lower score all the same stays behind.
     while (next < proven.length && proven[next]!.score >= hit.score) merged.push(proven[next++]!)
     merged.push(hit)
@@ -113,9 +150,9 @@ export const weigh = (
       // Being seen costs a payer of merely verified payments nothing: it counts only where there is evidence.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
       const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
-      if (!signals.hasEvidence) {
-        const claimed = multiplied(hit, weights.unproven_share * wished)
-        return { ...claimed, origin: signals.origin, popularity: 0, freshness: 0 }
+      if (!signals.hasEvidence || isYoung(signals)) {
+        const share = signals.hasEvidence ? 1 : weights.unproven_share
+        return { ...multiplied(hit, share * wished), origin: signals.origin, popularity: 0, freshness: 0 }
       }
       const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
       const freshness = Math.min(
@@ -130,6 +167,7 @@ export const weigh = (
   // Equal scores: the oldest words first.
   const byAge = (a: Fused, b: Fused): number => b.score - a.score || ageOf(a.id) - ageOf(b.id) || byScore(a, b)
   const hasEvidence = (id: bigint): boolean => known.get(id)?.hasEvidence === true
+  const youngSince = (id: bigint) => known.get(id)?.youngSince ?? undefined
   const [seen, proven] = [new Map<string, number>(), new Map<string, number>()]
   const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
     // Any claim can name a seller's origin: it takes nothing from what has evidence.
@@ -143,5 +181,5 @@ export const weigh = (
     }
   })
   const ordered = spread.sort(byAge)
-  return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin), ...hits.slice(count)]
+  return [...evidenceFirst(ordered, hasEvidence, weights.evidence_margin, youngSince), ...hits.slice(count)]
 }

@@ -22,6 +22,8 @@ export interface Seller {
   readonly listedBy?: string | null
   /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly hasEvidence?: boolean
+  /** Since when, of what has young evidence alone. */
+  readonly youngSince?: Date | null
   readonly wordsAt?: Date
   /** The words of what is merely claimed (`hashedWords`). */
   readonly claimed?: string
@@ -40,6 +42,12 @@ const namesOf = ({ listedBy, origin, payTos, hasEvidence }: Seller): ReadonlyArr
   ...payTos,
   ...(hasEvidence === true || listedBy === undefined || listedBy === null ? [] : [`payer ${listedBy}`])
 ]
+
+/** Established, then what has evidence the longest, then what is merely claimed. */
+const seniorityOf = (seller: Seller | undefined): number => {
+  if (seller?.hasEvidence !== true) return -Infinity
+  return seller.youngSince instanceof Date ? -seller.youngSince.getTime() : Infinity
+}
 
 type SellerOf = (id: bigint) => Seller | undefined
 
@@ -142,7 +150,7 @@ export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerO
   const hits = originalsFirst(given, groups, sellerOf)
   // A list that fits on the first page crowds out nothing.
   const copies = hits.length <= pageSize ? new Set<bigint>() : copiesAmong(hits, groups, sellerOf)
-  const places = { all: new Map<string, number>(), proven: new Map<string, number>() }
+  const placed = new Map<string, Array<number>>()
   const first: Array<H> = []
   const behind: Array<H> = []
   for (const hit of hits) {
@@ -152,15 +160,13 @@ export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerO
     }
     const seller = sellerOf(hit.id)
     const names = seller === undefined ? [] : namesOf(seller)
-    // Any claim can name a seller's origin and recipient: it takes no place from what has evidence.
-    const isProven = seller?.hasEvidence === true
-    const seen = isProven ? places.proven : places.all
-    const isTooMany = copies.has(hit.id) || names.some((name) => (seen.get(name) ?? 0) >= ofOneSellerMax)
-    if (isTooMany) behind.push(hit)
+    // Anyone can name a seller's origin and recipient: that takes no place from what has more evidence.
+    const rank = seniorityOf(seller)
+    const taken = (name: string) => (placed.get(name) ?? []).filter((other) => other >= rank).length
+    if (copies.has(hit.id) || names.some((name) => taken(name) >= ofOneSellerMax)) behind.push(hit)
     else {
       first.push(hit)
-      for (const taken of isProven ? [places.all, places.proven] : [places.all])
-        for (const name of names) taken.set(name, (taken.get(name) ?? 0) + 1)
+      for (const name of names) placed.set(name, [...(placed.get(name) ?? []), rank])
     }
   }
   return { hits: [...first, ...behind], isCrowded: first.length < pageSize && behind.length > 0 }

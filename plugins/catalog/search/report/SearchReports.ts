@@ -1,6 +1,6 @@
 // The routes on search for operators: the state of each branch, which generations of embeddings there were, and which
 // searches led to payments. Keyed like all of analytics; nothing of it is in public answers (S168–S177). Queries
-// without a result are other callers' words, shown to operators alone.
+// without a result are other callers' words, shown to operators alone; conversion is of all keys' payments.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -152,6 +152,12 @@ const makeConverted = Effect.gen(function* () {
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
+/** What searches led to is counted over the payments of every key. */
+const notOfAll = json(
+  { error: "forbidden", details: ["an operator's key, or a key with the scope analytics:all"] },
+  { status: 403 }
+)
+
 export const addSearchReports = Effect.gen(function* () {
   const callers = yield* Authentication
   const services = yield* Effect.context<Search | SearchSettings | SqlClient.SqlClient>()
@@ -162,16 +168,20 @@ export const addSearchReports = Effect.gen(function* () {
       request: Request
     ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Search | SearchSettings | SqlClient.SqlClient>
   ) => {
-    const mayRead = (request: Request) =>
-      declared.callers === "operators" ? callers.mayOperate(request) : Option.isSome(callers.reader(request))
-    return route(declared, (request) =>
-      !mayRead(request)
-        ? Effect.succeed(unauthorized)
-        : report(request).pipe(
-            Effect.provideContext(services),
-            Effect.catch((error) => Effect.as(Effect.logError("a report on search failed", error), unavailable))
-          )
-    )
+    const refused = (request: Request) => {
+      if (declared.callers === "operators") return callers.mayOperate(request) ? undefined : unauthorized
+      const reader = callers.reader(request)
+      if (Option.isNone(reader)) return unauthorized
+      return declared === routes.conversion && reader.value.only !== undefined ? notOfAll : undefined
+    }
+    return route(declared, (request) => {
+      const answer = refused(request)
+      if (answer !== undefined) return Effect.succeed(answer)
+      return report(request).pipe(
+        Effect.provideContext(services),
+        Effect.catch((error) => Effect.as(Effect.logError("a report on search failed", error), unavailable))
+      )
+    })
   }
 
   yield* addRoutes(routes.reports, [

@@ -469,12 +469,34 @@ describe("signals", () => {
   const placeOf = (id: number, hits: Parameters<typeof weigh>[0]) => ids(weigh(hits, vouched, weights, now)).indexOf(id)
 
   it("at most eight claims beyond the relevance margin precede evidence", () => {
-    expect(placeOf(31, flooded(0.71))).toBe(0)
-    expect(placeOf(31, flooded(0.69))).toBe(8)
+    // What answers is preceded by none, however often they repeat the query.
+    expect(placeOf(31, flooded(0.36))).toBe(0)
+    expect(placeOf(31, flooded(0.34))).toBe(8)
     expect(placeOf(31, flooded(0.26))).toBe(8)
     expect(placeOf(31, flooded(0.24))).toBe(30)
     // A wider margin than that of a flood applies to all of them.
     expect(ids(weigh(flooded(0.1), vouched, { ...weights, evidence_margin: 0.95 }, now))[0]).toBe(31)
+  })
+
+  it("young evidence precedes none that is older or established and answers", () => {
+    const hit = (id: number, score: number, relevance: number) => ({
+      id: BigInt(id),
+      score,
+      ranks: { lexical: { rank: 1, score, relevance } }
+    })
+    // 1 and 2 are young, 2 the older; 3 is established, and 4 is too but off the topic.
+    const since = (id: bigint) => (id > 2n ? null : new Date(now - Number(id) * 1_000))
+    const young = known((id) => ({ hasEvidence: true, origin: `https://${id}`, youngSince: since(id) }))
+    const hits = [hit(1, 1, 1.7), hit(2, 0.9, 1.6), hit(3, 0.5, 0.4), hit(4, 0.1, 0.2)]
+    expect(ids(weigh(hits, young, weights, now))).toEqual([3, 2, 1, 4])
+    // Payers and being seen lately raise only what is established.
+    const popular = known((id) => ({ payers: 1_000n, lastSeenAt: new Date(now), youngSince: since(id) }))
+    expect(weigh(hits, popular, weights, now).map(({ signals }) => signals!.popularity > 0)).toEqual([
+      true,
+      false,
+      false,
+      true
+    ])
   })
 
   it("evidence behind a flood keeps the order of its scores", () => {
