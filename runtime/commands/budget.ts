@@ -58,9 +58,7 @@ export const budget = Command.make(
     ...placeFlags(),
     json: jsonFlag,
     days: Flag.Int("days").pipe(defaulting("How many UTC days back", 1)),
-    months: Flag.Int("months").pipe(
-      defaulting("Totals of so many calendar months by key and asset instead, in XLM and the asset", 0)
-    )
+    months: Flag.Int("months").pipe(defaulting("Totals of this number of calendar months by key and asset instead", 0))
   },
   ({ days, json, months, ...place }) =>
     Effect.gen(function* () {
