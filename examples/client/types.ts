@@ -875,6 +875,24 @@ export type MissedSearches = {
 }
 
 /** As /openapi.json has it. */
+export type MonthTotals = {
+  readonly items: ReadonlyArray<{
+    /** UTC, `YYYY-MM`, by the ledger's close time. */
+    readonly month: string
+    /** The caller's principal. */
+    readonly key: string
+    /** The symbol, or the contract of an asset that is not listed. */
+    readonly asset: string
+    /** Settlements. */
+    readonly settled: number
+    /** What moved, decimal. */
+    readonly amount: string
+    /** What the ledger charged, decimal, failed settlements included. */
+    readonly fees_xlm: string
+  }>
+}
+
+/** As /openapi.json has it. */
 export type Move = {
   readonly move: "limit"
   readonly name:
@@ -2105,6 +2123,8 @@ export interface Client {
       readonly everywhere?: undefined | "1"
     }
   }, signal?: AbortSignal) => Promise<AccountShown>
+  /** Totals of the last twelve calendar months (UTC) by key and asset; also as CSV. */
+  readonly books: (given?: undefined, signal?: AbortSignal) => Promise<MonthTotals>
   /** Totals by network, scheme, asset, status and reason. */
   readonly breakdowns: (given?: {
     readonly query?: {
@@ -2852,6 +2872,14 @@ export interface Client {
    * actors.
    */
   readonly standing: (given?: undefined, signal?: AbortSignal) => Promise<FacilitatorStanding>
+  /** Every settlement of a calendar month (UTC), streamed: one JSON object a line, or CSV. */
+  readonly statement: (given?: {
+    readonly query?: {
+      readonly month?: undefined | string
+      readonly key?: undefined | string
+      readonly format?: undefined | string
+    }
+  }, signal?: AbortSignal) => Promise<unknown>
   /** The store's key for the caller's channels. */
   readonly storeAuthorizer: (given: {
     readonly body: {

@@ -1,6 +1,6 @@
 // GET /analytics/v1/events: settlements as they happen, all or those of the caller's key, as server-sent events that a
-// client resumes by `Last-Event-ID`. An event holds what a list shows of the settlement, as it is when the event is
-// sent; addresses are redacted as everywhere in analytics.
+// client resumes by `Last-Event-ID`. An event holds what a list shows of the settlement, as it is when it is sent;
+// addresses are redacted as everywhere in analytics.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"

@@ -144,6 +144,19 @@ export const SettlementHistory = Schema.Struct({
   explorer_url: Schema.NullOr(text("The transaction in a public explorer; null for the embedded ledger."))
 }).annotate({ identifier: "Life" })
 
+export const MonthTotals = Schema.Struct({
+  items: Schema.Array(
+    Schema.Struct({
+      month: text("UTC, `YYYY-MM`, by the ledger's close time."),
+      key: text("The caller's principal."),
+      asset: text("The symbol, or the contract of an asset that is not listed."),
+      settled: whole("Settlements."),
+      amount: text("What moved, decimal."),
+      fees_xlm: text("What the ledger charged, decimal, failed settlements included.")
+    })
+  )
+}).annotate({ identifier: "MonthTotals" })
+
 const LimitAction = Schema.Struct({
   move: Schema.Literal("limit"),
   name: Schema.Literals(limitNames),

@@ -8,6 +8,7 @@ import { About } from "./AboutWire.ts"
 import { AccountAnswered, AccountAsked, AccountChallenged, AccountShown } from "./AccountWire.ts"
 import {
   FacilitatorStatus,
+  MonthTotals,
   SettlementHistory,
   OperatorAction,
   OperatorActionsPage,
@@ -133,6 +134,49 @@ export const about: Documented = {
   callers: "public",
   answers: { 200: { description: "Public facts.", body: About } }
 }
+
+export const books: Documented = {
+  method: "GET",
+  path: "/dashboard/v1/books",
+  id: "books",
+  summary: "Totals of the last twelve calendar months (UTC) by key and asset; also as CSV.",
+  cors: "own",
+  callers: "operators",
+  answers: {
+    200: { description: "The newest month first.", body: MonthTotals },
+    ...errors({ 401: needed, 503: "The database is unavailable." })
+  }
+}
+
+export const statement = {
+  method: "GET",
+  path: "/dashboard/v1/statement",
+  id: "statement",
+  summary: "Every settlement of a calendar month (UTC), streamed: one JSON object a line, or CSV.",
+  cors: "own",
+  callers: "operators",
+  query: Schema.Struct({
+    month: Schema.optionalKey(
+      parameter({ pattern: /^20\d\d-(0[1-9]|1[0-2])$/, expected: "YYYY-MM" }, "`YYYY-MM`; required.")
+    ),
+    key: Schema.optionalKey(
+      parameter(
+        { pattern: /^[\x21-\x7e]{1,128}$/, expected: "a principal" },
+        "The principal of one key, as the books name it."
+      )
+    ),
+    format: Schema.optionalKey(
+      parameter(
+        { pattern: /^(csv|jsonl)$/, expected: "csv or jsonl" },
+        "`csv` or `jsonl`; absent: by Accept, else jsonl."
+      )
+    )
+  }),
+  answers: {
+    200: { description: "The lines.", body: Schema.Unknown },
+    ...errors({ 400: "`invalid_filter`: no month, or a parameter out of its form.", 401: needed })
+  }
+} satisfies Documented
 
 export const standing: Documented = {
   method: "GET",

@@ -22,6 +22,7 @@ import { OperatorReports } from "../../kernel/settlement/operators/OperatorRepor
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
 import { addAboutRoute } from "./about.ts"
 import { addAccountRoutes } from "./AccountRoutes.ts"
+import { addBooksRoutes } from "./BooksRoutes.ts"
 import { Assets } from "./Assets.ts"
 import { addStatusRoute } from "./status/statusPage.ts"
 import { startActionSweep } from "./sweepActions.ts"
@@ -38,6 +39,7 @@ const started = Layer.effectDiscard(
     yield* addSessionRoutes
     yield* addAccountRoutes
     yield* addOperatorRoutes
+    yield* addBooksRoutes
     yield* startActionSweep
     yield* (yield* StartupBanner).suggest(
       "In a browser:  {url}  ({url}/dashboard is the operator's page, {url}/docs the API's)"

@@ -105,6 +105,7 @@ export const noted =
 
 const reasonText = Flag.String("reason").pipe(
   Flag.withAlias("note"),
+  Flag.withSchema(Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(500))),
   Flag.withDescription("Why, for the audit trail (`tollkeeper acts`)")
 )
 

@@ -5,8 +5,19 @@ import { Context, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { monthTotals } from "../../kernel/settlement/operators/Books.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
-import { answer, defaulting, jsonFlag, kernelTables, placeFlags, databaseStatus, Within } from "./CommandTarget.ts"
+import {
+  answer,
+  type CommandTarget,
+  defaulting,
+  jsonFlag,
+  kernelTables,
+  placeFlags,
+  databaseStatus,
+  Within
+} from "./CommandTarget.ts"
 
 interface Row {
   readonly day: string
@@ -28,11 +39,30 @@ const today = Effect.gen(function* () {
   return row!.day
 })
 
+const networkAt = (place: CommandTarget) => databaseStatus(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))
+
+const listMonths = Effect.fnUntraced(function* (months: number, json: boolean) {
+  const totals = yield* monthTotals((yield* Network).assets, months)
+  yield* answer(json, totals, [
+    ...totals.map(
+      ({ amount, asset, fees_xlm, key, month, settled }) =>
+        `${month}  ${key}  ${settled} settled  ${amount} ${asset}  ${fees_xlm} XLM of fees`
+    ),
+    "statements of single settlements: GET /dashboard/v1/statement?month=YYYY-MM&format=csv"
+  ])
+})
+
 export const budget = Command.make(
   "budget",
-  { ...placeFlags(), json: jsonFlag, days: Flag.Int("days").pipe(defaulting("How many UTC days back", 1)) },
-  ({ days, json, ...place }) =>
+  {
+    ...placeFlags(),
+    json: jsonFlag,
+    days: Flag.Int("days").pipe(defaulting("How many UTC days back", 1)),
+    months: Flag.Int("months").pipe(defaulting("Totals of this number of calendar months by key and asset instead", 0))
+  },
+  ({ days, json, months, ...place }) =>
     Effect.gen(function* () {
+      if (months > 0) return yield* Effect.provide(listMonths(months, json), networkAt(place))
       const sql = yield* SqlClient.SqlClient
       const limits = yield* Limits
       const day = yield* today

@@ -77,7 +77,7 @@ const beginEpoch = Command.make(
     reason: reasonFlag,
     published: optional("published", "A copy of the log as it was published, a folder or URL, that the new epoch names")
   },
-  ({ json, published, reason, ...place }) =>
+  ({ json, reason, published, ...place }) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { readPublished } = yield* Effect.promise(() => import("../readLog.ts"))

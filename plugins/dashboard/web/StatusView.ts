@@ -4,6 +4,7 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { BatchView } from "./BatchView.ts"
+import { BooksPanel } from "./BooksPanel.ts"
 import { LimitsPanel } from "./LimitsPanel.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { WaitingDeliveries } from "./DeliveriesView.ts"
@@ -287,6 +288,7 @@ export const StatusView = ({ mayMove }: { readonly mayMove: boolean }): VNode<an
         ),
         h(Panel, { title: "Pending and unresolved", wide: true }, h(WithoutEndTable, { of })),
         h(Panel, { title: "Fees by caller today", wide: true }, h(BudgetTable, { of })),
+        h(Panel, { title: "Books by month", wide: true }, h(BooksPanel, {})),
         h(Panel, { title: "Limits", wide: true }, h(LimitsPanel, { of, mayMove, done })),
         h(
           Panel,

@@ -45,3 +45,4 @@ export interface Listed<Item> {
   readonly items: ReadonlyArray<Item>
   readonly pagination: Client.AnalyticsPagination
 }
+export type MonthTotals = Client.MonthTotals
