@@ -48,8 +48,8 @@ export class Authentication extends Context.Service<
     /** The label of the requesting operator, by key or by session. */
     readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
     /**
-     * Seconds until this source may try another wrong bearer key, 0 when it may now. Asked once for each request, before
-     * anything is answered of it. A listed key waits for nothing, so that wrong keys of a neighbor stop no payment.
+     * Seconds until this source may try another wrong bearer key, 0 when it may now. Asked once for each request,
+     * before its answer. A listed key waits for nothing, so that wrong keys of a neighbor stop no payment.
      */
     readonly keyWait: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<number>
     /** Source of a request, keyed or not: an address, or the network of one. */

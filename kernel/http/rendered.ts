@@ -1,4 +1,4 @@
-// Answers that do not depend on the caller: rendered once for each content, whoever asks and however often, with an
+// Answers that do not depend on the caller: rendered once for each content and shared by all callers, with an
 // entity tag by which a client that has it already is answered 304.
 import { Base64Url } from "effect/encoding"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"

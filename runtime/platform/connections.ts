@@ -50,6 +50,20 @@ export const connectionLimits: ConnectionLimits = {
   unsentBytesMax: 67_108_864
 }
 
+/**
+ * A request whose head is incomplete after seven seconds ends with its connection, within ten in all. Node's check of
+ * connections runs on a timer that wakes an idle process: twice a second was nearly half of an idle one's wake-ups.
+ * Keep-alive exceeds clients' usual rest between two requests: a periodic poller would reconnect each time. Duplicate
+ * headers are kept.
+ */
+export const connectionBounds = {
+  headersTimeout: 7_000,
+  connectionsCheckingInterval: 2_500,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 65_000,
+  joinDuplicateHeaders: true
+}
+
 /** A request's head: more bytes or headers are not read. The parsers' own limit counts after a whole read. */
 const headBytesMax = 131_072
 const headersMax = 200

@@ -16,23 +16,9 @@ import type { Socket } from "node:net"
 import { LinkedList } from "../../kernel/effect/LinkedList.ts"
 import { principalOf } from "../../kernel/http/addresses.ts"
 import { pathOf } from "../../kernel/http/httpMiddleware.ts"
-import { type ConnectionLimits, limitConnections } from "./connections.ts"
+import { connectionBounds, type ConnectionLimits, limitConnections } from "./connections.ts"
 import { compileEarly } from "./startHeap.ts"
 import { Turns } from "./Turns.ts"
-
-/**
- * A request whose head is incomplete after seven seconds ends with its connection, within ten in all. Node's check of
- * connections runs on a timer that wakes an idle process: twice a second was nearly half of an idle one's wake-ups.
- * Keep-alive exceeds clients' usual rest between two requests: a periodic poller would reconnect each time. Duplicate
- * headers are kept.
- */
-export const connectionBounds = {
-  headersTimeout: 7_000,
-  connectionsCheckingInterval: 2_500,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 65_000,
-  joinDuplicateHeaders: true
-}
 
 /** Requests after which a server counts as busy. */
 const busyAfter = 300

@@ -6,8 +6,7 @@ import { Effect, Exit, FiberSet, Layer, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
 import { ListenFailed, Listeners, type ListenOptions } from "../../kernel/platform/Listeners.ts"
-import { limitConnections } from "./connections.ts"
-import { connectionBounds } from "./httpServer.ts"
+import { connectionBounds, limitConnections } from "./connections.ts"
 
 class BodyTooLarge extends Error {}
 class BodyAborted extends Error {}
