@@ -73,7 +73,7 @@ const waitingMax = 1_024
 const allWaitingMax = 4_096
 const waitingShare = 32
 
-/** How often connections are looked at, while one is in the middle of something, and while all rest. */
+/** How often connections are checked, while one is in the middle of something, and while all rest. */
 const busyMillis = 250
 const calmMillis = 2_500
 
@@ -227,7 +227,7 @@ class Connections {
     return worst !== undefined
   }
 
-  /** Looks soon. */
+  /** Checks soon. */
   #watch(): void {
     if (this.#isCalm) clearTimeout(this.#timer)
     else if (this.#timer !== undefined) return
@@ -236,10 +236,10 @@ class Connections {
 
   #schedule(millis: number): void {
     this.#isCalm = millis !== busyMillis
-    this.#timer = setTimeout(() => this.#look(), millis).unref()
+    this.#timer = setTimeout(() => this.#check(), millis).unref()
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now()
     let unsent = 0
     let isBusy = false

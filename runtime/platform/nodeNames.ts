@@ -1,6 +1,6 @@
 // Names that strangers chose, on `node:dns` resolvers of their own, for Node and for Deno. They use no thread of the
 // pool that `getaddrinfo` and payments' RPC connections share, so a name server that never answers holds up its own
-// names alone. Each question has a resolver, which is cancelled when nobody waits any more. The machine's hosts file
+// names alone. Each question has a resolver, which is cancelled when its caller stops waiting. The machine's hosts file
 // comes first.
 import { Effect, Semaphore } from "effect"
 import { Resolver } from "node:dns/promises"
@@ -34,7 +34,7 @@ const hostsOf = (host: string) =>
 
 type Answer = ReadonlyArray<string> | string
 
-/** Both families at once; the code of the first failure when neither has an address. */
+/** Both families in parallel; the code of the first failure when neither has an address. */
 const ask = (host: string, servers: ReadonlyArray<string> | undefined) =>
   Effect.callback<ReadonlyArray<string>, OutboundFailed>((resume) => {
     const resolver = new Resolver({ timeout: 1_500, tries: 2 })

@@ -25,7 +25,7 @@ const flood = (turns: Turns) => {
   return begun
 }
 
-it("begins a payment at once, whatever waits", () => {
+it("begins a payment immediately, whatever waits", () => {
   const turns = new Turns()
   flood(turns)
   let isBegun = false
