@@ -1,4 +1,4 @@
-// The turns of requests in the event loop. A payment begins immediately. Other requests begin by address in turn, a few at
+// The turns of requests in the event loop. Payments begin immediately. Others begin by address in turn, a few at
 // a time; while a payment is being answered, they get at most half of the event loop's time, so that requests which
 // cost more than they seem to delay no payment.
 import type { ServerResponse } from "node:http"
