@@ -15,6 +15,7 @@ import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseRefused, DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
 import { StartupBanner } from "../kernel/StartupBanner.ts"
+import { inRange } from "../kernel/http/addresses.ts"
 import { isLoopback } from "../kernel/http/hostValidation.ts"
 import { httpMiddleware, withinCapacity } from "../kernel/http/httpMiddleware.ts"
 import { Authentication } from "../kernel/http/Authentication.ts"
@@ -39,6 +40,7 @@ import { embeddedFolder, namesDatabase, namesNoDatabase } from "./answeredBy.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
 import { readDisk } from "./platform/nodeDisk.ts"
+import { connectionLimits } from "./platform/connections.ts"
 import { makeHttpServer } from "./platform/httpServer.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeDeadline from "./platform/nodeDeadline.ts"
@@ -177,7 +179,10 @@ const listen = Effect.fnUntraced(function* (
         "set server.host to 127.0.0.1 to be reached from this machine alone, or to 0.0.0.0 to end this warning"
     )
   const setting = at === undefined ? "server.port" : "http.port"
-  const { server: httpServer, stopping } = makeHttpServer()
+  const { server: httpServer, stopping } = makeHttpServer({
+    isTrusted: (address) => section.trusted_proxies.some((range) => inRange(address, range)),
+    requestBytesMax: 2 * section.max_request_bytes + connectionLimits.requestBytesMax
+  })
   const listener = yield* Layer.build(
     NodeHttpServer.layerServer(() => httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
   ).pipe(Effect.mapError(({ cause }) => new ListenFailed({ host, port, setting, cause })))

@@ -3,7 +3,6 @@
 // only hop by hop, from the proxies in the settings.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { BoundedMap } from "../cache/BoundedMap.ts"
 import { Server } from "../config/Server.ts"
 import { inRange, parseAddress, principalOf } from "./addresses.ts"
 import { bearerOf, Keys, type Role } from "./Keys.ts"
@@ -12,32 +11,27 @@ import { Sessions } from "./Sessions.ts"
 import { anonymous, type Principal } from "./Principal.ts"
 import { isAllowedHost, isLoopback, parseHostName } from "./hostValidation.ts"
 
-/** Bearer keys that one source may try in a second, of those that were never accepted. */
+/** Wrong bearer keys that one source may try in a second. */
 const guessesPerSecond = 20
-/** Listed keys that are noted as accepted. */
-const acceptedMax = 10_000
 
 /** Headers by which a proxy, trusted or not, makes itself known. */
 const proxyHeader = new RegExp(
-  "^(x-forwarded(-.+)?|forwarded|via|x-real-ip|x-client-ip|x-original-.+|true-client-ip|cf-.+|x-envoy-.+)$"
+  "^(x-forwarded(-.+)?|x-forward-.+|forwarded(-for)?|via|x-via|x-real-.+|x-client-.+|client-ip|x-cluster-client-ip|" +
+    "x-original-.+|x-remote-.+|x-host|x-scheme|x-proxy.*|proxy-.+|x-nginx-.+|true-client-ip|cf-.+|cdn-loop|fastly-.+|" +
+    "fly-.+|x-envoy-.+|x-amzn-.+|x-amz-cf-id|x-azure-.+|x-appengine-.+|x-arr-.+|x-vercel-.+|x-proto.*)$"
 )
 
-/** The seconds that a bearer key which was never accepted here waits, by its source. */
+/** The seconds that a bearer key which is not listed waits, by its source. */
 const makeKeyWait = (
   keys: Keys["Service"],
   sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
 ): ((request: HttpServerRequest.HttpServerRequest) => Effect.Effect<number>) => {
   const takeGuess = makeRateLimit(guessesPerSecond)
-  const accepted = new BoundedMap<string, true>(acceptedMax)
   return (request) => {
     const bearer = Option.getOrUndefined(bearerOf(request.headers["authorization"]))
     if (bearer === undefined || !(keys.keyed() || keys.operatorKeyed())) return Effect.succeed(0)
-    const mark = keys.markOf(bearer)
-    if (mark !== undefined && accepted.get(mark) === true) return Effect.succeed(0)
-    return Effect.map(takeGuess(principalOf(sourceOf(request))), (wait) => {
-      if (wait === 0 && mark !== undefined) accepted.set(mark, true)
-      return wait
-    })
+    // Compared in constant time before anything is counted: only a wrong key is a guess.
+    return keys.markOf(bearer) === undefined ? takeGuess(principalOf(sourceOf(request))) : Effect.succeed(0)
   }
 }
 
@@ -71,9 +65,8 @@ export class Authentication extends Context.Service<
     /** The label of the requesting operator, by key or by session. */
     readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
     /**
-     * Seconds until this source may try a bearer key that was never accepted here, 0 when it may now. Asked once for
-     * each request, before anything is answered of it: a key beyond the rate is answered as a wrong one. A listed key
-     * that was accepted once waits for nothing, so that wrong keys of a neighbor behind one address stop no payment.
+     * Seconds until this source may try another wrong bearer key, 0 when it may now. Asked once for each request,
+     * before its answer. A listed key waits for nothing, so that wrong keys of a neighbor stop no payment.
      */
     readonly keyWait: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<number>
     /** Source of a request, keyed or not: an address, or the network of one. */

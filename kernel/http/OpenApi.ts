@@ -155,12 +155,13 @@ export class OpenApi extends Context.Service<
   {
     /** Adds an owner's routes, as they are when the document is made, for as long as the Scope lives. */
     readonly describe: (described: () => Described) => Effect.Effect<void, never, Scope.Scope>
-    readonly document: () => JsonSchema
+    /** The document as JSON. */
+    readonly text: () => string
   }
 >()("tollkeeper/http/OpenApi") {
   static readonly layer = Layer.sync(OpenApi, () => {
     const parts = new Set<() => Described>()
-    let made: JsonSchema | undefined
+    let made: string | undefined
     const change = (by: () => void) =>
       Effect.sync(() => {
         by()
@@ -174,7 +175,7 @@ export class OpenApi extends Context.Service<
             () => change(() => parts.delete(described))
           )
         ),
-      document: () => (made ??= toDocument([...parts].map((described) => described())))
+      text: () => (made ??= JSON.stringify(toDocument([...parts].map((described) => described()))))
     })
   })
 }

@@ -1,13 +1,18 @@
 // GET /openapi.json: the document of every route that is served (`OpenApi.ts`).
 import { Effect, Layer } from "effect"
-import { json } from "./httpMiddleware.ts"
+import { Crypto } from "../platform/Crypto.ts"
 import { OpenApi } from "./OpenApi.ts"
+import { makeRendered } from "./rendered.ts"
 import { addRoutes, processRoutes, route } from "./Route.ts"
 import { anything } from "./wireSchema.ts"
 
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { document } = yield* OpenApi
+    const { text } = yield* OpenApi
+    const rendered = makeRendered(yield* Crypto, {
+      contentType: "application/json",
+      headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=60" }
+    })
     yield* addRoutes(processRoutes, [
       route(
         {
@@ -19,7 +24,7 @@ export const layer = Layer.effectDiscard(
           callers: "public",
           answers: { 200: { description: "OpenAPI 3.1.", body: anything("The document.") } }
         },
-        Effect.sync(() => json(document(), { headers: { "access-control-allow-origin": "*" } }))
+        (request) => Effect.sync(() => rendered(request, text()))
       )
     ])
   })

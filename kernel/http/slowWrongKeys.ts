@@ -1,5 +1,5 @@
-// Bearer keys that were never accepted are tried at a bounded rate from one address, on every route alike, as in the
-// pages' sign-in: beyond it a request is answered 429 before its key is compared, listed or not.
+// Wrong bearer keys are tried at a bounded rate from one address, on every route alike, as in the
+// pages' sign-in: beyond it a wrong key is answered 429. A listed key is never counted or refused.
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { Authentication } from "./Authentication.ts"

@@ -3,7 +3,7 @@
 // A file is read, stripped and compressed on its first request, and cached; a path outside the lists here is not
 // served.
 import { Context, Effect, FileSystem, Layer, Option, Path } from "effect"
-import { Base64Url } from "effect/encoding"
+import { entityTag } from "../../kernel/http/rendered.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Packages } from "../../kernel/platform/Packages.ts"
 import { StripTypes } from "../../kernel/platform/StripTypes.ts"
@@ -92,7 +92,7 @@ export class Assets extends Context.Service<
           contentType: types[type],
           bytes,
           gzipped: yield* gzip(bytes),
-          etag: `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
+          etag: entityTag(crypto, bytes)
         }
         kept.set(path, asset)
         return asset

@@ -5,6 +5,7 @@ import { Effect, Option } from "effect"
 import { type HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Base64 } from "effect/encoding"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { hasTag, makeRendered } from "../../kernel/http/rendered.ts"
 import { type Handler, mountRoutes, type Route, route } from "../../kernel/http/Route.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { type Asset, Assets } from "./Assets.ts"
@@ -22,8 +23,7 @@ const common = {
 /** The response with a file, or 304. */
 export const answerAsset = (request: Request, asset: Asset) => {
   const headers = { ...common, etag: asset.etag, "cache-control": "no-cache", vary: "accept-encoding" }
-  const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
-  if (known.includes(asset.etag)) return HttpServerResponse.empty({ status: 304, headers })
+  if (hasTag(request, asset.etag)) return HttpServerResponse.empty({ status: 304, headers })
   const gzipped = /(^|,)\s*gzip\s*(,|$)/.test(request.headers["accept-encoding"] ?? "")
   return HttpServerResponse.uint8Array(gzipped ? asset.gzipped : asset.bytes, {
     contentType: asset.contentType,
@@ -31,11 +31,13 @@ export const answerAsset = (request: Request, asset: Asset) => {
   })
 }
 
-const answerPage = (html: string, policy: string) =>
-  HttpServerResponse.text(html, {
+const pageAnswer = (crypto: Crypto["Service"], html: string, policy: string): Handler => {
+  const rendered = makeRendered(crypto, {
     contentType: "text/html; charset=utf-8",
     headers: { ...common, "content-security-policy": policy, "cache-control": "no-cache" }
   })
+  return (request) => Effect.sync(() => rendered(request, html))
+}
 
 /** A page or a file; those of the dashboard are for this origin alone. */
 const pageRoute = (path: string, handler: Handler) =>
@@ -53,10 +55,10 @@ export const addPageRoutes = Effect.gen(function* () {
   const assets = yield* Assets
   const crypto = yield* Crypto
   const policy = policyOf(Base64.encode(crypto.sha256(new TextEncoder().encode(importMap))))
-  const shown: Array<Route> = [pageRoute(apiPath, Effect.succeed(answerPage(apiHtml, apiPolicy)))]
+  const shown: Array<Route> = [pageRoute(apiPath, pageAnswer(crypto, apiHtml, apiPolicy))]
   for (const page of pages) {
     const body = htmlOf(page, yield* assets.closure(page.module))
-    shown.push(pageRoute(page.path, Effect.succeed(answerPage(body, policy))))
+    shown.push(pageRoute(page.path, pageAnswer(crypto, body, policy)))
   }
   const file = (request: Request) =>
     Effect.map(

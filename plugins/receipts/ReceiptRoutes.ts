@@ -15,7 +15,9 @@ import { json } from "../../kernel/http/httpMiddleware.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
-import { addRoutes, route } from "../../kernel/http/Route.ts"
+import { makeRendered } from "../../kernel/http/rendered.ts"
+import { addRoutes, type Handler, route } from "../../kernel/http/Route.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Config, didOf } from "./Config.ts"
 import type { Attestation, ReceiptAnswer } from "./contract.ts"
 import * as routes from "./description.ts"
@@ -215,7 +217,11 @@ export const addDidRoute = Effect.gen(function* () {
   const { history } = yield* ReceiptKeys
   const host = (yield* Config).host ?? ""
   // Less than a key is announced before it signs.
-  const headers = { "access-control-allow-origin": "*", "cache-control": "public, max-age=20" }
-  const answer = Effect.sync(() => json(didDocument(host, history()), { headers }))
+  const rendered = makeRendered(yield* Crypto, {
+    contentType: "application/json",
+    headers: { "access-control-allow-origin": "*", "cache-control": "public, max-age=20" }
+  })
+  const answer: Handler = (request) =>
+    Effect.sync(() => rendered(request, JSON.stringify(didDocument(host, history()))))
   yield* addRoutes(routes.group, [route(routes.did, answer)])
 })

@@ -6,26 +6,19 @@
 // A request is handed on once everything is read that came with its head, which mostly includes its body: the handler
 // then has the body immediately (`nodeRequestBytes.ts`), and a refusal needs no wait.
 //
+// How many connections there are, and what each may cost, is limited in `connections.ts`; payments come first in the
+// event loop by `Turns.ts`.
+//
 // A header that is sent twice is read as both, joined by a comma: of two keys or two hosts neither is valid, since a
 // proxy in front may have checked the other.
-import { type IncomingMessage, Server, type ServerOptions, type ServerResponse } from "node:http"
+import { type IncomingMessage, Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { LinkedList } from "../../kernel/effect/LinkedList.ts"
+import { principalOf } from "../../kernel/http/addresses.ts"
+import { pathOf } from "../../kernel/http/httpMiddleware.ts"
+import { connectionBounds, type ConnectionLimits, limitConnections } from "./connections.ts"
 import { compileEarly } from "./startHeap.ts"
-
-/**
- * A request whose head is incomplete after seven seconds ends with its connection, within ten in all. Node's check of
- * connections runs on a timer that wakes an idle process: twice a second was nearly half of an idle one's wake-ups.
- * Keep-alive exceeds clients' usual rest between two requests: a periodic poller would reconnect each time. Duplicate
- * headers are kept.
- */
-export const connectionBounds = {
-  headersTimeout: 7_000,
-  connectionsCheckingInterval: 2_500,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 65_000,
-  joinDuplicateHeaders: true
-}
+import { Turns } from "./Turns.ts"
 
 /** Requests after which a server counts as busy. */
 const busyAfter = 300
@@ -41,28 +34,20 @@ export interface HttpServer {
 
 type Result = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Emits a request twice: to `begin` with its head, and to other listeners after what came with the head. */
-class GatheringServer extends Server {
-  readonly #begin: Result
-
-  constructor(options: ServerOptions, begin: Result) {
-    super(options)
-    this.#begin = begin
-  }
-
-  override emit(event: string, ...args: Array<any>): boolean {
-    if (event !== "request") return super.emit(event, ...args)
-    const [request, response] = args as Parameters<Result>
-    this.#begin(request, response)
-    // The rest of what was read with the head is parsed by then.
-    setImmediate(() => {
-      if (!response.destroyed) super.emit(event, request, response)
-    })
-    return true
+/**
+ * Upgrades are no part of any route: without a listener for them, a client that offers one is answered as usual, within
+ * the limits of other requests.
+ */
+class PlainServer extends Server {
+  override on(event: string, listener: (...args: Array<any>) => void): this {
+    return event === "upgrade" ? this : super.on(event, listener)
   }
 }
 
-export const makeHttpServer = (): HttpServer => {
+const isPayment = ({ method, url = "" }: IncomingMessage): boolean =>
+  method === "POST" && ["/verify", "/settle"].includes(pathOf(url))
+
+export const makeHttpServer = (limits: Partial<ConnectionLimits> = {}): HttpServer => {
   const unanswered = new LinkedList<ServerResponse>()
   const silent = new Set<Socket>()
   let isStopping = false
@@ -78,7 +63,18 @@ export const makeHttpServer = (): HttpServer => {
     const place = unanswered.append(response)
     response.on("close", () => void unanswered.remove(place))
   }
-  const server = new GatheringServer({ ...connectionBounds, maxHeaderSize: 65_536 }, begin)
+  const server = new PlainServer({ ...connectionBounds, maxHeaderSize: 65_536 })
+  const emit = server.emit.bind(server)
+  const turns = new Turns()
+  limitConnections(server, { isPayment, ...limits }, (request, response, event) => {
+    begin(request, response)
+    const hand = () => void (response.destroyed || emit(event, request, response))
+    // The rest of what was read with the head is parsed by then.
+    setImmediate(() => {
+      if (isPayment(request)) turns.pay(response, hand)
+      else turns.enter(principalOf(request.socket.remoteAddress ?? ""), response, hand)
+    })
+  })
   server.on("connection", (socket) => {
     silent.add(socket)
     socket.once("close", () => silent.delete(socket))

@@ -6,7 +6,7 @@ import { Effect, Exit, FiberSet, Layer, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
 import { ListenFailed, Listeners, type ListenOptions } from "../../kernel/platform/Listeners.ts"
-import { connectionBounds } from "./httpServer.ts"
+import { connectionBounds, limitConnections } from "./connections.ts"
 
 class BodyTooLarge extends Error {}
 class BodyAborted extends Error {}
@@ -88,8 +88,14 @@ const open = (
     const named = options.setting === undefined ? {} : { setting: options.setting }
     const server =
       options.tls === undefined
-        ? http.createServer(connectionBounds, respond)
-        : https.createServer({ ...connectionBounds, key: options.tls.key, cert: options.tls.cert }, respond)
+        ? http.createServer(connectionBounds)
+        : https.createServer({
+            ...connectionBounds,
+            handshakeTimeout: connectionBounds.headersTimeout,
+            key: options.tls.key,
+            cert: options.tls.cert
+          })
+    limitConnections(server, { requestBytesMax: 2 * options.bodyBytesMax + 131_072 }, respond)
     server.on("clientError", (_error, socket) => socket.destroy())
     server.on("error", () => undefined)
     yield* Effect.acquireRelease(

@@ -1,48 +1,21 @@
-// The Outbound port on `node:dns`, `node:http` and `node:https`, for Node and for Deno. The socket is opened to the
+// The Outbound port on `nodeNames.ts`, `node:http` and `node:https`, for Node and for Deno. The socket is opened to the
 // given address and to no other; the name in the URL is used for the Host header and for the certificate alone. A
 // request that is interrupted drops its socket. Of a request that pays, the answer is read as leniently as its bytes
 // allow.
 import { Effect, Layer } from "effect"
-import { lookup, Resolver } from "node:dns/promises"
 import * as http from "node:http"
 import * as https from "node:https"
 import { connect, isIP } from "node:net"
 import * as tls from "node:tls"
 import * as zlib from "node:zlib"
 import { Outbound, OutboundFailed, type OutboundAnswer, type OutboundRequest } from "../../kernel/platform/Outbound.ts"
+import { makeResolve } from "./nodeNames.ts"
 import { ResponseReader } from "./ResponseReader.ts"
-
-/** Timeout of a name lookup. */
-const resolveTimeout = "3 seconds"
 
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
 
 const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
-
-/**
- * Whether the name servers say that a name does not exist. Some systems' lookup does not distinguish a missing name
- * from a failed resolver, so the name servers are queried directly.
- */
-const isNoName = (host: string): Effect.Effect<boolean> =>
-  Effect.promise(() =>
-    new Resolver({ timeout: 1_000, tries: 1 }).resolve4(host).then(
-      () => false,
-      (error: unknown) => codeOf(error) === "ENOTFOUND"
-    )
-  )
-
-const resolve = (host: string): Effect.Effect<ReadonlyArray<string>, OutboundFailed> =>
-  Effect.tryPromise({ try: () => lookup(host, { all: true, verbatim: true }), catch: codeOf }).pipe(
-    Effect.map((found) => found.map(({ address }) => address)),
-    Effect.catch((code) =>
-      Effect.flatMap(code === "ENOTFOUND" ? isNoName(host) : Effect.succeed(false), (isAuthoritative) =>
-        Effect.fail(new OutboundFailed({ reason: "unresolved", ...(isAuthoritative ? { isAuthoritative } : {}) }))
-      )
-    ),
-    Effect.timeout(resolveTimeout),
-    Effect.catchTag("TimeoutError", () => Effect.fail(failed("unresolved")))
-  )
 
 const firstOf = (headers: http.IncomingHttpHeaders): Record<string, string> =>
   Object.fromEntries(
@@ -263,4 +236,4 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
     Effect.catchTag("TimeoutError", () => Effect.fail(failed("timeout")))
   )
 
-export const layer: Layer.Layer<Outbound> = Layer.succeed(Outbound, { resolve, send })
+export const layer: Layer.Layer<Outbound> = Layer.sync(Outbound, () => ({ resolve: makeResolve(), send }))

@@ -12,6 +12,7 @@ import { parseJsonWithMembers } from "../../http/BoundedJson.ts"
 import { readIdempotencyKey } from "../../http/idempotencyKey.ts"
 import { Authentication } from "../../http/Authentication.ts"
 import { json } from "../../http/httpMiddleware.ts"
+import { makeRendered } from "../../http/rendered.ts"
 import { noteUnsafe, type RequestFacts } from "../../http/RequestNotes.ts"
 import type { Principal } from "../../http/Principal.ts"
 import { OpenApi } from "../../http/OpenApi.ts"
@@ -351,11 +352,16 @@ export const layer = HttpRouter.use((router) =>
       "/settle",
       handle(settling(settle), () => limits.settlePerSecond)
     )
-    const supported = () => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
+    const supported = makeRendered(yield* Crypto, {
+      contentType: "application/json",
+      headers: { "cache-control": "no-cache" }
+    })
+    const supportedText = () =>
+      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(
         supportedRoute,
-        keyed(() => Effect.sync(supported))
+        keyed((request) => Effect.sync(() => supported(request, supportedText())))
       ),
       route(
         reasonsRoute,

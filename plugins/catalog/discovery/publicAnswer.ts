@@ -2,8 +2,8 @@
 // answered 304; lists as CSV on request; errors in the discovery error body (S106, S110, S131, S132).
 import { Effect, Option } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
-import { Base64Url } from "effect/encoding"
 import { asksForCsv, csvOf, csvType } from "../../../kernel/http/csv.ts"
+import { entityTag, hasTag } from "../../../kernel/http/rendered.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 
 const encoder = new TextEncoder()
@@ -46,10 +46,9 @@ export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.Http
   Effect.sync(() => {
     const table = asksForCsv(request) ? csvOf(JSON.parse(body)) : Option.none<string>()
     const bytes = encoder.encode(Option.getOrElse(table, () => body))
-    const etag = `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
+    const etag = entityTag(crypto, bytes)
     const headers = { etag, "cache-control": "public, max-age=0, must-revalidate" }
-    const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
-    return known.includes(etag)
+    return hasTag(request, etag)
       ? HttpServerResponse.empty({ status: 304, headers: { ...open, ...headers } })
       : HttpServerResponse.uint8Array(bytes, {
           status: 200,

@@ -1,0 +1,82 @@
+// The turns of requests in the event loop. Payments begin immediately. Others begin by address in turn, a few at
+// a time; while a payment is being answered, they get at most half of the event loop's time, so that requests which
+// cost more than they seem to delay no payment.
+import type { ServerResponse } from "node:http"
+
+/** Requests other than payments that are begun and not answered. One that is not answered soon waits for something. */
+const begunMax = 16
+const soonMillis = 250
+
+/** Longest pause after a costly turn. */
+const pauseMax = 250
+
+type Begin = () => void
+
+export class Turns {
+  #payments = 0
+  #begun = 0
+  #isPausing = false
+  /** What waits, by address; the next to begin is of the first. */
+  readonly #waiting = new Map<string, Array<Begin>>()
+
+  pay(response: ServerResponse, begin: Begin): void {
+    this.#payments += 1
+    response.once("close", () => {
+      this.#payments -= 1
+    })
+    begin()
+  }
+
+  enter(address: string, response: ServerResponse, begin: Begin): void {
+    const queue = this.#waiting.get(address) ?? []
+    if (queue.length === 0) this.#waiting.set(address, queue)
+    queue.push(() => {
+      if (response.destroyed) return
+      this.#count(response)
+      begin()
+    })
+    this.#next()
+  }
+
+  #count(response: ServerResponse): void {
+    this.#begun += 1
+    let isCounted = true
+    const leave = () => {
+      if (!isCounted) return
+      isCounted = false
+      clearTimeout(late)
+      this.#begun -= 1
+      this.#next()
+    }
+    const late = setTimeout(leave, soonMillis)
+    response.once("close", leave)
+  }
+
+  #next(): void {
+    while (!this.#isPausing && this.#begun < begunMax) {
+      const [first] = this.#waiting
+      if (first === undefined) return
+      const [address, queue] = first
+      this.#waiting.delete(address)
+      const begin = queue.shift()!
+      if (queue.length > 0) this.#waiting.set(address, queue)
+      if (this.#payments > 0) this.#pause()
+      begin()
+    }
+  }
+
+  /** No other begins until this turn is over, and then for as long as it took. */
+  #pause(): void {
+    this.#isPausing = true
+    const begun = performance.now()
+    const resume = () => {
+      this.#isPausing = false
+      this.#next()
+    }
+    setImmediate(() => {
+      const took = performance.now() - begun
+      if (took < 1) resume()
+      else setTimeout(resume, Math.min(took, pauseMax))
+    })
+  }
+}
