@@ -2241,8 +2241,8 @@ export interface Client {
   /** The DID document: every key that ever signed, with its times. */
   readonly did: (given?: undefined, signal?: AbortSignal) => Promise<Readonly<Record<string, unknown>>>
   /**
-   * Why a URL is or is not listed: its observations, the decisions, and the state of its
-   * listings.
+   * Why a URL is or is not listed: the state of its listings, the decisions, and its
+   * observations, for a key those of recipients that signed for it.
    */
   readonly explainListing: (given: {
     readonly query: {
