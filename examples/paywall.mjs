@@ -117,26 +117,68 @@ wallet's own browser, or on a computer with <a href="https://www.freighter.app">
 `
 }
 
+/** Headers of a 402 page: no other site may show it in a frame, where a visitor does not see who is paid. */
+export const paywallHeaders = { "content-security-policy": "frame-ancestors 'none'", "x-frame-options": "DENY" }
+
 /** In the form of the official middleware's paywall hook. @param {Parameters<typeof paywallHtml>[1]} options */
 export const paywall = (options) => ({
+  headers: paywallHeaders,
   /** @param {any} required */
   generateHtml: (required) => paywallHtml(required, options)
 })
 
+/** Bytes of a request to prepare. */
+const prepareBytesMax = 65_536
+
+/** The body as text; undefined once it is longer, and the rest is not read. @param {Request} request */
+const textWithin = async (request) => {
+  if (Number(request.headers.get("content-length") ?? 0) > prepareBytesMax) return undefined
+  const chunks = []
+  let bytes = 0
+  for await (const chunk of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (request.body ?? []))) {
+    bytes += chunk.length
+    if (bytes > prepareBytesMax) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+/** Counts calls of a minute by visitor. @param {number} perMinute @param {number} perMinuteInAll */
+const countVisitors = (perMinute, perMinuteInAll) => {
+  /** @type {Map<string, number>} */
+  let calls = new Map()
+  let [begun, all] = [0, 0]
+  return (/** @type {string} */ visitor) => {
+    const now = performance.now()
+    if (all === 0 || now - begun >= 60_000) [calls, begun, all] = [new Map(), now, 0]
+    const count = (calls.get(visitor) ?? 0) + 1
+    if (count > perMinute || all >= perMinuteInAll) return false
+    calls.set(visitor, count)
+    all += 1
+    return true
+  }
+}
+
 /**
  * `POST /prepare` of the facilitator at the seller's own origin, since browsers ask no other: takes and gives a Request
- * and a Response.
- * @param {{ facilitator: string, apiKey?: string }} options
+ * and a Response. It spends the seller's quota at the facilitator, so give it each visitor's address as the second
+ * argument. Without addresses all visitors share one limit.
+ * @param {{ facilitator: string, apiKey?: string, perMinute?: number, perMinuteInAll?: number }} options `perMinute`:
+ *   calls of one visitor, default 20; `perMinuteInAll`: calls of all, default 600
  */
-export const prepareProxy =
-  ({ apiKey, facilitator }) =>
-  /** @param {Request} request */
-  async (request) => {
+export const prepareProxy = ({ apiKey, facilitator, perMinute = 20, perMinuteInAll = 600 }) => {
+  const isAdmitted = countVisitors(perMinute, perMinuteInAll)
+  /** @param {Request} request @param {string} [visitor] */
+  return async (request, visitor = "") => {
+    if (!isAdmitted(visitor))
+      return Response.json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": "60" } })
+    const body = await textWithin(request)
+    if (body === undefined) return Response.json({ error: "body_too_large" }, { status: 413 })
     const headers = { "content-type": "application/json", ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
-    const body = (await request.text()).slice(0, 65_536)
     const answer = await fetch(`${facilitator}/prepare`, { method: "POST", headers, body })
     return new Response(await answer.text(), {
       status: answer.status,
       headers: { "content-type": "application/json" }
     })
   }
+}

@@ -293,5 +293,10 @@ const act = async () => {
   }
 }
 document.getElementById("domain").textContent = location.host
-button.addEventListener("click", act)
-if (kept() !== undefined) await act()
+if (window !== window.top) {
+  button.disabled = true
+  say("Open this page in a window of its own to pay.", true)
+} else {
+  button.addEventListener("click", act)
+  if (kept() !== undefined) await act()
+}

@@ -20,7 +20,7 @@ export { facilitatorAt }
  * @typedef {{ payTo: string, asset: string, amount: string, facilitator: string | ReadonlyArray<string>,
  *   network?: string, scheme?: string, maxTimeoutSeconds?: number, description?: string, apiKey?: string,
  *   extra?: any, store?: import("./soldOnce.mjs").Store, log?: (line: string) => void, patience?: number,
- *   prepareUrl?: string, paywall?: { generateHtml: (required: any) => string } }} Options
+ *   prepareUrl?: string, paywall?: { headers?: Record<string, string>, generateHtml: (required: any) => string } }} Options
  */
 
 const encode = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value)).toString("base64")
@@ -72,7 +72,7 @@ export const makeSell = (options) => {
     return options.paywall !== undefined && isForPeople
       ? new Response(options.paywall.generateHtml(body), {
           status: 402,
-          headers: { ...headers, "content-type": "text/html; charset=utf-8" }
+          headers: { ...headers, ...options.paywall.headers, "content-type": "text/html; charset=utf-8" }
         })
       : Response.json(body, { status: 402, headers })
   }
