@@ -111,6 +111,8 @@ export const beginEpoch = Effect.fnUntraced(function* (
   yield* sql`delete from kernel_journal_epochs where epoch <
     (select min(epoch) from (select epoch from kernel_journal_epochs order by epoch desc limit ${epochsMax}) newest)`
   yield* rememberEpochs(sql, begun[0]!.epoch)
+  // A new database has nothing that an epoch could end.
+  if (begun[0]!.begins === 0n && seen.position === 0n) return
   yield* Effect.logInfo("the journal of facts begins a new epoch: its database is served anew").pipe(
     Effect.annotateLogs({ commonUpTo: String(begun[0]!.begins) })
   )
