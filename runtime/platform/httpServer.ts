@@ -67,6 +67,8 @@ export const makeHttpServer = (limits: Partial<ConnectionLimits> = {}): HttpServ
   const emit = server.emit.bind(server)
   const turns = new Turns()
   limitConnections(server, { isPayment, ...limits }, (request, response, event) => {
+    // Browsers and curl speak 1.1. A proxy that speaks 1.0, as nginx long did by default, names itself in no header.
+    if (request.httpVersion === "1.0") request.headers["via"] ??= "1.0 unnamed"
     begin(request, response)
     const hand = () => void (response.destroyed || emit(event, request, response))
     // The rest of what was read with the head is parsed by then.

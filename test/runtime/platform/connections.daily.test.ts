@@ -32,6 +32,7 @@ const listen = (limits: Partial<ConnectionLimits> = {}): Effect.Effect<Listening
       const path = request.url ?? ""
       begun.push(path)
       if (path === "/held") held.push(response)
+      else if (path === "/via") response.end(`via ${request.headers["via"]}`)
       else response.end(path === "/large" ? large : path === "/huge" ? Buffer.alloc(60_000_000) : path)
     }
     const { server } = makeHttpServer(limits)
@@ -91,6 +92,17 @@ const post = (path: string, ...headers: ReadonlyArray<string>) => head(path, ...
 const chunked = "transfer-encoding: chunked"
 
 describe("requests before an answer is read", () => {
+  // Deno's server does not tell the version.
+  it.live.skipIf("Deno" in globalThis)("a caller that speaks HTTP/1.0 counts as a proxy", () =>
+    Effect.gen(function* () {
+      const { port } = yield* listen()
+      const old = yield* open(port, "GET /via HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+      const client = yield* open(port, "GET /via HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      yield* eventually(Effect.sync(() => old.text().includes("via 1.0 unnamed")))
+      yield* eventually(Effect.sync(() => client.text().includes("via undefined")))
+    })
+  )
+
   it.live("begins none while the answers before it are unread", () =>
     Effect.gen(function* () {
       const { begun, port } = yield* listen()
