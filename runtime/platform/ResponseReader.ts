@@ -18,7 +18,7 @@ export interface ResponseSink {
 /** `raw`: what cannot be framed, to the connection's end. */
 type Framing = "none" | "chunked" | "close" | "raw" | { left: number }
 
-/** Bytes of a head that are read. */
+/** Bytes of a head, and of all interim heads before it (100 to 199), that are read. */
 const headMax = 262_144
 /** Of a chunk's size and its extensions. */
 const sizeLineMax = 8_192
@@ -51,6 +51,7 @@ export class ResponseReader {
   readonly #sink: ResponseSink
   /** Bytes of the head that were searched for its end. */
   #searched = 0
+  #interimBytes = 0
   #waiting: Buffer = Buffer.alloc(0)
   #framing: Framing | undefined
   /** Of chunks: bytes left of this one, or what is read next. */
@@ -114,7 +115,11 @@ export class ResponseReader {
     }
     this.#waiting = bytes.subarray(end)
     this.#searched = 0
-    if (head.status >= 100 && head.status < 200 && head.status !== 101) return true
+    if (head.status >= 100 && head.status < 200 && head.status !== 101) {
+      this.#interimBytes += end
+      if (this.#interimBytes > headMax) this.#unframed()
+      return true
+    }
     this.#framing = framingOf(head)
     this.#sink.head(head)
     if (this.#framing === "none" || (typeof this.#framing === "object" && this.#framing.left === 0)) this.#end(true)

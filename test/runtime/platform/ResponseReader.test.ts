@@ -54,6 +54,13 @@ it("reads a response in parts of any size", () => {
       expect([what, size, read(text, size)]).toMatchObject([what, size, { status, body, isWhole }])
 })
 
+it("ends the interim heads that it takes", () => {
+  const hint = `HTTP/1.1 103 Early Hints\r\nlink: ${"l".repeat(1_000)}\r\n\r\n`
+  const final = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx"
+  expect(read(hint.repeat(200) + final, 1_460).status).toBe(200)
+  expect(read(hint.repeat(2_000), 1_460)).toMatchObject({ status: 0, isWhole: false })
+})
+
 it("joins repeated headers and skips lines that are none", () => {
   const text = `HTTP/1.1 200\r\nA: 1\r\nno header\r\na: 2\r\nlong: ${"v".repeat(100_000)}\r\n\r\n`
   const { headers } = read(text, 1_460)
