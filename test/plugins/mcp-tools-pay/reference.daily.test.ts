@@ -6,7 +6,10 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
+import { eventually } from "../../support/eventually.ts"
+import { declaring, queryDeclaration } from "../catalog/support.ts"
 import { call, connectHttp } from "../mcp-tools/support.ts"
+import { httpAmount } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, query, refOf } from "./httpWorld.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
 
@@ -73,13 +76,26 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a forge
 
   it.effect("a route's reference leads to its listing, with parameters separate [S200]", () =>
     Effect.gen(function* () {
-      const { paying } = yield* PayWorld
+      const { facilitator, paying } = yield* PayWorld
       const { seller } = yield* HttpWorld
       seller.behaviour = {}
       const client = yield* paying([enabled])
-      const { body } = yield* fetched(client, refOf(seller, "/cities/riga"))
-      expect(body).toMatchObject({ code: "INVALID_ARGUMENT", details: { ref: refOf(seller, "/cities/:name") } })
-      const own = { ref: body["details"].ref, pathParameters: { name: "riga" }, query: query() }
+      const ref = refOf(seller, "/cities/:name")
+      const declared = {
+        payer: yield* facilitator.account(),
+        payTo: seller.terms().payTo,
+        url: `${seller.origin}/cities/riga`,
+        extension: queryDeclaration({ routeTemplate: "/cities/:name" }),
+        amount: httpAmount
+      }
+      expect((yield* facilitator.settle(yield* declaring(facilitator, declared))).json.success).toBe(true)
+      // A payment under the route's words is evidence for them; a claim alone answers for no other URL.
+      const { body } = yield* eventually(
+        fetched(client, refOf(seller, "/cities/riga")),
+        ({ body }) => body["code"] === "INVALID_ARGUMENT"
+      )
+      expect(body["details"].ref).toBe(ref)
+      const own = { ref, pathParameters: { name: "riga" }, query: query() }
       expect((yield* call(client, "x402_fetch_resource", own)).body["receipt"]?.status).toBe("settled")
     }).pipe(Effect.scoped)
   )
