@@ -89,7 +89,7 @@ const makeReads = Effect.gen(function* () {
     return rows.length > 0
   })
 
-  /** Its words have evidence; where that is young, no listing of the origin for another recipient has older evidence. */
+  /** Its words have evidence. If that is young, no listing of the origin for another recipient has older evidence. */
   const isSenior = sql`(r.standing_at is not null and (not ${isYoung(sql)} or not exists (
     select 1 from catalog_resources o where o.origin = r.origin and not o.pay_tos && r.pay_tos
       and o.standing_at < r.standing_at)))`
