@@ -187,7 +187,7 @@ export const withCheck = (crypto: EngineCrypto, value: JournalLine | Snapshot): 
   return `${json.slice(0, -1)},"c":"${checkOf(crypto, json)}"}`
 }
 
-/** Removes and verifies the checksum; undefined when it does not match. Earlier versions wrote none. */
+/** Parses a text after verifying its checksum; undefined when either fails. Earlier versions wrote no checksum. */
 const withoutCheck = (crypto: EngineCrypto, text: string): unknown => {
   const [end, check] = CHECKED.exec(text.slice(-CHECKED_END)) ?? []
   const json = end === undefined ? text : `${text.slice(0, -CHECKED_END)}}`
