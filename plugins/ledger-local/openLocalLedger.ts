@@ -60,7 +60,7 @@ export interface OpenedLedger {
   readonly passphrase: string
   /** True when no clock closes ledgers. */
   readonly isClosedByHand: boolean
-  /** Sets what getNetwork names as the friendbot, once it is known where that listens. */
+  /** Sets the friendbot address that getNetwork returns, once the friendbot listens. */
   readonly setFriendbotUrl: (url: string) => Effect.Effect<void>
 }
 

@@ -27,7 +27,7 @@ export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefus
 /** Settings that no network has. */
 export class ChoiceRefused extends Schema.TaggedError<ChoiceRefused>()("ChoiceRefused", { message: Schema.String }) {}
 
-/** HTTPS was asked for and cannot be had. */
+/** HTTPS was requested but is unavailable. */
 export class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefused", { message: Schema.String }) {}
 
 export interface StandaloneOptions {

@@ -32,7 +32,7 @@ import { scheme, type State, verifyCall } from "./verifyCall.ts"
 import { channelStateExtra, makeVerifyVoucher } from "./verifyVoucher.ts"
 import { makeVouchers, type Vouchers } from "./Vouchers.ts"
 
-/** A payment's payload decoded once, and its authorization read once: at one ledger, whenever it is asked for again. */
+/** Caches a payment's decoded payload, and its authorization as read at one ledger. */
 const makeReading = (at: BatchContract, vouchers: Vouchers) => {
   let newest = 0
   const decoded = memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, vouchers.known))

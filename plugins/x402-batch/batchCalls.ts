@@ -145,7 +145,7 @@ export const channelStateOf = (value: Value | undefined): ChannelState | undefin
     : { balance, totalClaimed, withdrawRequestedAt: Number(withdrawRequestedAt), refundNonce }
 }
 
-/** All that was claimed for a receiver of a token, and what of it was paid out. */
+/** A receiver's total claimed amount of a token, and the part that was paid out. */
 export interface ReceiverState {
   readonly totalClaimed: bigint
   readonly totalSettled: bigint
@@ -157,7 +157,7 @@ export const receiverStateOf = (value: Value | undefined): ReceiverState | undef
   return totalClaimed === undefined || totalSettled === undefined ? undefined : { totalClaimed, totalSettled }
 }
 
-/** An event of the contract. Amounts are what really moved. */
+/** An event of the contract. Amounts are those that really moved. */
 export type BatchEvent =
   | {
       readonly _tag: "Deposited"

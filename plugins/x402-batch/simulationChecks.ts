@@ -114,7 +114,7 @@ export const readSimulation = (
     case "Simulated": {
       const shown = shownBySimulation(contract, answer.eventsXdr)
       if (shown === undefined) return { error: [word, "a movement in the simulation cannot be read"] }
-      // A recording simulation names what else would have to sign.
+      // A recording simulation lists the other required signers.
       const isSigned = payload._tag === "Deposit" || payload._tag === "Withdraw"
       if (!isSigned && answer.authXdr.length > 0) return { error: [word, "the call needs a further authorization"] }
       const dear = restoreOverCeilings(answer, ceilings) ?? overCeilings(answer.resourceFeeStroops, ceilings)

@@ -43,7 +43,7 @@ export class CloseLimit {
     return sum <= this.#instructions || (declared === 0 && sum <= this.#instructionsMax)
   }
 
-  /** True for what would fit, had the ledgers before not run out of time. */
+  /** True for transactions that would fit if previous ledgers had not run out of time. */
   defers(declared: number, frame: Frame): boolean {
     return declared + instructionsOf(frame) <= this.#instructionsMax
   }

@@ -21,7 +21,7 @@ export class Expiry {
   readonly #temporary = new Map<KeyString, Temporary>()
   readonly #ending = new Map<number, Set<KeyString>>()
   readonly #crypto: EngineCrypto
-  /** The latest ledger; what ended before it is listed under it. */
+  /** The latest ledger; entries that expired before it are listed under it. */
   #latest: number
 
   /** Indexes the entries of `store`, the state after ledger `latest`. */

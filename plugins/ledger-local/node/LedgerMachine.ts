@@ -99,7 +99,7 @@ const INSTRUCTIONS_PER_LEDGER_MAX = 1_200_000_000
 /** Contracts of one call that take longer are stopped; the fuel they are allowed takes a fraction of it. */
 const CONTRACT_MILLIS_MAX = 2_000
 
-/** Of the time between two ledgers, what their contracts may take: they may have to be computed a second time. */
+/** The contracts' share of the time between two ledgers: they may have to be computed a second time. */
 const CLOSE_SHARE = 1 / 4
 
 /** Time limit for the contracts of a ledger. A reproducible ledger has none. */

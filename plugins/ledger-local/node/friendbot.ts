@@ -27,7 +27,7 @@ import type { ClosedLedger, Ledger } from "./Ledger.ts"
 
 export const FRIENDBOT_STROOPS = 10_000_0000000n
 const FEE_STROOPS = 100
-/** Declared for a call of an asset's contract; what of it is rent and not needed comes back. */
+/** Declared for a call of an asset's contract; unneeded rent is refunded. */
 const RESOURCE_FEE_STROOPS = 5_0000000
 /** USDC units (10^-7) that one request may ask for. */
 export const USDC_UNITS_MAX = 1_000_000_000_0000000n
