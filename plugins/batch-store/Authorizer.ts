@@ -1,6 +1,7 @@
-// The store's keys as receivers' authorizers: one for each seller, derived from one secret, so that every replica has
-// the same and none is stored. Such a key allows claims to the receiver, at most what payers signed, and refunds to the
-// payer; it can move money nowhere else. Without the secret or the scheme's contract nothing is signed.
+// The store's authorizer keys for receivers. Each seller has one key, derived from one secret, so all replicas derive
+// the same key and store none. Such a key can only sign claims to the receiver, up to the amount that payers signed,
+// and refunds to the payer. It cannot move money anywhere else. Without the secret or the scheme's contract, the store
+// signs nothing.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
@@ -42,7 +43,7 @@ export interface UnsignedRefund {
   readonly amount: bigint
   readonly nonce: bigint
   readonly claims: ReadonlyArray<WireClaim>
-  /** The last close time at which the signatures count, Unix seconds. */
+  /** The last close time at which the signatures are valid, Unix seconds. */
   readonly expiresAt: number
 }
 
@@ -67,7 +68,7 @@ export class Authorizer extends Context.Service<
   {
     /** The seller's authorizer, G…; undefined without a secret. */
     readonly of: (principal: string) => string | undefined
-    /** Whether what a seller claims can be signed: there is a secret, and the scheme has its contract. */
+    /** True if the store can sign the seller's claims: it has the secret, and the scheme has its contract. */
     readonly signs: (principal: string) => boolean
     /** The signatures of a refund and of the claims in it; undefined when they cannot be given. */
     readonly refund: (principal: string, refund: UnsignedRefund) => RefundSignatures | undefined

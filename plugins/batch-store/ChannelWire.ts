@@ -125,7 +125,7 @@ export const Refund = Schema.Struct({
   amount: Schema.optionalKey(units("What is refunded; all that is left without it."))
 })
 
-/** What a seller adds to the buyer's refund before it is settled. */
+/** Fields that a seller adds to the buyer's refund before settling it. */
 export const RefundAnswer = Schema.Struct({
   amount: units("What is refunded."),
   refundNonce: units("The channel's nonce."),
@@ -137,7 +137,7 @@ export const RefundAnswer = Schema.Struct({
       totalClaimed: units("What is claimed in all.")
     })
   ),
-  /** Absent where the channel's authorizer is the seller's own key. */
+  /** Absent if the channel's authorizer is the seller's key. */
   refundAuthorizerSignature: Schema.optionalKey(signature),
   claimAuthorizerSignature: Schema.optionalKey(signature)
 }).annotate({ identifier: "BatchRefund" })
@@ -149,6 +149,6 @@ export const Decided = Schema.Struct({
 
 export const Channels = Schema.Struct({
   channels: Schema.Array(ChannelRecord),
-  /** Where the next page begins; absent on the last. */
+  /** Cursor of the next page; absent on the last page. */
   after: Schema.optionalKey(channelId)
 }).annotate({ identifier: "BatchChannels" })

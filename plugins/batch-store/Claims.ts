@@ -28,17 +28,17 @@ export interface Group {
   readonly alone: boolean
 }
 
-/** What decides which channels are due. */
+/** Input that decides which channels are due. */
 export interface Due {
   readonly network: string
-  /** Where a seller has no policy. */
+  /** Applies to sellers without a policy. */
   readonly claimEverySeconds: number
 }
 
 /** A started withdrawal with something left to claim. */
 export interface Withdrawals {
   readonly unanswered: number
-  /** Unix seconds at which the first of them may end; null without one. */
+  /** Unix seconds at which the first withdrawal may end; null without a withdrawal. */
   readonly firstEndsAt: number | null
 }
 
@@ -75,7 +75,7 @@ export const watchedMax = 500
 const groupsMax = 100
 /** Claims that one turn submits. */
 const submitsMax = 100
-/** How long a settle that failed is left alone. */
+/** Pause after a failed settle. */
 const settlePauseSeconds = 600
 
 export class Claims extends Context.Service<
@@ -85,7 +85,7 @@ export class Claims extends Context.Service<
     readonly due: (due: Due) => Sql<ReadonlyArray<Group>>
     /** Records a claim of at most `claimsMax` channels of a group; the number of channels, 0 when none is left. */
     readonly record: (due: Due, group: Group, claimsMax: number) => Sql<number>
-    /** What is to be submitted, in turn of the sellers: the oldest of each, then the next of each. */
+    /** Claims to submit, round-robin over the sellers: each seller's oldest claim first, then the next of each. */
     readonly open: (network: string) => Sql<ReadonlyArray<OpenClaim>>
     readonly settled: (claim: OpenClaim, transaction: string) => Sql<void>
     /** Frees its channels: to be claimed one by one where there were several, later where there was one. */
@@ -95,7 +95,7 @@ export class Claims extends Context.Service<
     readonly attempted: (claim: OpenClaim) => Sql<void>
     /** Channels that are watched for withdrawals: at most `watchedMax` by seller and id, after `after`. */
     readonly watched: (network: string, after: Pick<Watched, "principal" | "channelId">) => Sql<ReadonlyArray<Watched>>
-    /** Stores what the ledger shows of a channel, and what of its charges its payer has withdrawn. */
+    /** Stores the ledger's state of a channel, and the charged amount that its payer has withdrawn. */
     readonly seen: (
       network: string,
       of: Pick<Watched, "principal" | "channelId">,
@@ -192,7 +192,7 @@ const makeRecording = (sql: SqlClient.SqlClient): Pick<Claims["Service"], "due" 
   }
 }
 
-/** What was claimed stays with the contract until it is settled: recorded again, to be submitted later. */
+/** Claimed amounts stay in the contract until they are settled. This records the settle again for a later turn. */
 const settleLater = (sql: SqlClient.SqlClient, id: bigint) =>
   Effect.asVoid(sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload, begun_at)
     select principal, network, kind, receiver, token, payload,
@@ -202,7 +202,7 @@ const settleLater = (sql: SqlClient.SqlClient, id: bigint) =>
 const makeEnding = (
   sql: SqlClient.SqlClient
 ): Pick<Claims["Service"], "settled" | "failed" | "halved" | "attempted"> => {
-  // A database that lost its last commits gives ids again: what a claim claims is named too.
+  // A database that lost its last commits can reuse ids, so the identifier also includes the claimed channels.
   const its = ({ id, payload, principal }: OpenClaim) =>
     sql`id = ${id} and state = 'open' and principal = ${principal} and payload = ${JSON.stringify(payload)}::jsonb`
   const ended = (claim: OpenClaim, state: "settled" | "failed", reason: string | null, transaction: string | null) =>

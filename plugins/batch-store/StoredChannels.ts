@@ -22,7 +22,7 @@ export interface ReserveOptions {
 
 export interface Reserved {
   readonly status: "reserved" | "charged" | "busy" | "stale"
-  /** None of a channel without a record, whose voucher is below what was claimed. */
+  /** Undefined for a channel without a record if the voucher is below the claimed amount. */
   readonly channel: ChannelRecord | undefined
 }
 
@@ -39,10 +39,10 @@ export interface Policy {
 export interface HeldRefund {
   readonly channelId: string
   readonly payment: string
-  /** What was charged, as the buyer's voucher says. */
+  /** The charged amount, from the buyer's voucher. */
   readonly charged: string
   readonly amount: bigint
-  /** The last close time at which it counts, Unix seconds. */
+  /** The last close time at which it is valid, Unix seconds. */
   readonly expiresAt: number
 }
 
@@ -55,13 +55,13 @@ export class StoredChannels extends Context.Service<
     readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
     readonly charge: (place: Place, asked: Charge) => Sql<Charged>
     /**
-     * Notes a refund of at most what is not charged, before it is signed; the record, or none where the request has not
-     * the channel, more is asked than is left, or another refund is pending.
+     * Records a refund of at most the uncharged amount before it is signed. Returns the record, or undefined if the
+     * request does not hold the channel, asks for more than is left, or another refund is pending.
      */
     readonly holdRefund: (place: Place, asked: HeldRefund) => Sql<ChannelRecord | undefined>
     /** Whether the request had the channel. */
     readonly release: (place: Place, channelId: string, payment: string) => Sql<boolean>
-    /** Stores what the ledger shows; gives the request's reservation back. None for an unknown channel. */
+    /** Stores the ledger's state and releases the request's reservation. Returns undefined for an unknown channel. */
     readonly sync: (
       place: Place,
       channelId: string,
@@ -74,7 +74,10 @@ export class StoredChannels extends Context.Service<
     /** At most `pageMax` by id, after `after`. */
     readonly list: (place: Place, after: string) => Sql<ReadonlyArray<ChannelRecord>>
     readonly setPolicy: (place: Place, token: string, policy: Policy) => Sql<void>
-    /** Deletes charges of that age, and channels without a request since whose charges are claimed; their number. */
+    /**
+     * Deletes charges older than that, and channels that had no request since and have all charges claimed. Returns the
+     * number deleted.
+     */
     readonly forget: (keepMillis: number) => Sql<number>
   }
 >()("tollkeeper/batch-store/StoredChannels") {
@@ -120,7 +123,8 @@ export class StoredChannels extends Context.Service<
             values (${principal}, ${network}, ${token}, ${claimEverySeconds}, ${claimAt ?? null}::numeric)
             on conflict (principal, network, token) do update
             set claim_every_seconds = excluded.claim_every_seconds, claim_at = excluded.claim_at`),
-        // A buyer that returns to a deleted channel signs above what was claimed, which is all that was charged.
+        // A buyer that returns to a deleted channel signs above the claimed amount, which equals everything that was
+        // charged.
         forget: (keepMillis) =>
           Effect.map(
             sql`with old as (select clock_timestamp() - ${keepMillis} * interval '1 millisecond' as at),
@@ -149,7 +153,7 @@ interface Parts {
     payment: string
   ) => Sql<{ readonly isCharged: boolean; readonly channel: ChannelRecord } | undefined>
   readonly stateOf: (state: LedgerState | undefined) => Statement.Fragment
-  /** What a signed refund may still pay out, by that state; null: none is pending. */
+  /** Amount that a signed refund may still pay out, given that state; null if no refund is pending. */
   readonly heldAt: (state: LedgerState | undefined) => Statement.Fragment
 }
 
@@ -199,7 +203,10 @@ const makeParts = (sql: SqlClient.SqlClient): Parts => {
       : sql`case when ${state.refundNonce}::numeric > c.refund_for_nonce
           or ${state.asOf ?? 0}::bigint > c.refund_expires_at then null else c.refund_amount end`
 
-  /** The ledger's state, where it came with the request. What was claimed never goes back: that reading is older. */
+  /**
+   * The ledger's state, if the request carried it. The claimed total never decreases, so a lower one is an older
+   * reading.
+   */
   const stateOf = (state: LedgerState | undefined) =>
     state === undefined
       ? sql`synced_at = c.synced_at`
@@ -221,8 +228,8 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
     const { channelId, maxClaimableAmount: max, signature } = voucher
     const { receiver, token, withdrawDelay } = channelConfig
     const ledger = state ?? { balance: "0", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 }
-    // What was claimed was charged, whatever a record that was lost or restored says; and a voucher whose base is above
-    // the newest one of the record shows that the record is old.
+    // A claimed amount was charged, even if the record was lost or restored. A voucher whose base exceeds the record's
+    // newest voucher shows that the record is outdated.
     const implied = sql`${max}::numeric - ${price}::numeric`
     const isOld = sql`${implied} > c.signed_max`
     const charged = sql`greatest(c.charged, ${ledger.totalClaimed}::numeric, case when ${isOld} then ${implied} end)`
@@ -301,7 +308,7 @@ const makeSync = (sql: SqlClient.SqlClient, { columns, of, stateOf }: Parts) => 
     state.onchainSyncedAt === undefined
       ? stateOf(state)
       : sql`total_claimed = greatest(c.total_claimed, ${state.totalClaimed}::numeric)`
-  // A refund claims what was charged: that is still to be paid out.
+  // A refund claims the charged amount, which then still has to be paid out.
   const sync = (place: Place, channelId: string, state: LedgerState, payment: string | undefined) =>
     Effect.map(
       sql<ChannelRecord>`with before as (

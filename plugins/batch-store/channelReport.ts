@@ -1,5 +1,6 @@
-// The channels that a facilitator knows, for operators: those of its store, and those that a running process uses,
-// also of sellers with a store of their own. What the ledger showed the process comes before what the store has of it.
+// Channel report for operators. It combines the store's channels with the channels that a running process uses,
+// including those of sellers with their own store. State that the process read from the ledger takes precedence over
+// the store's state.
 import { Context, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
@@ -60,7 +61,7 @@ const momentMax = 8_640_000_000_000_000
 const endOf = (requestedAt: number, delay: number): string | null =>
   requestedAt === 0 ? null : new Date(Math.min((requestedAt + delay) * 1_000, momentMax)).toISOString()
 
-/** A started withdrawal first, the one that ends first before the others; then what holds the most. */
+/** Started withdrawals first, ordered by their end; then channels by the amount they hold, largest first. */
 const urgency = (a: ReportedChannel, b: ReportedChannel): number => {
   const [first, second] = [a.withdrawal_ends_at, b.withdrawal_ends_at]
   if (first !== second) return first === null ? 1 : second === null ? -1 : first < second ? -1 : 1
@@ -68,7 +69,7 @@ const urgency = (a: ReportedChannel, b: ReportedChannel): number => {
   return held === other ? (a.channel_id < b.channel_id ? -1 : 1) : held > other ? -1 : 1
 }
 
-/** What the report is narrowed to; absent members narrow nothing. */
+/** Filters of the report; an absent member does not filter. */
 export interface ChannelFilter {
   readonly payer?: string | undefined
   readonly payTo?: string | undefined
@@ -119,7 +120,7 @@ export const pageOfChannels = (
   }
 }
 
-/** What the store has; nothing where the store was never enabled, and only the process knows channels. */
+/** Channels from the store. Empty if the store was never enabled; then only the process has channels. */
 const readRows = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, network: string) {
   const [table] = yield* sql<{ isThere: boolean }>`select to_regclass('batch_store_channels') is not null as "isThere"`
   if (table?.isThere !== true) return []
@@ -132,7 +133,7 @@ const readRows = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, network:
     limit ${reportMax + 1}`
 })
 
-/** Reads the report: two statements, and the cache of this process where it serves the scheme. */
+/** Reads the report with two statements, and from this process's cache if it serves the scheme. */
 export const reportChannels = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { assets, id } = yield* Network

@@ -1,6 +1,6 @@
-// The routes below /batch/v1: a seller's key reserves, charges and releases its channels, stores what the ledger shows,
-// reads its records and sets its policy of claims. Every answer that decided something has status 200 and names the
-// decision; a body of another form is a 400 that says what is wrong.
+// The routes below /batch/v1. With its key, a seller reserves, charges and releases its channels, stores the ledger's
+// state, reads its records and sets its claim policy. Every response that carries a decision has status 200 and names
+// the decision. A malformed body gets a 400 that names the problem.
 import { Effect, Option, Schema } from "effect"
 import { readNetwork } from "../../kernel/Dialect.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -43,7 +43,7 @@ const unsigned = json(
   { status: 403 }
 )
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
-/** A record keeps what can be claimed: no voucher that the ledger would refuse takes a better one's place. */
+/** A record must stay claimable, so a voucher that the ledger would refuse never replaces a valid one. */
 const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
 const keyless = json(
   {
@@ -53,7 +53,7 @@ const keyless = json(
   { status: 403 }
 )
 
-/** The message of a decoding failure, bounded: where, and what is required. */
+/** The message of a decoding failure, bounded: the location and the requirement. */
 const issueOf = (error: { readonly message: string }): string => error.message.replaceAll(/\s+/gu, " ").slice(0, 300)
 
 const decided = (answer: typeof Decided.Type): Response => json(answer)
@@ -90,7 +90,7 @@ const makeKeyed = Effect.gen(function* () {
   }
 })
 
-/** Notes and signs the refund of what a request has reserved: what is charged is claimed with it. */
+/** Records and signs the refund of the unreserved balance. The same transaction claims the charged amount. */
 const makeRefund = Effect.gen(function* () {
   const authorizer = yield* Authorizer
   const channels = yield* StoredChannels
@@ -139,7 +139,7 @@ const makeRefund = Effect.gen(function* () {
   })
 })
 
-/** What a request of a buyer does to its channel. */
+/** Operations that a buyer's request performs on its channel. */
 const makeDecisions = Effect.gen(function* () {
   const answered = ({ channel, status }: Reserved | Charged) =>
     decided({ status, ...(channel === undefined ? {} : { channel }) })
@@ -167,7 +167,7 @@ const makeDecisions = Effect.gen(function* () {
   ]
 })
 
-/** What a seller reads, signs and sets. */
+/** Operations with which a seller reads, signs and configures. */
 const makeRecords = Effect.gen(function* () {
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer

@@ -1,6 +1,6 @@
-// What the claimer hands to the facilitator: a payment of `batch-settlement` as a seller would send it, under the
-// seller's own principal, so that budgets, records and receipts are the same. Its identifier is that of the recorded
-// claim: submitted again, it has the same answer.
+// Builds the payment that the claimer submits to the facilitator. It is a `batch-settlement` payment as a seller would
+// send it, under the seller's principal, so budgets, records and receipts are the same. Its identifier is the recorded
+// claim's identifier, so a repeated submission gets the same response.
 import { Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { NetworkId } from "../../kernel/config/Network.ts"

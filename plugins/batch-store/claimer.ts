@@ -1,8 +1,8 @@
 // The claimer: claims and settles channels by their sellers' policies, and always before a started withdrawal ends. A
-// turn watches withdrawals, records what is due, and submits what is recorded, through the facilitator's own settle.
-// It holds no state of its own: after a crash the next turn, of any replica, continues from the records. It claims only
-// channels whose receiver's authorizer is the store's key for that seller; a seller with a key of its own claims by
-// itself.
+// turn watches withdrawals, records due claims and submits recorded claims through the facilitator's settle. The
+// claimer keeps no state in memory: after a crash the next turn, on any replica, continues from the records. It only
+// claims channels that have the store's key for the seller as their receiver's authorizer. A seller with its own key
+// claims by itself.
 import { Clock, Duration, Effect, Option } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -24,11 +24,11 @@ const lease = Duration.seconds(30)
 /** Claims submitted at one time: each holds a channel account until its outcome. */
 const submitsConcurrentMax = 4
 
-/** The same authorization was settled before: by a turn whose answer was lost. */
+/** An earlier turn settled the same authorization, but its response was lost. */
 const settledBefore = new Set(["settle_ledger_already_settled"])
 /** All of it was claimed or paid out already. */
 const nothingLeft = /_nothing_to_(claim|settle)$/
-/** The simulation says that this number of channels does not fit one transaction, or one transaction's fee. */
+/** The simulation reports that this number of channels exceeds one transaction or its maximum fee. */
 const tooLarge = /_(too_many_claims|fee_exceeds_maximum)$/
 
 const makeSubmit = Effect.gen(function* () {
@@ -39,7 +39,7 @@ const makeSubmit = Effect.gen(function* () {
   const schemes = yield* Schemes
   const authorizer = yield* Authorizer
 
-  /** Whether its settlement waits for an operator: its answer is pending for ever. */
+  /** True if the settlement needs an operator: its response stays pending until an operator resolves it. */
   const isUnresolved = (principal: string, identifier: string) =>
     Effect.map(facilitator.lookup(claimPrincipal(principal), { identifier }), (found) =>
       Option.exists(found, (records) => records.some(({ state }) => state === "unresolved"))
@@ -55,7 +55,7 @@ const makeSubmit = Effect.gen(function* () {
     switch (answer._tag) {
       case "Pending":
         if (!(yield* isUnresolved(claim.principal, identifier))) return yield* claims.attempted(claim)
-        // Its channels are claimed anew: what of it landed is claimed once, by the contract.
+        // The channels are claimed again. If the first claim landed, the contract does not count it twice.
         yield* claims.failed(claim, "unresolved")
         return yield* count(claim, "failed")
       case "Settled":
@@ -70,7 +70,7 @@ const makeSubmit = Effect.gen(function* () {
           )
           return yield* count(claim, "settled")
         }
-        // What may pass is tried again as it is.
+        // Transient failures retry the same claim unchanged.
         if (schemes.statusOf(reason) >= 500) return yield* claims.attempted(claim)
         if (tooLarge.test(reason) && claimsOf(claim.payload).length > 1) {
           yield* claims.halved(claim, reason)
@@ -99,8 +99,8 @@ const makeRecordDue = Effect.gen(function* () {
 })
 
 /**
- * A withdrawal that is not answered is the operator's to see: what is left of its delay is all the time there is.
- * So is, for a day, what was lost by one that ended.
+ * Operators must see an unanswered withdrawal, because only the rest of its delay is left to act. For one day they also
+ * see the amount lost to a withdrawal that ended.
  */
 const reportOf = ({ firstEndsAt, unanswered }: Withdrawals, lost: ReadonlyArray<Lost>) => {
   const endsAt = new Date((firstEndsAt ?? 0) * 1_000).toISOString()

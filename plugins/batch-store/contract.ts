@@ -1,6 +1,6 @@
-// How long a channel whose claim failed by itself is left alone, for the store's claimer and for sellers that claim by
-// themselves: shortly while its payer withdraws, else for a tenth of the time that its charges have waited; and the
-// fact of what was lost. Pure.
+// The backoff of a channel whose claim failed by itself, for the store's claimer and for sellers that claim by
+// themselves: short while its payer withdraws, otherwise a tenth of the time that its charges have waited. Also the
+// fact that reports a lost amount. Pure.
 
 /** At least, and while a withdrawal is started, seconds. */
 const pauseMin = 60
@@ -10,7 +10,7 @@ const pauseMax = 3_600
 export const claimPauseSeconds = (isWithdrawing: boolean, waitedSeconds: number): number =>
   isWithdrawing ? pauseMin : Math.min(pauseMax, Math.max(pauseMin, waitedSeconds / 10))
 
-/** The fact that a payer has withdrawn what was charged: one for a channel and an amount. Its data is `ChannelLost`. */
+/** Fact: a payer has withdrawn charged funds. One fact for each channel and amount. Its data is `ChannelLost`. */
 export const channelLostType = "channel.lost"
 
 export interface ChannelLost {

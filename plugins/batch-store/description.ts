@@ -1,4 +1,4 @@
-// The routes of the channel store as they are declared, by the Schemas of `ChannelWire.ts`.
+// Declares the routes of the channel store, with the Schemas of `ChannelWire.ts`.
 import { Schema } from "effect"
 import { parameter } from "../../kernel/http/readQuery.ts"
 import { type Documented, errors, type RouteGroup } from "../../kernel/http/Route.ts"

@@ -1,5 +1,5 @@
-// The operators' route of the channel store: every channel that this facilitator knows, as JSON or CSV. It requires an
-// operator's key or session; where no operator has a key, a request from this machine.
+// The operators' route of the channel store: every channel in this facilitator's store and caches, as JSON or CSV. It
+// requires an operator's key or session. If no operator has a key, it only accepts requests from this machine.
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient } from "effect/sql"

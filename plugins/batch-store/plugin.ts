@@ -1,6 +1,5 @@
-// A channel store for sellers of `batch-settlement` that keep no state of their own, and a claimer that claims and
-// settles for them. An offer, not a need: a seller with a store of its own uses none of it, and the scheme does not
-// depend on it.
+// A channel store for sellers of `batch-settlement` that keep no state, and a claimer that claims and settles for them.
+// The store is optional: a seller may use its own store instead, and the scheme does not depend on this plugin.
 import { Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
 import { supervisorContract } from "../../kernel/actor/Supervisor.ts"
@@ -75,6 +74,6 @@ export const plugin = define({
 
 export { metrics } from "./metrics.ts"
 
-/** What the command line reads beside a running facilitator. */
+/** Read by the command line, next to a running facilitator. */
 export const administration = { reportChannels }
 export type { ReportedChannel }

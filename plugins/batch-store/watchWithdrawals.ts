@@ -1,7 +1,7 @@
-// Watches channels with something to claim for withdrawals that their payers start, also when they make no more
-// requests. The facilitator's verify of a channel's newest voucher has the ledger's state read, which costs neither a
-// simulation nor a statement; what was read is taken from the scheme. Each seller's row is verified separately: a
-// voucher that does not verify hides no other seller's channel.
+// Watches channels with claimable charges for withdrawals by their payers, even if the payers make no more requests. It
+// asks the facilitator to verify a channel's newest voucher. That call reads the ledger's state without a simulation or
+// a statement, and this watcher takes the state from the scheme. Each seller's row is verified separately, so a voucher
+// that fails verification does not hide another seller's channel.
 import { Effect, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -20,7 +20,7 @@ import { type ChannelLost, channelLostType } from "./contract.ts"
 /** Channels read at one time. */
 const readsConcurrentMax = 8
 
-/** Publishes what was lost, once for each amount, by an id of its own. */
+/** Publishes the lost amount, once for each amount, under a separate id. */
 const makePublish = Effect.gen(function* () {
   const crypto = yield* Crypto
   const facts = yield* Facts
@@ -64,7 +64,7 @@ export const watchWithdrawals = Effect.gen(function* () {
   const note = Effect.fnUntraced(function* (watched: Watched, { state }: KnownChannel) {
     const { channelId, charged, lost: before, principal, refundNonce, withdrawRequestedAt } = watched
     const lost = larger(0n, BigInt(charged) - state.balance)
-    // A withdrawal that started and ended unseen leaves its nonce moved, and less than what was charged.
+    // If a withdrawal started and ended unobserved, its nonce has changed and the balance is below the charged amount.
     const isSame = state.withdrawRequestedAt === withdrawRequestedAt && state.refundNonce === BigInt(refundNonce)
     if (isSame && lost === BigInt(before)) return
     if (lost <= BigInt(before)) return yield* claims.seen(network.id, watched, state)

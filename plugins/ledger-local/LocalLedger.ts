@@ -41,7 +41,7 @@ export class LocalLedger extends Context.Service<LocalLedger, OpenedLedger>()("t
       Effect.flatMap(opening, ({ openFork }) => openFork(options, folder))
     )
 
-  /** A ledger in memory, closed by hand unless `options` say otherwise. */
+  /** A ledger in memory, closed by hand unless `options` set an interval. */
   static readonly layerTest = (options: LocalLedgerOptions = {}): Layer.Layer<LocalLedger, never, Crypto> =>
     Layer.effect(
       LocalLedger,

@@ -1,5 +1,5 @@
-// What the embedded ledger gives to others in the same process: the ledger itself, to be driven without sockets. The
-// facilitator never uses it: it speaks to the ledger as to any other, over its RPC.
+// The embedded ledger's service for other plugins in the same process, which can drive it without sockets. The
+// facilitator never uses it: it accesses this ledger over RPC, like any other.
 import { contract } from "../../kernel/contract/Contract.ts"
 import { LocalLedger } from "./LocalLedger.ts"
 

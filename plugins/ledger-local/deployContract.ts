@@ -1,6 +1,6 @@
-// Deploys a contract to the embedded ledger by ordinary transactions of an account of its own: upload, then create. The
-// account's key and the salt follow from a name and from the code, so the contract's address is known before the ledger
-// is, and an existing contract is not changed. The deployment is in the ledger's own journal.
+// Deploys a contract to the embedded ledger with ordinary transactions of a dedicated account: upload, then create. The
+// account's key and the salt derive from a name and from the code, so the contract's address is known before the ledger
+// exists, and an existing contract is not changed. The ledger's journal contains the deployment.
 import {
   Account,
   Address,
@@ -26,7 +26,7 @@ const networkIdOf = (passphrase: string): Uint8Array => hash(utf8.encode(passphr
 
 /** A contract that is put on the embedded ledger. */
 export interface LocalContract {
-  /** Names the account that deploys it; a contract has one of its own. */
+  /** Names the account that deploys it; each contract has a separate account. */
   readonly deployer: string
   /** sha256 of the module, hex. */
   readonly wasmHash: string

@@ -1,6 +1,6 @@
 // The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`,
-// the friendbot, Horizon's ledgers, and what no network offers: `/advance`, `/snapshot`, `/revert`, `/dump` and, when
-// ledgers are closed by hand, `/close`. Access control is in `admit.ts`. No client input is answered with 500.
+// the friendbot, Horizon's ledgers, and routes that no network offers: `/advance`, `/snapshot`, `/revert`, `/dump` and,
+// when ledgers are closed by hand, `/close`. Access control is in `admit.ts`. No client input is answered with 500.
 import { Effect } from "effect"
 import { decodeHolder } from "./node/decodeHolder.ts"
 import { horizonLedgers } from "./node/horizon.ts"
@@ -34,7 +34,7 @@ const readJson = (request: Request): Effect.Effect<unknown, "too long" | "not JS
     )
   )
 
-/** Carries out one request; a notification has no answer, whatever comes of it. */
+/** Runs one request; a notification gets no response, whatever its result. */
 const answersOf = (ledger: LocalLedger["Service"], request: unknown) =>
   Effect.map(ledger.rpc(request), (answer): ReadonlyArray<RpcResponse> => (isNotification(request) ? [] : [answer]))
 
@@ -102,7 +102,7 @@ const close = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: 
   return json({ ledger: yield* ledger.closeMany(ledgers) })
 })
 
-/** Ledgers and seconds that one request may leap: about two months of the one, ten years of the other. */
+/** Maximum ledgers and seconds that one request may advance: about two months of ledgers, ten years of seconds. */
 const ADVANCE_LEDGERS_MAX = 1_000_000
 const ADVANCE_SECONDS_MAX = 315_360_000
 
@@ -112,7 +112,10 @@ const wholeNumber = (text: string | null, most: number): number | undefined => {
   return value >= 1 && value <= most ? value : undefined
 }
 
-/** Closes many ledgers, or sets the clock ahead: what takes months on the network, such as archival, takes seconds. */
+/**
+ * Closes many ledgers, or sets the clock ahead. Processes that take months on the network, such as archival, take
+ * seconds.
+ */
 const advance = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], { searchParams }: URL) {
   const ledgers = wholeNumber(searchParams.get("ledgers"), ADVANCE_LEDGERS_MAX)
   const seconds = wholeNumber(searchParams.get("seconds"), ADVANCE_SECONDS_MAX)
@@ -123,14 +126,14 @@ const advance = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], { s
   return json({ ledger: yield* ledgers === undefined ? ledger.advanceSeconds(seconds!) : ledger.closeMany(ledgers) })
 })
 
-/** The snapshot that a request names, empty when it names none; and the refusal of one that is not kept. */
+/** The snapshot id in a request, empty when absent; and the refusal of an unknown id. */
 const idOf = (url: URL): string => url.searchParams.get("id") ?? ""
 const noSuchSnapshot = (id: string): Response =>
   id === ""
     ? problem(400, "Bad Request", "id is required: what POST /snapshot answered")
     : problem(404, "Not Found", "id names no snapshot that is kept")
 
-/** Keeps what the ledger is, or forgets what was kept. */
+/** Takes a snapshot of the ledger, or drops one. */
 const snapshot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL, method: string) {
   if (method === "DELETE") {
     return (yield* ledger.dropSnapshot(idOf(url))) ? new Response(null, { status: 204 }) : noSuchSnapshot(idOf(url))

@@ -1,5 +1,4 @@
-// What the embedded ledger does, as its service (`LocalLedger.ts`) offers it: over the machine, its RPC and its
-// friendbot.
+// Implements the embedded ledger's service (`LocalLedger.ts`) over the machine, its RPC and its friendbot.
 import { Effect, Ref } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { PublicKey } from "./engine/xdr/Xdr.ts"
@@ -27,7 +26,7 @@ export interface Funded {
 }
 
 export interface FundOptions {
-  /** Units of 10^-7; absent leaves USDC alone, 0 only opens the trustline. */
+  /** Units of 10^-7; absent sends no USDC, 0 only opens the trustline. */
   readonly usdcUnits?: bigint
 }
 
@@ -44,13 +43,13 @@ export interface OpenedLedger {
   readonly closeMany: (ledgers: number) => Effect.Effect<number>
   /** Sets the clock ahead and closes a ledger at the new time; its sequence. */
   readonly advanceSeconds: (seconds: number) => Effect.Effect<number>
-  /** Keeps what the ledger is now, and what it is then known by; undefined when too many are kept. */
+  /** Takes a snapshot of the ledger and returns its id; undefined when too many are kept. */
   readonly snapshot: Effect.Effect<string | undefined>
-  /** Goes back to a snapshot, which stays; the ledger's sequence, or undefined when there is no such snapshot. */
+  /** Reverts to a snapshot, which stays available; returns the ledger's sequence, or undefined for an unknown id. */
   readonly revert: (id: string) => Effect.Effect<number | undefined>
-  /** Forgets a snapshot; false when there is none. */
+  /** Drops a snapshot; false for an unknown id. */
   readonly dropSnapshot: (id: string) => Effect.Effect<boolean>
-  /** 10 000 XLM and, when asked, USDC for a `G…` or `C…`, in a ledger of its own; `undefined` when it is refused. */
+  /** Sends 10 000 XLM and, when asked, USDC to a `G…` or `C…`, in a separate ledger; `undefined` when it is refused. */
   readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined, UpstreamFailed>
   /** Replaces the faults in effect; an empty list injects none. */
   readonly setFaults: (faults: ReadonlyArray<Partial<Faults>>) => Effect.Effect<void>
@@ -61,7 +60,7 @@ export interface OpenedLedger {
   readonly passphrase: string
   /** True when no clock closes ledgers. */
   readonly isClosedByHand: boolean
-  /** Sets what getNetwork names as the friendbot, once it is known where that listens. */
+  /** Sets the friendbot address that getNetwork returns, once the friendbot listens. */
   readonly setFriendbotUrl: (url: string) => Effect.Effect<void>
 }
 
@@ -118,7 +117,7 @@ export const openLedger = Effect.fnUntraced(function* (
   return opened
 })
 
-/** Opens one that continues from another network's state. */
+/** Opens a ledger that continues from another network's state. */
 export const openFork = Effect.fnUntraced(
   function* (options: LocalLedgerOptions, folder: string | undefined) {
     const forked = yield* openForkedEntries(yield* Crypto, folder)

@@ -1,6 +1,6 @@
-// A ledger's beginning as a file: accounts by name with what they hold, contracts of given wasm, and how far time has
-// advanced, all by real transactions in the history. The same file gives the same addresses everywhere. What cannot be
-// read or done is refused with the place in the file, and the ledger does not start.
+// A ledger's initial state as a file: accounts by name with their balances, contracts of given wasm, and how far time
+// has advanced, all by real transactions in the history. The same file gives the same addresses everywhere. If a part
+// cannot be read or applied, the error names its place in the file, and the ledger does not start.
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { addressStrKey, codec, type ScVal, type Transaction } from "./engine/xdr/Xdr.ts"
@@ -63,7 +63,7 @@ type HostFunction = Parameters<typeof codec.HostFunction.encode>[0]
 
 const INCLUSION_STROOPS = 100
 
-/** Simulates, signs and sends one contract operation, and waits for its ledger; what it returned. */
+/** Simulates, signs and sends one contract operation, waits for its ledger, and returns its return value. */
 const invoke = Effect.fnUntraced(function* (where: string, owner: LocalAccount, hostFunction: HostFunction) {
   const ledger = yield* LocalLedger
   const crypto = yield* Crypto
@@ -145,7 +145,7 @@ const read = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-/** Does what the file says, in the order of accounts, contracts and time. */
+/** Applies the file, in the order of accounts, contracts and time. */
 export const runScript = Effect.fnUntraced(function* (file: string) {
   const ledger = yield* LocalLedger
   const crypto = yield* Crypto

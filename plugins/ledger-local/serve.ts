@@ -14,10 +14,7 @@ export interface Serving {
   /** Where RPC, friendbot and ledgers are. */
   readonly url: string
   readonly port: number
-  /**
-   * Waits for the HTTPS listener; undefined when there is none, because none was asked for or its port cannot be
-   * opened.
-   */
+  /** Waits for the HTTPS listener; undefined when none was requested or its port cannot be opened. */
   readonly secured: Effect.Effect<Secured | undefined>
   /** The current state of the HTTPS listener. */
   readonly securing: Effect.Effect<"opening" | Secured | undefined>

@@ -1,6 +1,6 @@
-// The embedded ledger alone, for users that need only a Stellar RPC: what the command `tollkeeper ledger` runs. In
-// memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC exist from the start, with keys
-// that are the same everywhere.
+// The embedded ledger without the facilitator, for users that only need a Stellar RPC. The command `tollkeeper ledger`
+// runs it. In memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC exist from the
+// start, with keys that are the same everywhere.
 import { Effect, type FileSystem, Layer, type Path, Schema, type Scope } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { HttpCalls } from "../../kernel/platform/HttpCalls.ts"
@@ -27,7 +27,7 @@ export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefus
 /** Settings that no network has. */
 export class ChoiceRefused extends Schema.TaggedError<ChoiceRefused>()("ChoiceRefused", { message: Schema.String }) {}
 
-/** HTTPS was asked for and cannot be had. */
+/** HTTPS was requested but is unavailable. */
 export class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefused", { message: Schema.String }) {}
 
 export interface StandaloneOptions {
@@ -41,20 +41,20 @@ export interface StandaloneOptions {
   /** Milliseconds, default 1 000, or "manual": then only `POST /close` and the friendbot make ledgers. */
   readonly close?: number | "manual"
   /**
-   * Milliseconds that the contracts of one ledger may take before the rest waits for the next. Default a quarter of the
-   * time between two ledgers; there is no such bound for ledgers closed by hand, or with a seed or a time.
+   * Milliseconds that the contracts of one ledger may take before the rest waits for the next. Defaults to a quarter of
+   * the time between two ledgers. Ledgers closed by hand, or with a seed or a time, have no such bound.
    */
   readonly closeMillisMax?: number
   /** In the language of `parseFault.ts`. */
   readonly faults?: ReadonlyArray<string>
   /** Absent: in memory. */
   readonly folder?: string
-  /** Address of the RPC whose network's state the ledger continues from. */
+  /** Address of the RPC of the network whose state the ledger continues from. */
   readonly fork?: string
   readonly seedAccounts?: boolean
   /** A file of accounts and contracts to begin with; see `runScript.ts`. */
   readonly script?: string
-  /** Gives up what follows a damaged line of the journal. */
+  /** Drops everything after a damaged line of the journal. */
   readonly repair?: boolean
   /** Fixed time of the clock, in seconds since 1970; absent: the machine's. */
   readonly startTime?: bigint
@@ -62,7 +62,7 @@ export interface StandaloneOptions {
   readonly seed?: string
   /** No two ledgers have the same close time, however far ahead of the clock that is. */
   readonly strictCloseTimes?: boolean
-  /** Protocol, limits and lifetimes; what is absent is as on the test network. */
+  /** Protocol, limits and lifetimes; absent values are as on the test network. */
   readonly chosen?: Chosen
 }
 
@@ -82,7 +82,7 @@ export interface Standalone extends Serving {
 
 const SEED_USDC_UNITS = 10_000_0000000n
 
-/** Funds the demonstration accounts that do not exist yet; without USDC on a fork of a network that has none. */
+/** Funds the demonstration accounts that do not exist yet; without USDC on a fork of a network without USDC. */
 const seed = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const crypto = yield* Crypto
@@ -100,7 +100,7 @@ const ledgerLayer = ({ folder, fork }: StandaloneOptions, options: LocalLedgerOp
   return folder === undefined ? LocalLedger.layerTest(options) : LocalLedger.layer(options, folder)
 }
 
-/** What the ledger is opened with. */
+/** Options for opening the ledger. */
 export const ledgerOptions = (
   { chosen = {}, repair, seed: word, startTime, strictCloseTimes }: StandaloneOptions,
   { close, closeMillisMax, faults }: ConfigValues
@@ -115,7 +115,7 @@ export const ledgerOptions = (
   ...(strictCloseTimes === undefined ? {} : { strictCloseTimes })
 })
 
-/** A ledger that must come out the same when it is repeated knows no time. */
+/** A reproducible ledger must not depend on wall time. */
 const timeProblem = ({ close, closeMillisMax, seed, startTime }: StandaloneOptions): string | undefined =>
   closeMillisMax !== undefined && (close === "manual" || seed !== undefined || startTime !== undefined)
     ? "contracts have a time only where the clock closes ledgers: not with --close manual, --seed or --time"

@@ -41,7 +41,7 @@ const greet = Effect.fnUntraced(function* (serving: Serving, { host, httpsPort }
   yield* greeting.tryCommand("pay")
 })
 
-/** What the plugin starts. */
+/** Layer that the plugin starts. */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* Config

@@ -1,4 +1,4 @@
-// The contract of `batch-settlement` as it is put on the embedded ledger, and its address there.
+// Deploys the contract of `batch-settlement` to the embedded ledger, and gives its address there.
 import { deployContract, deploying, type LocalContract, localAddressOf } from "../ledger-local/contract.ts"
 import { batchWasm, batchWasmHash } from "../x402-batch/contract.ts"
 

@@ -1,7 +1,7 @@
-// The `batch-settlement` scheme on Stellar. A buyer's deposit opens a channel; its vouchers are verified here without
-// the ledger; a seller's claims, settles and refunds, and a payer's withdrawals, are submitted like any other
-// settlement: recorded first, on a leased channel account, sponsored. README.md is the binding; this file offers the
-// scheme, where the network has a contract for it.
+// The `batch-settlement` scheme on Stellar. A buyer's deposit opens a channel. Its vouchers are verified here without
+// the ledger. A seller's claims, settles and refunds, and a payer's withdrawals, are submitted like any other
+// settlement: recorded first, on a leased channel account, sponsored. README.md is the binding; this file registers the
+// scheme if the network has a contract for it.
 import { Effect, Layer, Option, Result } from "effect"
 import { memoizePerObject, objectSlot } from "../../kernel/cache/objectSlot.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
@@ -32,14 +32,14 @@ import { scheme, type State, verifyCall } from "./verifyCall.ts"
 import { channelStateExtra, makeVerifyVoucher } from "./verifyVoucher.ts"
 import { makeVouchers, type Vouchers } from "./Vouchers.ts"
 
-/** A payment's payload decoded once, and its authorization read once: at one ledger, whenever it is asked for again. */
+/** Caches a payment's decoded payload, and its authorization as read at one ledger. */
 const makeReading = (at: BatchContract, vouchers: Vouchers) => {
   let newest = 0
   const decoded = memoizePerObject((payload: Payment["payload"]) => decodePayload(payload, vouchers.known))
-  /** The identity of a settle, once the ledger has said what it is. */
+  /** The identity of a settle, cached after a read of the ledger. */
   const settles = objectSlot<Payment["payload"], Option.Option<Authorization>>()
   const keys = objectSlot<Payment["payload"], Option.Option<Authorization>>()
-  /** What a settle that finds nothing was recorded as, if it was that which left nothing. */
+  /** Keys of the earlier settlements that may have swept the balance, for a settle that finds nothing left. */
   const swept = objectSlot<Payment["payload"], ReadonlyArray<string>>()
   const payloadOf = ({ payload }: Payment) => decoded(payload)
   const authorization = (payment: Payment): Option.Option<Authorization> => {
@@ -68,14 +68,14 @@ const makeReading = (at: BatchContract, vouchers: Vouchers) => {
   }
 }
 
-/** Whether the scheme's check alone settles a payload: a voucher, or a buyer's wish for a refund. */
+/** True if the scheme's check settles a payload without a transaction: a voucher, or a buyer's request for a refund. */
 const isCovered = ({ payload: { claims, refundNonce, type } }: Payment): boolean =>
   type === "voucher" || (type === "refund" && (claims === undefined || refundNonce === undefined))
 
-/** Payloads whose vouchers and authorizers' signatures do not expire; official sellers name no timeout. */
+/** Payloads whose vouchers and authorizers' signatures do not expire; official sellers send no timeout for them. */
 const untimed: ReadonlySet<unknown> = new Set(["voucher", "claim", "settle", "refund"])
 
-/** The channel's state after a settlement of it, for the answer; nothing where the ledger does not say. */
+/** The channel's state after its settlement, for the response; undefined if the ledger does not show it. */
 const stateAfter = Effect.fnUntraced(function* (at: BatchContract, payload: LedgerPayload) {
   const states = yield* ChannelStates
   const channels = channelsOf(at, payload)
@@ -160,7 +160,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   return batch
 })
 
-/** Registers the scheme until the plugin's Scope closes, where the network has a contract for it. */
+/** Registers the scheme until the plugin's Scope closes, if the network has a contract for it. */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const network = yield* Network

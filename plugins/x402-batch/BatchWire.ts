@@ -1,13 +1,13 @@
-// The payloads of `batch-settlement` on the wire, decoded once: those of a buyer (deposit, voucher, refund) and those
-// of a seller (claim, settle, a refund with amount, nonce and claims), and a payer's withdrawal. A failure names the
-// member that is wrong and its form, never what was sent.
+// The payloads of `batch-settlement` on the wire, decoded once: a buyer's (deposit, voucher, refund), a seller's
+// (claim, settle, a refund with amount, nonce and claims), and a payer's withdrawal. A failure names the wrong member
+// and its required form, never the received value.
 import { Result } from "effect"
 import { callOf, type ContractCall } from "../../kernel/stellar/ContractCall.ts"
 import { plainIn, readEnvelope, sourceOf } from "../../kernel/stellar/Envelope.ts"
 import { type ChannelConfig, type ClaimEntry, decodeAmount, decodeChannelConfig, isHex } from "./batchCodec.ts"
 import type { BatchWord } from "./refusals.ts"
 
-/** A voucher as it is sent: at most `maxClaimableAmount` of the channel, cumulative. */
+/** A voucher on the wire: at most `maxClaimableAmount` of the channel, cumulative. */
 export interface Voucher {
   readonly channelId: string
   readonly maxClaimableAmount: bigint
@@ -24,7 +24,7 @@ export interface SentCall {
 
 export interface VoucherPayload {
   readonly _tag: "Voucher"
-  /** `refund`: the buyer asks for what is left, and the voucher is of what was charged. */
+  /** `refund`: the buyer asks for the rest of the balance, with a voucher of the charged amount. */
   readonly type: "voucher" | "refund"
   readonly config: ChannelConfig
   readonly voucher: Voucher
@@ -41,7 +41,7 @@ export interface DepositPayload {
 export interface ClaimPayload {
   readonly _tag: "Claim"
   readonly claims: ReadonlyArray<ClaimEntry>
-  /** The last close time at which the signature counts, Unix seconds; absent where it is to be signed here. */
+  /** The last close time at which the signature is valid, Unix seconds; absent if this facilitator has to sign. */
   readonly expiresAt: number | undefined
   readonly signature: string | undefined
 }
@@ -72,7 +72,7 @@ export interface WithdrawPayload {
   readonly sent: SentCall
 }
 
-/** What the ledger settles. */
+/** Payloads that the ledger settles. */
 export type LedgerPayload = DepositPayload | ClaimPayload | SettlePayload | RefundPayload | WithdrawPayload
 export type BatchPayload = VoucherPayload | LedgerPayload
 
@@ -122,7 +122,7 @@ const signatureAt = (value: unknown, path: string): string => {
 const optionalSignatureAt = (value: unknown, path: string): string | undefined =>
   value === undefined || value === null ? undefined : signatureAt(value, path)
 
-/** Only what is signed elsewhere must name its end. */
+/** Only a payload that was signed elsewhere must carry its expiry. */
 const expiresAtOf = ({ expiresAt }: Fields, signature: string | undefined): number | undefined => {
   if (expiresAt === undefined && signature === undefined) return undefined
   if (Number.isSafeInteger(expiresAt) && (expiresAt as number) >= 0) return expiresAt as number

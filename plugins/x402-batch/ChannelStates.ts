@@ -1,8 +1,8 @@
-// The state of channels as the ledger has it, by reads of the contract's entries: no simulation and no database. A
-// channel is read once; with each new ledger the contract's events are asked for, one call for all channels, and a
-// channel that one names is read again immediately, so that a withdrawal, a claim or a refund by anyone is known within
-// a ledger, a voucher waits for no read, and a channel that no call changes is not read again. Where a node has no
-// events, the channels in use are read with each ledger instead. What this facilitator settles itself is read again
+// Cache of the channels' states on the ledger, filled by reads of the contract's entries: no simulation and no
+// database. A channel is read once. With each new ledger, one call fetches the contract's events for all channels, and
+// a channel in an event is read again immediately. So a withdrawal, a claim or a refund by anyone is visible within a
+// ledger, a voucher waits for no read, and a channel that no call changes is not read again. If a node has no events,
+// the channels in use are read with each ledger instead. Channels that this facilitator settles are read again
 // immediately.
 import { Context, Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/actor/Actor.ts"
@@ -91,14 +91,14 @@ export class ChannelStates extends Context.Service<
     readonly doubt: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
     /** The states of channels, read now, in their order. */
     readonly fresh: (channelIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Known>, LedgerUnavailable>
-    /** What was claimed for a receiver of a token, read now; undefined when nothing ever was. */
+    /** The amount claimed for a receiver of a token, read now; undefined if the receiver never claimed any. */
     readonly receiver: (receiver: string, token: string) => Effect.Effect<ReceiverState | undefined, LedgerUnavailable>
     /**
-     * The same of a channel whose entry no read showed: by a simulation, which knows archived ones too. Fails where
-     * nothing proves that there is none.
+     * Like `read`, for a channel whose entry no read showed. Uses a simulation, which also finds archived entries.
+     * Fails unless the simulation proves that the channel does not exist.
      */
     readonly prove: (channelId: string) => Effect.Effect<Known, LedgerUnavailable>
-    /** A ledger's close time, Unix seconds, at or before the one as of which a channel is known. */
+    /** A ledger's close time, Unix seconds, at or before the close time of the channel's reading. */
     readonly closedAt: (channelId: string) => number | undefined
     /** The channels in use, most recently used last. */
     readonly known: () => ReadonlyArray<Known>

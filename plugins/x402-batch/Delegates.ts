@@ -1,8 +1,8 @@
-// Receivers' authorizers whose keys this facilitator holds: a claim or a refund of such a channel may come without its
-// authorizer's signature, from the caller whose key it is, and is signed here before it is checked. Another plugin
-// holds the keys; without one nothing is signed. Such a key moves money to the receiver, at most what the payer signed,
-// and back to the payer, never elsewhere. The same plugin keeps channels for sellers: only their record shows that a
-// voucher was charged once.
+// Receivers' authorizers whose keys this facilitator holds. A claim or a refund of such a channel may arrive without
+// its authorizer's signature, from the caller that owns the key; we sign it here before the checks. Another plugin
+// holds the keys; without it nothing is signed. Such a key moves money to the receiver, at most the amount that the
+// payer signed, and back to the payer, never elsewhere. The same plugin keeps channels for sellers: only their record
+// shows that a voucher was charged once.
 import { Context, Effect, Layer } from "effect"
 import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import { type BatchContract, claimDigest, claimedTotals, refundDigest } from "./batchCodec.ts"
@@ -19,9 +19,9 @@ export class Delegates extends Context.Service<
   {
     readonly sign: DelegateSign
     readonly hasCharged: HasCharged
-    /** Sets what signs, once its plugin is started. */
+    /** Sets the signer, when its plugin starts. */
     readonly signBy: (sign: DelegateSign) => void
-    /** Sets what keeps records, once its plugin is started. */
+    /** Sets the record keeper, when its plugin starts. */
     readonly keepBy: (hasCharged: HasCharged) => void
   }
 >()("tollkeeper/x402-batch/Delegates") {
@@ -37,7 +37,7 @@ export class Delegates extends Context.Service<
   })
 }
 
-/** How long what is signed here counts after the newest ledger's close, seconds, where the caller names no end. */
+/** Validity of a signature made here, in seconds after the newest ledger's close, if the caller sets no expiry. */
 export const signatureSeconds = 300
 
 /** The payload with the signatures that are missing and that the caller's key at this facilitator gives. */

@@ -13,7 +13,7 @@ export interface KnownChannel {
 export class KnownChannels extends Context.Service<
   KnownChannels,
   {
-    /** Empty where the scheme is not offered. */
+    /** Empty if the scheme is not offered. */
     readonly all: () => ReadonlyArray<KnownChannel>
     /** Sets the reading, once the scheme is offered. */
     readonly readBy: (read: () => ReadonlyArray<KnownChannel>) => void

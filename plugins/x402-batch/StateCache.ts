@@ -1,26 +1,28 @@
-// Readings of channels, and what the contract's events say of them since: a reading counts for as long as every event
-// of the ledgers after it was seen and none is of its channel. Pure of I/O: who reads the ledger and asks for events is
-// `ChannelStates.ts`. A reading never replaces a newer one, and an event that cannot be read counts against every
-// channel.
+// Readings of channels, and the contract's events since then. A reading is valid as long as all events of the later
+// ledgers were received and none concerns its channel. Pure of I/O: `ChannelStates.ts` reads the ledger and fetches
+// events. A reading never replaces a newer one, and an unreadable event invalidates every channel's reading.
 import { LruCache } from "../../kernel/cache/LruCache.ts"
 import type { EventsAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import { batchEventOf, channelsOfEvent } from "./batchCalls.ts"
 import type { ChannelState } from "./batchCodec.ts"
 
-/** Channels whose state is kept. */
+/** Maximum number of cached channel states. */
 const statesMax = 20_000
-/** Ledgers that what is known of a channel may be behind the newest one. */
+/** Maximum age of a cached channel state, in ledgers. */
 export const staleLedgersMax = 1
-/** How many ledgers a node may be ahead of the clock's reading; one further ahead is of a ledger that is no more. */
+/**
+ * Maximum number of ledgers that a node may be ahead of the clock's reading. One further ahead comes from a ledger that
+ * was reset.
+ */
 const aheadLedgersMax = 20
-/** Ledgers whose events are asked for after a rest; beyond it channels are read anew. */
+/** Maximum number of ledgers whose events are fetched after an idle period; beyond it we read the channels again. */
 const gapLedgersMax = 1_000
 
 /** A channel as of a ledger. */
 export interface Known {
   readonly channelId: string
   readonly ledger: number
-  /** Undefined when the contract does not know the channel, or the node shows its archived entry no more. */
+  /** Undefined if the contract does not have the channel, or the node no longer shows its archived entry. */
   readonly state: ChannelState | undefined
   readonly readMillis: number
   /** Whether a simulation showed it: only then is a channel without a state known to be none. */
@@ -30,7 +32,7 @@ export interface Known {
 interface Entry {
   known: Known
   usedLedger: number
-  /** Whether the events since its reading are those that were seen. */
+  /** True if all events since the reading were received. */
   isWatched: boolean
 }
 
@@ -51,7 +53,7 @@ export class StateCache {
     this.#contract = contract
   }
 
-  /** What is known of a channel as of the newest ledger or the one before; counts as a use of it. */
+  /** The channel's state as of the newest ledger or the one before; marks the entry as used. */
   current(channelId: string, sequence: number): Known | undefined {
     const before = this.#entries.peek(channelId)
     if (before !== undefined && before.known.ledger > sequence + aheadLedgersMax) this.#forgetAll()
@@ -66,7 +68,7 @@ export class StateCache {
     return this.#entries.peek(channelId)?.known
   }
 
-  /** The ledger as of which a channel is known. */
+  /** The ledger for which a channel's state is valid. */
   asOf(channelId: string): number | undefined {
     const entry = this.#entries.peek(channelId)
     return entry === undefined ? undefined : this.#asOf(entry)
@@ -76,7 +78,7 @@ export class StateCache {
     return [...this.#entries.entries()].map(([, { known }]) => known)
   }
 
-  /** Keeps a reading unless a newer one is kept; returns the one that is. */
+  /** Stores a reading unless a newer one is cached; returns the newer of the two. */
   store(known: Known): Known {
     this.#seenTo ??= known.ledger
     const before = this.#entries.peek(known.channelId)
@@ -87,7 +89,7 @@ export class StateCache {
     return known
   }
 
-  /** The ledger from which events are to be asked for; undefined while there is nothing to ask for. */
+  /** The first ledger whose events to fetch; undefined if no channel needs events. */
   askFrom(sequence: number): number | undefined {
     if (this.#seenTo !== undefined && this.#seenTo > sequence + aheadLedgersMax) this.#forgetAll()
     if (this.#seenTo !== undefined && sequence - this.#seenTo > gapLedgersMax) this.#restart()
@@ -95,7 +97,7 @@ export class StateCache {
     return from === undefined || sequence <= from || sequence - from > gapLedgersMax ? undefined : from
   }
 
-  /** Takes the events of all ledgers from the one asked for to `latestLedger`. */
+  /** Applies the events of all ledgers from the requested one to `latestLedger`. */
   apply({ events, latestLedger }: EventsAnswer): void {
     for (const { event, ledger } of events) {
       const read = batchEventOf(this.#contract, event)
@@ -112,12 +114,13 @@ export class StateCache {
   /** Channels that were used since `usedSince` and are not known as of `knownSince`. */
   due(knownSince: number, usedSince: number): ReadonlyArray<string> {
     return [...this.#entries.entries()].flatMap(([id, entry]) =>
-      // A channel that is not there is read when it is named, and not with each ledger: names are free.
+      // A channel that does not exist is read when a request names it, not with each ledger: anyone can invent channel
+      // ids.
       entry.known.state !== undefined && entry.usedLedger >= usedSince && this.#asOf(entry) < knownSince ? [id] : []
     )
   }
 
-  /** The ledger as of which an entry is known. */
+  /** The ledger for which an entry's state is valid. */
   #asOf({ isWatched, known }: Entry): number {
     return isWatched && this.#seenTo !== undefined ? Math.max(this.#seenTo, known.ledger) : known.ledger
   }
@@ -128,7 +131,7 @@ export class StateCache {
     this.#seenTo = undefined
   }
 
-  /** Begins the watch anew, with the newest readings. */
+  /** Restarts the watch from the newest readings. */
   #restart(): void {
     const newest = this.all().reduce((most, { ledger }) => Math.max(most, ledger), 0)
     this.#seenTo = newest === 0 ? undefined : newest

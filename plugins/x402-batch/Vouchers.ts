@@ -1,7 +1,7 @@
-// Channel ids and voucher signatures, checked at the price of one hash and one signature: a configuration whose id was
-// computed is cached by that id, so a returning buyer's is compared member by member instead of hashed; the bytes that
-// a voucher's signature signs are made once, with places for channel and amount; and the settle of a voucher costs no
-// second signature after its verify. Nothing here reads a ledger.
+// Channel ids and voucher signatures, checked for one hash and one signature. A configuration whose id was computed is
+// cached by that id, so a returning buyer's configuration is compared member by member instead of hashed. The signed
+// bytes of a voucher are built once, with slots for channel and amount. The settle of a voucher needs no second
+// signature check after its verify. Nothing here reads a ledger.
 import { LruCache } from "../../kernel/cache/LruCache.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -29,7 +29,7 @@ const members = [
   "salt"
 ] as const satisfies ReadonlyArray<keyof ChannelConfig>
 
-/** A configuration whose id is proven, and the key of its vouchers. */
+/** A configuration with a proven id, and the key of its vouchers. */
 interface Proven {
   readonly config: ChannelConfig
   readonly key: Uint8Array
@@ -43,7 +43,7 @@ const idBytes = 32
 const amountBytes = 16
 const typeBytes = 4
 
-/** Makes the bytes whose hash a voucher's signature signs; equal to what `voucherDigest` of the codec hashes. */
+/** Builds the bytes whose hash a voucher's signature signs; equal to the input of the codec's `voucherDigest`. */
 export const makeVoucherPreimage = (at: BatchContract) => {
   const template = encodeValue(
     vecValue([
@@ -67,7 +67,7 @@ export const makeVoucherPreimage = (at: BatchContract) => {
 }
 
 export interface Vouchers {
-  /** The configuration of a channel whose id is proven, when what was sent equals it. */
+  /** The configuration of a channel with a proven id, if the received one equals it. */
   readonly known: (sent: unknown, channelId: unknown) => ChannelConfig | undefined
   /** The proven configuration of a channel, while it is kept. */
   readonly configOf: (channelId: string) => ChannelConfig | undefined

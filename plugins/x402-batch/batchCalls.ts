@@ -1,5 +1,5 @@
-// The contract of `batch-settlement` from outside: the arguments of its calls, the keys of its entries and what they
-// say, its events and its errors. Pure. Names and numbers are those of contract/batch.as; README.md, "The contract".
+// The client side of the `batch-settlement` contract: the arguments of its calls, the keys and values of its entries,
+// its events and its errors. Pure. Names and numbers are those of contract/batch.as; README.md, "The contract".
 import { contractTextOf } from "../../kernel/stellar/Address.ts"
 import { contractDataKey } from "../../kernel/stellar/LedgerEntry.ts"
 import { type ContractEvent, isPublished } from "../../kernel/stellar/TransferEvents.ts"
@@ -48,7 +48,7 @@ export const depositArgs = (from: string, config: ChannelConfig, amount: bigint)
   i128Value(amount)
 ]
 
-/** What a deposit's authorization has below it: `transfer(from, contract, amount)` of the token. */
+/** The sub-invocation of a deposit's authorization: `transfer(from, contract, amount)` of the token. */
 export const depositTransferArgs = (from: string, contract: string, amount: bigint): ReadonlyArray<Value> => [
   addressValue(from),
   addressValue(contract),
@@ -80,8 +80,8 @@ export const claimsOfValue = (value: Value | undefined): ReadonlyArray<ClaimEntr
 }
 
 /**
- * `claim(claims, expires_at, signature)`: authorized by that signature of the receiver's authorizer alone, until the
- * close time that it names; anyone submits it.
+ * `claim(claims, expires_at, signature)`: authorized only by that signature of the receiver's authorizer, until the
+ * close time `expires_at`; anyone submits it.
  */
 export const claimArgs = (
   claims: ReadonlyArray<ClaimEntry>,
@@ -98,10 +98,10 @@ export const settleArgs = (receiver: string, token: string): ReadonlyArray<Value
 /** A refund, with the claims that are made before it in the same call; none: `claimSignature` is not read. */
 export interface RefundCall {
   readonly config: ChannelConfig
-  /** At most this is refunded; what is left when less is. */
+  /** Maximum refund; if less is left, the refund is the rest. */
   readonly amount: bigint
   readonly nonce: bigint
-  /** The last close time at which the signatures count, Unix seconds. */
+  /** The last close time at which the signatures are valid, Unix seconds. */
   readonly expiresAt: number
   readonly signature: string
   readonly claims: ReadonlyArray<ClaimEntry>
@@ -128,11 +128,11 @@ export const withdrawArgs = (config: ChannelConfig): ReadonlyArray<Value> => [co
 export const channelKey = (contract: string, channelId: string): string =>
   contractDataKey(contract, bytesValue(bytesOfHex(channelId)))
 
-/** The ledger key of what a receiver has claimed and swept of a token, base64. */
+/** The ledger key of a receiver's claimed and swept totals of a token, base64. */
 export const receiverKey = (contract: string, receiver: string, token: string): string =>
   contractDataKey(contract, vecValue([addressValue(receiver), addressValue(token)]))
 
-/** What a channel's value says, from its entry or from `state`; undefined for a value of another form. */
+/** Decodes a channel's value, from its entry or from `state`; undefined for a value of another form. */
 export const channelStateOf = (value: Value | undefined): ChannelState | undefined => {
   const items = vecOf(value)
   const [balance, totalClaimed] = [i128Of(items?.[0]), i128Of(items?.[1])]
@@ -145,7 +145,7 @@ export const channelStateOf = (value: Value | undefined): ChannelState | undefin
     : { balance, totalClaimed, withdrawRequestedAt: Number(withdrawRequestedAt), refundNonce }
 }
 
-/** All that was claimed for a receiver of a token, and what of it was paid out. */
+/** A receiver's total claimed amount of a token, and the part that was paid out. */
 export interface ReceiverState {
   readonly totalClaimed: bigint
   readonly totalSettled: bigint
@@ -157,7 +157,7 @@ export const receiverStateOf = (value: Value | undefined): ReceiverState | undef
   return totalClaimed === undefined || totalSettled === undefined ? undefined : { totalClaimed, totalSettled }
 }
 
-/** An event of the contract. Amounts are what really moved. */
+/** An event of the contract. Amounts are those that really moved. */
 export type BatchEvent =
   | {
       readonly _tag: "Deposited"
@@ -284,7 +284,7 @@ export const batchEventOf = (contract: string, event: ContractEvent): BatchEvent
   return readers.get(symbolOf(topics[0]) ?? "")?.(topics, data)
 }
 
-/** The channels whose entries a call with this event has changed. */
+/** The channels whose entries were changed by the call with this event. */
 export const channelsOfEvent = (event: BatchEvent): ReadonlyArray<string> => {
   switch (event._tag) {
     case "Claimed":

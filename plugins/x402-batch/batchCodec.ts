@@ -24,11 +24,11 @@ import { addressXdr, bytesXdr, i128Xdr, symbolXdr, u64Xdr, vecHeadXdr } from "..
 
 /** A channel's terms, as in `payload.channelConfig`. They never change: other terms are another channel. */
 export interface ChannelConfig {
-  /** The payer: gets back what is not claimed, and may withdraw; G… or C…. Any account may deposit for it. */
+  /** The payer: receives unclaimed funds back, and may withdraw; G… or C…. Any account may deposit for it. */
   readonly payer: string
-  /** The ed25519 key whose vouchers count, as G…: the payer's own, or a session key. */
+  /** The ed25519 key that signs the vouchers, as G…: the payer's account key, or a session key. */
   readonly payerAuthorizer: string
-  /** The receiver of what is claimed: G… or C…. */
+  /** Receives the claimed amounts: G… or C…. */
   readonly receiver: string
   /** The ed25519 key that allows claims and refunds, as G…. */
   readonly receiverAuthorizer: string
@@ -44,7 +44,7 @@ export interface ChannelConfig {
 export const withdrawDelayMin = 900
 export const withdrawDelayMax = 2_592_000
 
-/** Where a channel lives: both are part of everything that is signed. */
+/** Network and contract of a channel: every signature covers both. */
 export interface BatchContract {
   /** sha256 of the network's passphrase, 32 bytes. */
   readonly networkId: Uint8Array
@@ -54,11 +54,11 @@ export interface BatchContract {
 
 /** A channel's entry in the contract. Amounts are atomic units of the channel's token. */
 export interface ChannelState {
-  /** Everything deposited, less what was refunded and withdrawn; a claim does not lower it. */
+  /** All deposits minus refunds and withdrawals; a claim does not lower it. */
   readonly balance: bigint
   /** Everything claimed so far, never above `balance`. */
   readonly totalClaimed: bigint
-  /** The ledger close time, Unix seconds, at which a withdrawal was started; 0: none is. */
+  /** The ledger close time, Unix seconds, at which a withdrawal was started; 0: no withdrawal is started. */
   readonly withdrawRequestedAt: number
   /** The nonce that the next refund must name. */
   readonly refundNonce: bigint
@@ -71,11 +71,11 @@ export interface ClaimEntry {
   readonly maxClaimableAmount: bigint
   /** The payer authorizer's signature of the voucher, 64 bytes, hex. */
   readonly signature: string
-  /** What the seller claims in all, cumulative, at most the maximum. */
+  /** The seller's claimed total, cumulative, at most the maximum. */
   readonly totalClaimed: bigint
 }
 
-/** What the receiver's authorizer signs of one entry. */
+/** The part of an entry that the receiver's authorizer signs. */
 export interface ClaimedTotal {
   readonly channelId: string
   readonly maxClaimableAmount: bigint
@@ -161,8 +161,8 @@ const fields: ReadonlyArray<readonly [name: keyof ChannelConfig, is: (value: unk
 ]
 
 /**
- * The configuration on the wire; a failure names the member and its form, never what was sent. Whether the delay is in
- * its range is the caller's question, which has a reason of its own.
+ * Decodes the configuration from the wire; a failure names the member and its required form, never the received value.
+ * The caller checks the range of the delay, which has a separate reason.
  */
 export const decodeChannelConfig = (value: unknown): Result.Result<ChannelConfig, { readonly reason: string }> => {
   if (typeof value !== "object" || value === null) return Result.fail({ reason: "channelConfig is not an object" })
@@ -212,7 +212,7 @@ export const voucherDigest = (at: BatchContract, channelId: string, maxClaimable
 
 /**
  * The 32 bytes that the receiver's authorizer signs for a claim: its entries in their order, and the last close time at
- * which the signature counts, Unix seconds.
+ * which the signature is valid, Unix seconds.
  */
 export const claimDigest = (at: BatchContract, entries: ReadonlyArray<ClaimedTotal>, expiresAt: number): Uint8Array =>
   digest(domains.claim, at, [
@@ -229,8 +229,8 @@ export const claimDigest = (at: BatchContract, entries: ReadonlyArray<ClaimedTot
   ])
 
 /**
- * The 32 bytes that the receiver's authorizer signs for a refund: the amount at most, the channel's nonce, and the last
- * close time at which the signature counts, Unix seconds.
+ * The 32 bytes that the receiver's authorizer signs for a refund: the maximum amount, the channel's nonce, and the last
+ * close time at which the signature is valid, Unix seconds.
  */
 export const refundDigest = (
   at: BatchContract,

@@ -1,7 +1,7 @@
-// The rules of `batch-settlement` that need no ledger, as lists of named checks in the order in which they are made:
-// what was accepted equals what is required, the channel's terms are those of the requirements, its id is its own, and
-// a deposit's authorization is exactly one call with one transfer below it. Each returns the word and the sentence of
-// its refusal, or nothing.
+// The rules of `batch-settlement` that need no ledger, as lists of named checks in the order in which they run: the
+// accepted terms equal the required ones, the channel's terms match the requirements, its id matches its configuration,
+// and a deposit's authorization is exactly one call with one transfer below it. Each returns the reason and the
+// sentence of its refusal, or undefined.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
@@ -31,7 +31,7 @@ const binding = ["receiverAuthorizer", "withdrawDelay", "batchContract"] as cons
 
 const mismatch = (message: string): Refusal => refusal("requirements_mismatch", message)
 
-/** Whether what was accepted is what is required. A settle may ask for less than the buyer accepted. */
+/** True if the accepted terms equal the required ones. A settle may ask for less than the buyer accepted. */
 export const acceptedRefusal = (
   { accepted, requirements }: Payment,
   contract: string,
@@ -48,7 +48,7 @@ export const acceptedRefusal = (
     : refuse("channel_id_mismatch", "requirements.extra.batchContract is not the contract of this facilitator")
 }
 
-/** What is wrong with a channel under a seller's terms; its id is compared last, since it costs a hash. */
+/** The first mismatch between a channel and a seller's terms; the id is compared last, since it costs a hash. */
 export const channelError = (
   { requirements }: Payment,
   config: ChannelConfig,
@@ -66,7 +66,7 @@ export const channelError = (
   return ownTermsError(config, channelId, vouchers, isOurs)
 }
 
-/** What is wrong with a channel by itself. */
+/** The first problem of a channel's terms, independent of a seller. */
 export const ownTermsError = (
   config: ChannelConfig,
   channelId: string,
@@ -88,7 +88,7 @@ export const voucherError = (config: ChannelConfig, voucher: Voucher, vouchers: 
     ? undefined
     : ["voucher_signature", "the voucher is not signed by the channel's payerAuthorizer"]
 
-/** What a call of the contract must be, by its name and its arguments, and the token's transfer below it. */
+/** The expected call of the contract: its name, its arguments, and the token's transfer below it. */
 export interface ExpectedCall {
   readonly functionName: string
   readonly args: ReadonlyArray<Value>
@@ -149,7 +149,7 @@ const signatureHolds = ({ at, crypto, signer }: CallSubject, entry: AuthEntry): 
   )
 }
 
-/** What is wrong with the form of a call and of the authorization in it, its signature and life aside. */
+/** The first problem in the form of a call and its authorization, except its signature and lifetime. */
 const formError = ({ at, expected, isOurs, sent, signer }: CallSubject): CheckError => {
   const { call, source } = sent
   if (call === undefined) return ["deposit_authorization", "the transaction is not exactly one contract call"]

@@ -23,7 +23,7 @@ export {
 export { channelKey, channelStateOf, depositArgs, depositTransferArgs, withdrawArgs } from "./batchCalls.ts"
 export { proveState } from "./proveState.ts"
 export { Delegates, type DelegateSign, type HasCharged, signatureSeconds } from "./Delegates.ts"
-/** The channels in use, for what lists them, and what signs for sellers without a key of their own. */
+/** The channels in use, for plugins that list them, and the signer for sellers without a key. */
 export const batchChannelsContract = contract("x402-batch", KnownChannels, Delegates)
 
 /** sha256 of the module, hex: the name of its code on every ledger. */

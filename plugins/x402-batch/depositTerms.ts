@@ -1,6 +1,6 @@
-// What a deposit must be before the sponsor pays for it: at least what the seller announces, worth its own fee and its
-// share in a claim several times, and within a day's budget of its caller, of deposits alone. Opening channels is free
-// to a buyer otherwise, and each costs the sponsor a new entry. Deposits verified at one moment may pass the budget
+// Conditions of a deposit before the sponsor pays for it: at least the seller's announced minimum, worth a multiple of
+// its fee and its share in a claim, and within the caller's daily budget for deposits. Without them opening channels is
+// free for a buyer, and each costs the sponsor a new entry. Deposits verified at the same moment may pass the budget
 // together.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -24,7 +24,7 @@ const depositMinOf = (keys: {
   return (stroops + keys.batch_unit_stroops - 1n) / keys.batch_unit_stroops
 }
 
-/** A deposit below what its seller announces, or what is worth its fee. */
+/** Refuses a deposit below the seller's announced minimum, or below the amount that is worth its fee. */
 export const depositMinError = (amount: bigint, announced: unknown, least: bigint): CheckError => {
   const asked = decodeAmount(announced) ?? 0n
   const most = asked > least ? asked : least

@@ -1,8 +1,7 @@
-// What a payload asks of the ledger, as one call of the contract: its arguments, its authorizer, what it moves
-// between which parties, and its identity among the settlements. A deposit and a withdrawal carry an authorization of
-// the ledger's own, whose nonce is spent once. A claim, a settle and a refund carry none: the contract's state is what
-// makes them happen once, so their identity is what was asked for, within a stretch of ledgers after which it may be
-// asked again. Pure.
+// Maps a payload to one call of the contract: its arguments, its authorizer, the movement and its parties, and its
+// identity among the settlements. A deposit and a withdrawal carry a ledger authorization, whose nonce can be used
+// once. A claim, a settle and a refund carry none: the contract's state makes them idempotent, so the requested content
+// is their identity, within a range of ledgers after which it may be requested again. Pure.
 import { Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Authorization, PromisedMovement } from "../../kernel/payment/Scheme.ts"
@@ -38,14 +37,14 @@ export const simulationWords: Readonly<Record<LedgerPayload["_tag"], BatchWord>>
   Withdraw: "withdraw_simulation_failed"
 }
 
-/** The address whose authorization a sent call carries, if it is one. */
+/** The address whose authorization a sent call carries, if there is exactly one. */
 export const signerOf = ({ call }: SentCall): string | undefined => {
   const [entry] = call?.auth ?? []
   const credentials = entry === undefined ? undefined : credentialsOf(entry)
   return credentials === undefined ? undefined : addressText(credentials.address)
 }
 
-/** The call that an authorization must be of; undefined for what needs none. */
+/** The call that an authorization must cover; undefined for payloads that need no authorization. */
 export const expectedCall = (payload: LedgerPayload, contract: string): ExpectedCall | undefined => {
   switch (payload._tag) {
     case "Deposit": {
@@ -69,7 +68,7 @@ export interface LedgerCall {
   readonly auth: ReadonlyArray<AuthEntry>
 }
 
-/** The call of a payload whose signatures are all there. */
+/** The call of a payload that has all its signatures. */
 export const callOfPayload = (payload: LedgerPayload, contract: string): LedgerCall => {
   switch (payload._tag) {
     case "Deposit":
@@ -102,7 +101,7 @@ export const callOfPayload = (payload: LedgerPayload, contract: string): LedgerC
   }
 }
 
-/** The parties that a payload's call moves money, by its settlement's record; the contract holds what is deposited. */
+/** The parties of a payload's transfer, for its settlement's record; the contract holds deposits. */
 export const partiesOf = (
   payload: LedgerPayload,
   contract: string,
@@ -147,7 +146,7 @@ export const keyOf = (at: BatchContract, payload: BatchPayload, sequence: number
   }
 }
 
-/** A sweep is known by what it sweeps, which only the ledger says. */
+/** The key of a sweep contains the swept total, which only the ledger shows. */
 export const settleKey = (receiver: string, token: string, totalClaimed: bigint, sequence: number): string =>
   `settle:${receiver}:${token}:${totalClaimed}:${Math.floor(sequence / stretchLedgers)}`
 
@@ -166,7 +165,7 @@ export const authorizationOf = (
   return Option.some({ key, payer, moves: { payTo, amount } })
 }
 
-/** What a request without an authorization was recorded as before this stretch. */
+/** Keys of a request without an authorization in the previous ledger range. */
 export const formerKeysOf = (at: BatchContract, payload: BatchPayload, sequence: number): ReadonlyArray<string> =>
   payload._tag === "Claim" || payload._tag === "Refund" ? [keyOf(at, payload, sequence - stretchLedgers)!] : []
 

@@ -35,7 +35,7 @@ const notConfigured: CheckError = [
   "the receiver's authorizer has not signed, and this facilitator signs for none"
 ]
 
-/** What is wrong with one claim of a list, as a sentence that names it. */
+/** The first problem of one claim in a list, as a sentence that names the claim. */
 const claimError = (claim: ClaimEntry, index: number, { context, isOurs, payment }: Offline): CheckError => {
   const { at, vouchers } = context
   const { config, maxClaimableAmount, signature, totalClaimed } = claim
@@ -52,7 +52,7 @@ const claimError = (claim: ClaimEntry, index: number, { context, isOurs, payment
   )
 }
 
-/** What is wrong with claims under their authorizer's one signature. */
+/** The first problem of claims that share their authorizer's signature. */
 const claimsError = (
   { claims, expiresAt }: Pick<ClaimPayload, "claims" | "expiresAt">,
   signature: string | undefined,
@@ -79,7 +79,7 @@ const channelOf = (
   { context, isOurs, payment }: Offline
 ): CheckError => channelError(payment, config, channelId, context.vouchers, isOurs)
 
-/** What is wrong with a payload by itself, the authorization of a sent call apart. */
+/** The first problem of a payload by itself, without the authorization of a sent call. */
 export const payloadError = (payload: LedgerPayload, offline: Offline): CheckError => {
   const { context, crypto, isOurs, payment } = offline
   const { asset, payTo } = payment.requirements

@@ -29,7 +29,7 @@ export const plugin = define({
   layer: loaded(() => import("./BatchScheme.ts"))
 })
 
-/** What the audit reads of channels, over the database and one endpoint alone. */
+/** Read by the audit: channels from the database and from one endpoint. */
 export const administration = { auditChannels, readRecordedChannels }
 
 /** Its reasons, for commands. */

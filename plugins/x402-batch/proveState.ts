@@ -1,6 +1,6 @@
-// A channel's state by a simulation of the contract's own `state`, where a read of its entry showed none: an archived
-// entry is restored in the simulation, and only the contract's own error says that there is no such channel. A node
-// behind the ledger that its caller knows, and any other refusal, prove nothing: the ledger is then unavailable.
+// Reads a channel's state by a simulation of the contract's `state` function, after a read of its entry showed none.
+// The simulation restores an archived entry, and only the contract's error proves that the channel does not exist. A
+// node behind the caller's ledger, and any other refusal, prove nothing: the ledger is then unavailable.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
 import type { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
@@ -25,7 +25,7 @@ export interface ProvenState {
   readonly state: ChannelState | undefined
 }
 
-/** The state of a channel, or the proof that there is none, as of `leastLedger` or later. */
+/** The state of a channel, or the proof that it does not exist, as of `leastLedger` or later. */
 export const proveState = Effect.fnUntraced(function* (
   rpc: Pick<LedgerRpc["Service"], "simulate">,
   contract: string,

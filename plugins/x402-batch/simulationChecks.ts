@@ -1,6 +1,6 @@
-// What the one simulation of a call must show, and the executed transaction after it: the transfer that was asked for
-// and no other movement of any token, the contract's own event of it, no authorization but those that were sent, and a
-// fee within the ceilings. Pure.
+// Checks of a call's one simulation, and of the executed transaction after it: the requested transfer and no other
+// movement of any token, the contract's event for it, only the authorizations that were sent, and a fee within the
+// ceilings. Pure.
 import { Option } from "effect"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
@@ -54,7 +54,7 @@ const shownBySimulation = (contract: string, eventsXdr: ReadonlyArray<Uint8Array
   }
 }
 
-/** What a call moved: nothing, or one transfer between the parties; undefined when it is anything else. */
+/** The movement of a call: none, or one transfer between the parties; undefined for anything else. */
 export const movedBetween = (
   { transfers }: Shown,
   { asset, payTo, payer }: Pick<PromisedMovement, "payer" | "payTo" | "asset">
@@ -68,7 +68,7 @@ export const movedBetween = (
 
 const contractCode = /Contract, #([0-9]+)\)/
 
-/** Words for errors of the contract that have one of their own. */
+/** Reasons for contract errors that have a specific one. */
 const wordsOfErrors: Readonly<Record<string, BatchWord>> = {
   ChannelNotFound: "channel_not_found",
   RefundNonceMismatch: "refund_payload",
@@ -98,7 +98,7 @@ const refusedError = (
   return [wordsOfErrors[error.name] ?? word, `${where}${error.name}`]
 }
 
-/** What a simulation shows, or what is wrong with it. */
+/** The result of a simulation, or its first problem. */
 export const readSimulation = (
   payload: LedgerPayload,
   answer: SimulationAnswer,
@@ -114,7 +114,7 @@ export const readSimulation = (
     case "Simulated": {
       const shown = shownBySimulation(contract, answer.eventsXdr)
       if (shown === undefined) return { error: [word, "a movement in the simulation cannot be read"] }
-      // A recording simulation names what else would have to sign.
+      // A recording simulation lists the other required signers.
       const isSigned = payload._tag === "Deposit" || payload._tag === "Withdraw"
       if (!isSigned && answer.authXdr.length > 0) return { error: [word, "the call needs a further authorization"] }
       const dear = restoreOverCeilings(answer, ceilings) ?? overCeilings(answer.resourceFeeStroops, ceilings)
@@ -123,7 +123,7 @@ export const readSimulation = (
   }
 }
 
-/** What a claim raised its channels by: to the totals of its event, from those that its transaction found. */
+/** The increase of a claim's channels: from the totals before its transaction to the totals in its event. */
 const soldIn = (contract: string, { own }: Shown, { entryChanges = [] }: ExecutedTransaction): bigint | undefined => {
   const totals = new Map<string, bigint | undefined>()
   for (const change of entryChanges) {
@@ -143,8 +143,8 @@ const soldIn = (contract: string, { own }: Shown, { entryChanges = [] }: Execute
 }
 
 /**
- * What an executed transaction of ours moved, of what its record promised. A claim whose channels were all claimed
- * meanwhile, by another transaction of their seller, succeeds without an event and sells nothing.
+ * The amount that our executed transaction moved, compared with the promise in its record. If another transaction of
+ * the seller has claimed all channels since, a claim succeeds without an event and sells nothing.
  */
 export const readExecuted = (contract: string, promise: PromisedMovement, executed: ExecutedTransaction): Executed => {
   const { contractEvents, transfers } = executed

@@ -1,5 +1,5 @@
-// What the ledger's state of its channels says against a payload, where that has a word of its own; the simulation says
-// the rest. Pure.
+// Checks a payload against the ledger's state of its channels, for the failures that have a specific reason; the
+// simulation covers the rest. Pure.
 import { type BatchContract, type ChannelState, channelIdOf, type ClaimEntry } from "./batchCodec.ts"
 import type { DepositPayload, LedgerPayload } from "./BatchWire.ts"
 import type { CheckError } from "./refusals.ts"
@@ -23,7 +23,7 @@ export const channelsOf = (at: BatchContract, payload: LedgerPayload): ReadonlyA
   }
 }
 
-/** How much a claim raises what was claimed: of the channels that were read, and nothing of those that were not. */
+/** The total increase of a claim, over the channels that were read; channels without a reading do not count. */
 export const raisedBy = (
   claims: ReadonlyArray<ClaimEntry>,
   at: BatchContract,
@@ -43,8 +43,8 @@ export const raisedBy = (
 }
 
 /**
- * What the channels' state says against a payload, where that has a word of its own. A channel that the node does not
- * show may be archived, and the call restores it: the simulation says whether there is one.
+ * Checks a payload against its channels' state, for the failures that have a specific reason. A channel that the node
+ * does not show may be archived, and the call restores it: the simulation decides whether it exists.
  */
 export const readStateError = (
   payload: LedgerPayload,
@@ -68,7 +68,7 @@ export const readStateError = (
   }
 }
 
-/** What a deposit's channel says against its voucher, with the balance that the simulation shows. */
+/** Checks a deposit's voucher against its channel, with the balance from the simulation. */
 export const depositStateError = (
   { config, voucher }: DepositPayload,
   before: ChannelState | undefined,
@@ -76,7 +76,7 @@ export const depositStateError = (
 ): CheckError =>
   stateError({ _tag: "Voucher", type: "voucher", config, voucher }, { ...(before ?? unknownChannel), balance })
 
-/** Whether a channel's state is of after a settlement of it: a node behind shows the channel as it was before. */
+/** True if a channel's state includes its settlement: a node that lags still shows the state before it. */
 export const isStateAfter = (payload: LedgerPayload, state: ChannelState): boolean => {
   switch (payload._tag) {
     case "Deposit":

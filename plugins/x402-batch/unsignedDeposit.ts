@@ -1,7 +1,7 @@
-// What the payer of a batch deposit signs: the contract's `deposit(payer, config, amount)` with the token's transfer
-// below it, and a voucher for the first payment from it. The channel is that of the seller's terms; the payer chooses
-// the amount, the key of its vouchers and the salt, and says what the channel was charged before. Checked as a deposit
-// is, signatures aside, by one read of the channel. Pure but for `layOutDeposit`.
+// The data that the payer of a batch deposit signs: the contract's `deposit(payer, config, amount)` with the token's
+// transfer below it, and a voucher for the first payment from it. The seller's terms define the channel. The payer
+// chooses the amount, the key of its vouchers and the salt, and sends the amount charged so far. It passes the checks
+// of a deposit, except signatures, with one read of the channel. Pure, except `layOutDeposit`.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"

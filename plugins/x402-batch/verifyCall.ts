@@ -1,7 +1,7 @@
-// A payload that the ledger settles, verified: offline checks, signatures included, then the state of its channels by
-// one read, then one simulation of the very call that is submitted. Claims of many channels are one call; what is wrong
-// with one of them is named by its position, and claims that do not fit one transaction are refused with that reason,
-// so that their sender splits them.
+// Verifies a payload that the ledger settles: first offline checks, including signatures, then the state of its
+// channels with one read, then one simulation of exactly the submitted call. Claims of many channels are one call. A
+// refusal names the wrong claim by its position, and claims that do not fit one transaction are refused with that
+// reason, so that their sender splits them.
 import { Clock, Effect, Option } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -36,7 +36,7 @@ import type { Vouchers } from "./Vouchers.ts"
 
 export const scheme = "batch-settlement"
 
-/** What the settlement's transaction is rebuilt from. */
+/** Data for rebuilding the settlement's transaction. */
 export interface State {
   readonly operationXdr: Uint8Array
   readonly sorobanDataXdr: Uint8Array
@@ -45,7 +45,7 @@ export interface State {
 export interface CallContext {
   readonly at: BatchContract
   readonly vouchers: Vouchers
-  /** Signs for the callers whose authorizers' keys are held here. */
+  /** Signs for callers if this facilitator holds their authorizers' keys. */
   readonly sign: DelegateSign
   /** The least deposit, atomic units. */
   readonly depositMin: bigint
@@ -53,11 +53,11 @@ export interface CallContext {
   readonly fitsBudget: (source: string, stroops: bigint) => Effect.Effect<boolean, LedgerUnavailable>
   /** The identity of a payment's authorization, known before the ledger was asked; none for a settle. */
   readonly keyOf: (payment: Payment) => string | undefined
-  /** Notes what a settle that finds nothing left was recorded as, should it be its own repetition. */
+  /** Records the earlier keys of a settle that finds nothing left, in case it repeats one of them. */
   readonly noteSwept: (payment: Payment, keys: ReadonlyArray<string>) => void
 }
 
-/** What a call moves: an exact amount for a deposit, else what the simulation shows; for a claim what it raises. */
+/** The amounts of a call: exact for a deposit, otherwise from the simulation; for a claim the increase. */
 const amountsOf = (
   payload: LedgerPayload,
   shown: Shown,
@@ -95,7 +95,7 @@ const signatureSecondsMin = 15
 /** The longest that a signed refund may count: until then its amount may be paid out, whatever became of it here. */
 const refundSecondsMax = 3_600
 
-/** What is wrong with the end of an authorizer's signature, by the newest ledger's close. */
+/** Checks the expiry of an authorizer's signature against the newest ledger's close. */
 const signatureLifeError = (payload: LedgerPayload, { closedAtSeconds }: LedgerTime): CheckError => {
   if ((payload._tag !== "Claim" && payload._tag !== "Refund") || payload.expiresAt === undefined) return undefined
   const left = payload.expiresAt - closedAtSeconds
@@ -138,7 +138,7 @@ const offlineRefusal = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** Whether the authorization of a sent call holds; by a fresh reading of the ledger where the first may be too old. */
+/** Checks the authorization of a sent call; reads the ledger again if the cached reading may be too old. */
 const sentRefusal = Effect.fnUntraced(function* (context: CallContext, payment: Payment, payload: LedgerPayload) {
   const expected = expectedCall(payload, context.at.address)
   if (expected === undefined || (payload._tag !== "Deposit" && payload._tag !== "Withdraw")) return undefined
@@ -156,12 +156,12 @@ const sentRefusal = Effect.fnUntraced(function* (context: CallContext, payment: 
     crypto: yield* Crypto
   }
   let error = callError(subject)
-  // The buyer may know newer ledgers than our last poll.
+  // The buyer may have seen newer ledgers than our last poll.
   if (error?.[0] === "payload_authorization_valid_after") error = callError({ ...subject, time: yield* clock.fresh })
   if (error === undefined) return undefined
   return {
     ...refuse(error[0], error[1], subject.signer),
-    // It may have been used, by a settlement whose record was lost.
+    // A settlement whose record was lost may have used it.
     ...(error[0] === "payload_authorization_valid_before" ? { authorizationExpiresLedger: expiryOf(payload) ?? 0 } : {})
   }
 })
@@ -172,7 +172,7 @@ const operationOf = (payload: LedgerPayload, contract: string): Uint8Array => {
   return encodeOperation(callOperation(invoked, auth))
 }
 
-/** What the ledger says of a payload before it is simulated, with the identity of a sweep. */
+/** Checks a payload against the ledger before the simulation, and returns the identity of a sweep. */
 const readLedger = Effect.fnUntraced(function* (
   context: CallContext,
   payment: Payment,
@@ -252,7 +252,7 @@ export const verifyCall = Effect.fnUntraced(function* (
     authorizationExpiresLedger: expiresLedger ?? lastLedgerOf(payload, time),
     resourceFeeStroops: simulated.resourceFeeStroops,
     state: { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr } satisfies State,
-    // A claim is what a seller sold; what carries the money to and fro is not.
+    // A claim is a sale of the seller; deposits, settles, refunds and withdrawals only move money to and fro.
     books: { kind: payload._tag.toLowerCase(), sold: payload._tag === "Claim" ? amounts.amount : 0n },
     ...(payload._tag === "Deposit" ? { extra: channelStateExtra(channelId!, state ?? unknownChannel) } : {})
   }

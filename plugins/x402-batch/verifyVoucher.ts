@@ -1,8 +1,8 @@
-// A voucher, verified without a simulation and without a database: the channel's terms are those required, its id is
-// its own, the payer's authorizer signed, and by the ledger's state of the channel the maximum is above what was
-// claimed and within the balance, and no withdrawal is started. A refusal for the channel's state is given by a reading
-// of now. The settle of a voucher is the same check, since the seller's record of what was charged is what counts:
-// nothing moves.
+// Verifies a voucher without a simulation and without a database. The channel's terms match the required ones, its id
+// matches its configuration, and the payer's authorizer signed. By the ledger's state of the channel, the maximum is
+// above the claimed amount and within the balance, and no withdrawal is started. Before it refuses because of the
+// channel's state, it reads that state again. The settle of a voucher runs the same check and moves nothing, since the
+// seller's record of charges decides.
 import { Effect, Option } from "effect"
 import type { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { AnswerExtra } from "../../kernel/payment/Answer.ts"
@@ -19,8 +19,8 @@ import type { Known } from "./StateCache.ts"
 import type { Vouchers } from "./Vouchers.ts"
 
 /**
- * A channel's state as in the official packages' `channelState`. `asOf`: a close time at or before that of the reading,
- * so that a seller knows when a refund that it signed counts no more.
+ * A channel's state in the format of the official packages' `channelState`. `asOf`: a close time at or before that of
+ * the reading, from which a seller sees when a refund that it signed has expired.
  */
 export const channelStateExtra = (channelId: string, state: ChannelState, asOf?: number): AnswerExtra => ({
   channelId,
@@ -31,7 +31,7 @@ export const channelStateExtra = (channelId: string, state: ChannelState, asOf?:
   ...(asOf === undefined ? {} : { asOf })
 })
 
-/** What a channel's state says against a voucher. */
+/** Checks a voucher against a channel's state. */
 export const stateError = ({ type, voucher }: VoucherPayload, state: ChannelState | undefined): CheckError => {
   if (state === undefined || state.balance === 0n) return ["channel_not_found", "the channel holds no balance"]
   const { maxClaimableAmount: max } = voucher
@@ -98,7 +98,7 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
     return Effect.flatMap(states.read(channelId), (known) => {
       const answer = decide(payment, payload, known)
       if (!isRefusal(answer)) return Effect.succeed(settled(answer))
-      // An archived channel and one that a lagging node lacks are not shown either.
+      // The node may not show an archived channel, and a lagging node may not show a new one.
       const doubted = Effect.flatMap(states.doubt(channelId), (read) =>
         read.state === undefined ? states.prove(channelId) : Effect.succeed(read)
       )
@@ -109,8 +109,8 @@ export const makeVerifyVoucher = (context: VoucherContext) => {
     })
   }
   /**
-   * What verify and settle answer to a voucher, or to a buyer's wish for a refund. A settle of one voucher could
-   * succeed any number of times: only a caller whose record here has charged it receives a success.
+   * Response of verify and settle to a voucher, or to a buyer's request for a refund. A settle of one voucher could
+   * succeed any number of times, so only a caller whose record here has charged it receives a success.
    */
   return (...asked: Parameters<typeof check>): ReturnType<typeof check> => {
     const [payment, { config, type, voucher }, stage] = asked

@@ -70,7 +70,7 @@ const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
   return isSame ? "same" : "other"
 }
 
-/** The operation alone; one without a source is unchanged, so that its original bytes are sent. */
+/** Only the operation. An operation without a source stays unchanged, so that its original bytes are sent. */
 const withoutSource = (operation: Operation): Operation =>
   operation.sourceAccount === null ? operation : { ...operation, sourceAccount: null }
 
@@ -113,7 +113,7 @@ const makeOfflineChecks = Effect.gen(function* () {
       crypto
     }
     let error = firstFailure(subject, among)
-    // The buyer may know newer ledgers than our last poll: "too far" is decided on a fresh one only.
+    // The buyer may have seen newer ledgers than our last poll, so we decide "too far" on a fresh ledger only.
     if (error?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
       error = firstFailure({ ...subject, time: yield* clock.fresh }, among)
     return { subject, error }
@@ -139,7 +139,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     if (error !== undefined)
       return {
         ...refusal(error[0], error[1], payer),
-        // It may have been used, by a settlement whose record was lost.
+        // A settlement whose record was lost may have used it.
         ...(error[0] === "invalid_ledger_auth_expired" ? { authorizationExpiresLedger: expiresLedger } : {})
       }
     const operationXdr = encodeOperation(withoutSource(call!.operation))
@@ -168,7 +168,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
   }, withSpanIfSampled("x402-exact.verify"))
 })
 
-/** What a payer signs, held to the checks of `verify` that need no signature. */
+/** The data that a payer signs. It passes the checks of `verify` that need no signature. */
 const makeUnsigned = Effect.gen(function* () {
   const checkOffline = yield* makeOfflineChecks
   const unsigned: NonNullable<Scheme["unsigned"]> = Effect.fnUntraced(function* ({ requirements }, order) {

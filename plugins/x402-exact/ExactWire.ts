@@ -1,6 +1,5 @@
 // The payload of an `exact` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one
-// signed contract call. Decoded once into the subject of the checks; anything that is not exactly one known form is
-// refused here.
+// signed contract call. Decodes it once into the subject of the checks, and refuses everything except the known forms.
 import { Result } from "effect"
 import {
   type Envelope,
@@ -40,7 +39,7 @@ export const decodePayload = ({
   })
 }
 
-/** A token transfer's arguments. `muxed`: an address form that carries an id beside the account. */
+/** A token transfer's arguments. `muxed`: an address form that carries an id in addition to the account. */
 export interface TransferArgs {
   readonly from: string | undefined
   readonly to: string | undefined

@@ -1,7 +1,7 @@
-// The rules of an `exact` payment as a list of named checks, in the order in which they are made: structure, terms,
-// safety, authorization, signatures, expiry. They need the payload, the terms, the ledger's time and nothing else; no
-// RPC. Each returns the reason and the message of its refusal, or nothing. Sources: the x402 `exact` scheme for Stellar
-// and rules 1 and 3.
+// The rules of an `exact` payment as a list of named checks, in the order in which they run: structure, terms, safety,
+// authorization, signatures, expiry. They only need the payload, the terms and the ledger's time; no RPC. Each returns
+// the reason and the message of its refusal, or undefined. Sources: the x402 `exact` scheme for Stellar and rules 1 and
+// 3.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import { latestExpiry } from "../../kernel/ledger/latestExpiry.ts"

@@ -1,6 +1,6 @@
-// What the one enforcing simulation must show: success, the promised transfer as the only movement of the asset, and a
-// fee within the ceilings, including the restore of archived entries. Events that move no tokens, such as those of a
-// smart account, are tolerated.
+// Checks of the one enforcing simulation: success, the promised transfer as the only movement of the asset, and a fee
+// within the ceilings, including the restore of archived entries. Events that move no tokens, such as those of a smart
+// account, are tolerated.
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import {
@@ -53,7 +53,7 @@ const feeError = (answer: Extract<SimulationAnswer, { _tag: "Simulated" }>, ceil
   return message === undefined ? undefined : ["invalid_exact_ledger_payload_fee_exceeds_maximum", message]
 }
 
-/** The first failure in a simulation's response; `whose` names the end that the asset contract refuses. */
+/** The first failure in a simulation's response; `whose` names the party that the asset contract refuses. */
 export const checkSimulation = (
   answer: SimulationAnswer,
   promise: PromisedMovement,
@@ -71,8 +71,8 @@ export const checkSimulation = (
 }
 
 /**
- * Whether an executed transaction moved what was promised. A transaction whose meta cannot be read succeeded, and was
- * simulated.
+ * True if an executed transaction moved the promised amount. If the meta of a transaction cannot be read, we rely on
+ * its success and its earlier simulation.
  */
 export const movedAsPromised = (
   transfers: ReadonlyArray<{

@@ -1,5 +1,5 @@
-// What the payer of an `exact` payment signs: the one call `transfer(payer, payTo, amount)` of the asset, and nothing
-// below it. Pure.
+// The data that the payer of an `exact` payment signs: the one call `transfer(payer, payTo, amount)` of the asset,
+// without sub-invocations. Pure.
 import { Option } from "effect"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import { type Unsigned, unsignedEntry, type UnsignedOrder } from "../../kernel/payment/Unsigned.ts"

@@ -1,4 +1,4 @@
-// The settlement contract of `upto` as it is put on the embedded ledger, and its address there.
+// Deploys the settlement contract of `upto` to the embedded ledger, and gives its address there.
 import { deployContract, deploying, type LocalContract, localAddressOf } from "../ledger-local/contract.ts"
 import { settlementWasm, settlementWasmHash } from "../x402-upto/contract.ts"
 

@@ -1,6 +1,6 @@
-// The `upto` scheme on Stellar: the buyer signs a maximum, the facilitator settles the amount that the seller measured,
-// at most that maximum, through the network's settlement contract. The verification of a payment is in
-// `verifyPayment.ts`; this file offers the scheme, where the network has a contract for it.
+// The `upto` scheme on Stellar. The buyer signs a maximum. The facilitator settles the amount that the seller measured,
+// up to that maximum, through the network's settlement contract. `verifyPayment.ts` verifies a payment; this file
+// registers the scheme if the network has a contract for it.
 import { Effect, Layer, Option, Result } from "effect"
 import { memoizePerObject } from "../../kernel/cache/objectSlot.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
@@ -33,14 +33,14 @@ const makePayloadOf = (profileOf: ProfileOf, statelessContract: string | undefin
   return ({ payload }: Payment) => decoded(payload)
 }
 
-/** What the facilitator announces of a contract. */
+/** The facilitator's announcement of a contract. */
 const announced = ({ contract, profile }: Offered, sponsor: string) => ({
   uptoContract: contract,
   ...(profile.boundsTerms ? { settlementContract: contract } : {}),
   ...(positionIn(profile, "facilitator") < 0 ? {} : { facilitatorAddress: sponsor })
 })
 
-/** What a payer signs, held to the checks of `verify` that need no signature. */
+/** The data that a payer signs. It passes the checks of `verify` that need no signature. */
 const unsigned = Effect.fnUntraced(function* (offered: ReadonlyArray<Offered>, payment: Payment, order: UnsignedOrder) {
   const terms = payment.requirements
   const asked = askedFor({ offered, terms })
@@ -107,7 +107,7 @@ const makeScheme = Effect.fnUntraced(function* (offered: readonly [Offered, ...R
   return upto
 })
 
-/** Registers the scheme until the plugin's Scope closes, where the network has a settlement contract. */
+/** Registers the scheme until the plugin's Scope closes, if the network has a settlement contract. */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const schemes = yield* Schemes

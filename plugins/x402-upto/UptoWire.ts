@@ -1,7 +1,7 @@
 // The payload of an `upto` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one call
 // of the settlement contract with the maximum as its amount, authorized by the payer; or the fields of the stateless
-// draft (`statelessFields.ts`). Decoded once into the subject of
-// the checks, and encoded again with the settled amount and the facilitator's authorization beside the payer's.
+// draft (`statelessFields.ts`). Decodes it once into the subject of the checks. Encodes it again with the settled
+// amount and with the facilitator's authorization added to the payer's.
 import { Result } from "effect"
 import { addressText } from "../../kernel/stellar/Address.ts"
 import {
@@ -51,7 +51,7 @@ export interface SettleArgs {
   readonly settlementId: Uint8Array | undefined
   readonly autoRevoke: boolean | undefined
   readonly actual: bigint | undefined
-  /** An address form that carries an id beside the account. */
+  /** An address form that carries an id in addition to the account. */
   readonly muxed: boolean
 }
 
@@ -98,8 +98,8 @@ const settleCall = (profileOf: ProfileOf, call: ContractCall | undefined): Settl
 }
 
 /**
- * Decodes `payload.transaction`, or the fields of the stateless draft where its contract is offered; the reason names
- * the problem, never the content.
+ * Decodes `payload.transaction`, or the fields of the stateless draft if its contract is offered. The reason names the
+ * problem, never the content.
  */
 export const decodePayload = (
   payload: Readonly<Record<string, unknown>>,
@@ -137,7 +137,7 @@ export const encodeValues = (values: ReadonlyArray<Value>): Uint8Array => encode
 export const signedValues = ({ profile, values }: SettleCall): ReadonlyArray<Value> =>
   profile.signed.map((name) => values[positionIn(profile, name)]!)
 
-/** The same call with the settled amount, and no source of its own. */
+/** The same call with the settled amount and without a source. */
 export const callWithAmount = (call: SettleCall, actual: bigint, auth: ReadonlyArray<AuthEntry>): Operation => {
   const position = positionIn(call.profile, "actual")
   return callOperation({ ...call.invoked, args: call.values.with(position, i128Value(actual)) }, auth)
@@ -150,6 +150,6 @@ export const sourceAuthorization = (operation: Operation): AuthEntry => {
   return sourceEntry(invocationOf(invoked))
 }
 
-/** An operation as a call of the settlement contract; undefined when it is no contract call. */
+/** An operation as a call of the settlement contract; undefined if it is not a contract call. */
 export const callIn = (operationXdr: Uint8Array, profileOf: ProfileOf): SettleCall | undefined =>
   settleCall(profileOf, callOfOperation(decodeOperation(operationXdr)))

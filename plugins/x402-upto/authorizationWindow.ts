@@ -8,8 +8,8 @@ import type { SettleArgs, SettleCall } from "./UptoWire.ts"
 export const ledgersLeftMin = 2
 
 /**
- * The first ledger in which an authorization can be used. A window in seconds begins with the first ledger that closes
- * in it, estimated from the ledger's mean close interval.
+ * The first ledger for which an authorization is valid. A window in seconds begins with the first ledger that closes in
+ * it, estimated from the ledger's mean close interval.
  */
 export const firstLedgerOf = ({ beginsAt, validAfter = 0 }: SettleArgs, time: LedgerTime): number => {
   if (beginsAt === undefined || beginsAt <= BigInt(time.closedAtSeconds)) return validAfter
@@ -17,11 +17,11 @@ export const firstLedgerOf = ({ beginsAt, validAfter = 0 }: SettleArgs, time: Le
   return Math.max(validAfter, time.sequence + Math.ceil(seconds / time.secondsPerLedger))
 }
 
-/** The last second in which an authorization can be used; undefined where its window is in ledgers alone. */
+/** The last second for which an authorization is valid; undefined if its window is in ledgers only. */
 export const lastSecondOf = ({ args: { endsAt }, profile }: SettleCall): bigint | undefined =>
   endsAt === undefined ? undefined : profile.lastSecondCounts ? endsAt : endsAt - 1n
 
-/** The last ledger in which an authorization can be used: the contract's deadline or the signature's end. */
+/** The last ledger for which an authorization is valid: the contract's deadline or the signature's end. */
 export const lastLedgerOf = ({ args, auth }: SettleCall): number =>
   Math.min(args.deadline ?? 0, credentialsOf(auth[0]!)?.signatureExpirationLedger ?? 0)
 

@@ -1,7 +1,7 @@
-// The rules of an `upto` payment as a list of named checks, in the order in which they are made: structure, terms,
-// amounts, safety, authorization, window, signatures. They need the payload, the terms, the ledger's time and nothing
-// else; no RPC. Each returns the reason and the sentence of its refusal, or nothing. The payer's signed maximum is the
-// ceiling; the settled amount is checked against it and never the other way round.
+// The rules of an `upto` payment as a list of named checks, in the order in which they run: structure, terms, amounts,
+// safety, authorization, window, signatures. They only need the payload, the terms and the ledger's time; no RPC. Each
+// returns the reason and the sentence of its refusal, or undefined. The payer's signed maximum is the ceiling: the
+// settled amount is checked against it, never the other way round.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
@@ -38,7 +38,7 @@ export interface Subject {
   readonly stage: Stage
   /** The seller's terms: the maximum at verify, the settled amount at settle. */
   readonly terms: Terms
-  /** What the buyer accepted: always the maximum. */
+  /** The amount that the buyer accepted: always the maximum. */
   readonly accepted: Terms
   readonly payload: UptoPayload
   /** The settlement contracts of this network, ours first, each with its profile. */

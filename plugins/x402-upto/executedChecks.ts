@@ -1,5 +1,5 @@
-// What an executed settlement must show: the same sequence of events as its simulation. The promise is the intended
-// amount; the ceiling is in the contract's own event, which the payer's signature binds. Pure.
+// Checks of an executed settlement: it must show the same sequence of events as its simulation. The promise is the
+// intended amount; the ceiling is in the contract's event, which the payer's signature binds. Pure.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type { Offered } from "./profiles.ts"
@@ -16,8 +16,8 @@ interface Promised {
 const endings = { always: [true], never: [false], "as signed": [true, false] } as const
 
 /**
- * Whether an executed transaction moved what was promised, by one of the contracts offered. A transaction whose meta
- * cannot be read succeeded, and was simulated.
+ * True if an executed transaction moved the promised amount through one of the offered contracts. If the meta of a
+ * transaction cannot be read, we rely on its success and its earlier simulation.
  */
 export const movedAsPromised = (
   executed: ExecutedTransaction,

@@ -1,7 +1,7 @@
-// The profiles of `upto`: which settlement contract, identified by its code's hash, takes which arguments, which of
-// them the payer signs and in which order, which allowances are below the call, and the events of the contract. Ours is
-// the first; the others are those of the drafts that were published for this ledger. A profile is data: the same checks
-// verify all of them.
+// The profiles of `upto`. A profile identifies a settlement contract by its code's hash. It lists the contract's
+// arguments, the arguments that the payer signs and their order, the allowances below the call, and the contract's
+// events. The first profile is ours; the others are the drafts that were published for this ledger. A profile is data:
+// the same checks verify all of them.
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { ContractEvent } from "../../kernel/stellar/TransferEvents.ts"
 import { addressOf, fieldsOf, i128Of, vecOf } from "../../kernel/stellar/Value.ts"
@@ -26,7 +26,7 @@ export type ArgumentName =
   | "autoRevoke"
   | "actual"
 
-/** The fields of a contract's own event; undefined where it has none. */
+/** The fields of the contract's event; undefined if it emits none. */
 export interface Stated {
   readonly payer: string | undefined
   readonly payTo: string | undefined
@@ -36,7 +36,7 @@ export interface Stated {
 }
 
 export interface Profile {
-  /** As `extra.profile` names it. */
+  /** The name in `extra.profile`. */
   readonly name: string
   /** sha256 of the contract's code, hex: only a contract with this code is settled through by this profile. */
   readonly wasmHash: string
@@ -44,7 +44,7 @@ export interface Profile {
   readonly arguments: ReadonlyArray<ArgumentName>
   /** The arguments that the payer signs, in order. */
   readonly signed: ReadonlyArray<ArgumentName>
-  /** How the allowance ends: with the call, as the payer chose, or by its last ledger alone. */
+  /** How the allowance ends: with the call, as the payer chose, or only by its last ledger. */
   readonly revokes: "always" | "as signed" | "never"
   /** The last ledger of the allowance of zero that ends the other: the deadline's, or none. */
   readonly revokedUntil: "deadline" | "zero"
@@ -57,7 +57,7 @@ export interface Profile {
    * within the timeout, and one last ledger for allowance and signature, without our tolerance.
    */
   readonly boundsTerms: boolean
-  /** The fields of the contract's own event; undefined: it has none. */
+  /** The fields of the contract's event; undefined: it emits none. */
   readonly stated: ((event: ContractEvent) => Stated) | undefined
 }
 
@@ -150,7 +150,7 @@ export const seven: Profile = {
   }
 }
 
-/** The profiles that a network's settings may offer beside ours. */
+/** The profiles that a network's settings may offer in addition to ours. */
 export const drafts: ReadonlyArray<Profile> = [stateless, stateful, seven]
 
 export const profiles: ReadonlyArray<Profile> = [tollkeeper, ...drafts]
@@ -165,7 +165,7 @@ export interface Offered {
 export const registeredAs = (codeHash: string | undefined): Profile | undefined =>
   profiles.find(({ wasmHash: known }) => known === codeHash)
 
-/** Position of an argument in the call; -1 where the profile has none. */
+/** Position of an argument in the call; -1 if the profile does not have the argument. */
 export const positionIn = ({ arguments: names }: Profile, name: ArgumentName): number => names.indexOf(name)
 
 /** The profile of a contract's calls: ours for a contract that is not offered. */

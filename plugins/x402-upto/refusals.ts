@@ -1,5 +1,5 @@
-// The reasons for which an `upto` payment is refused. The scheme is proposed, so most of them are its own; those of the
-// drafts for this ledger are kept where they fit.
+// The reasons for refusing an `upto` payment. The scheme is proposed, so it defines most of them. It keeps the reasons
+// of this ledger's drafts if they fit.
 import type { RefusalRow } from "../../kernel/payment/Refusal.ts"
 
 const row = <const R extends string>(reason: R, check: string) =>

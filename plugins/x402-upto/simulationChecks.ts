@@ -1,7 +1,7 @@
-// What the one enforcing simulation must show, and the executed transaction after it: success without a restore, the
-// sequence of events that a settlement has (allowance, transfer, the allowance's end, the contract's own event with
-// ceiling and amount; for zero the last alone), no other movement of any token, and a fee within the ceilings. Events
-// that move no tokens, such as those of a smart account, are tolerated at any position.
+// Checks of the one enforcing simulation, and of the executed transaction after it: success without a restore, a
+// settlement's sequence of events (allowance, transfer, the allowance's end, the contract's event with ceiling and
+// amount; for zero only the last), no other movement of any token, and a fee within the ceilings. Events that move no
+// tokens, such as those of a smart account, are tolerated at any position.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
@@ -84,7 +84,7 @@ const movementError = (event: ContractEvent, settlement: Settlement): CheckError
     : ["invalid_upto_ledger_event_wrong_transfer", "the simulation moves something else than the amount to payTo"]
 }
 
-/** The ceiling that a transaction shows: in the contract's own event, or where it has none the allowance. */
+/** The ceiling that a transaction shows: in the contract's event, or in the allowance if the contract emits none. */
 export const settledMax = (
   events: ReadonlyArray<ContractEvent>,
   contract: string,
@@ -145,8 +145,8 @@ const feeError = (resourceStroops: bigint, ceilings: FeeCeilings): CheckError =>
 }
 
 /**
- * The first failure in a simulation's response. `addedStroops`: the settlement's additional cost; `whose`: the end that
- * is refused.
+ * The first failure in a simulation's response. `addedStroops`: the settlement's additional cost; `whose`: the refused
+ * party.
  */
 export const checkSimulation = (
   answer: SimulationAnswer,

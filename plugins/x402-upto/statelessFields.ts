@@ -1,5 +1,5 @@
-// The payload of the stateless draft: the arguments of its call as fields, beside the payer's one signed entry. It
-// becomes the envelope that all profiles are checked by.
+// The payload of the stateless draft: the arguments of its call as fields, and the payer's one signed entry. It is
+// converted to the envelope form, on which the checks of all profiles run.
 import { Result } from "effect"
 import { Hex } from "effect/encoding"
 import { unsignedEnvelope } from "../../kernel/payment/Unsigned.ts"

@@ -1,5 +1,5 @@
-// What the payer of an `upto` payment signs, in every profile: the settlement contract's call by the arguments that the
-// profile has signed, and below it the allowance and, where the profile has one, its end. Pure.
+// The data that the payer of an `upto` payment signs, in every profile: the settlement contract's call with the
+// profile's signed arguments, and below it the allowance and, if the profile has one, the allowance's end. Pure.
 import { Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Terms } from "../../kernel/payment/Payment.ts"
@@ -19,7 +19,7 @@ import { type ArgumentName, type Offered, positionIn, type Profile } from "./pro
 
 const has = (profile: Profile, name: ArgumentName): boolean => positionIn(profile, name) >= 0
 
-/** The names and values that a client cannot know from its terms. */
+/** The names and values that a client cannot derive from its terms. */
 const chosenFor = (profile: Profile, order: UnsignedOrder, endsAt: bigint): Unsigned["chosen"] => ({
   profile: profile.name,
   settlementId: Hex.encode(order.salt),
@@ -28,7 +28,7 @@ const chosenFor = (profile: Profile, order: UnsignedOrder, endsAt: bigint): Unsi
   ...(has(profile, "autoRevoke") ? { autoRevoke: true } : {})
 })
 
-/** `sponsor`: the facilitator's address in the call, where the profile names one. The terms' addresses are valid. */
+/** `sponsor`: the facilitator's address in the call, if the profile has one. The terms' addresses are valid. */
 export const unsignedSettlement = (
   { contract, profile }: Offered,
   terms: Terms,

@@ -1,7 +1,6 @@
-// One verification: the offline checks, then one enforcing simulation of the amount of the stage. To verify, the
-// facilitator is the source of the simulation, which needs no signature of it: nothing that could settle exists before
-// the seller has named an amount. To settle, both signatures are in place, and the simulated bytes are what goes to the
-// ledger.
+// Verifies one payment: the offline checks, then one enforcing simulation with the amount of the stage. During verify
+// the facilitator is the source of the simulation, so it needs no signature: nothing that could settle exists before
+// the seller has named an amount. During settle both signatures are in place, and the simulated bytes go to the ledger.
 import { Effect, Option, Result } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -34,15 +33,15 @@ import {
 
 export const scheme = "upto"
 
-/** Data from which the settlement's transaction is rebuilt. */
+/** Data for rebuilding the settlement's transaction. */
 export interface State {
   readonly operationXdr: Uint8Array
   readonly sorobanDataXdr: Uint8Array
-  /** The last second of the authorization's window, where it is in seconds too. */
+  /** The last second of the authorization's window, if it also has a window in seconds. */
   readonly lastSecond?: bigint
 }
 
-/** A failure that a fresh read of the ledger may clear: the buyer may know newer ledgers than this node. */
+/** A failure that a fresh read of the ledger may clear: the buyer may have seen newer ledgers than this node. */
 const mayBeOurs = (error: CheckError): boolean =>
   error?.[0] === "invalid_upto_ledger_expiration_too_far" ||
   error?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
@@ -83,7 +82,7 @@ const notYetKnown = (operation: string, begins: number, newest: number) =>
 const beginsOf = ({ payload, time }: Subject): number =>
   payload.call === undefined ? 0 : firstLedgerOf(payload.call.args, time)
 
-/** The first failure of the offline checks, by a fresh read of the ledger where the first may be too old. */
+/** The first failure of the offline checks. It reads the ledger again if the cached reading may be too old. */
 const offlineError = Effect.fnUntraced(function* (subject: Subject) {
   const first = firstFailure(subject)
   if (!mayBeOurs(first)) return first
@@ -95,7 +94,7 @@ const offlineError = Effect.fnUntraced(function* (subject: Subject) {
     : error
 })
 
-/** Of one refused for its age: it may have been used, by a settlement whose record was lost. */
+/** For an authorization refused for its age: a settlement whose record was lost may have used it. */
 export const endOfLife = (
   authorizationExpiresLedger: number,
   lastSecond: bigint | undefined,
@@ -113,7 +112,7 @@ const expiredAuthorization = ([reason]: NonNullable<CheckError>, { payload: { ca
 /** The operation to simulate, and for `settle` to submit. */
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
-  // In a profile that names no facilitator the payer alone authorizes.
+  // If the profile has no facilitator argument, only the payer authorizes.
   if (positionIn(call.profile, "facilitator") < 0) return encodeOperation(alone)
   if (stage === "verify")
     return encodeOperation(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))
@@ -135,7 +134,7 @@ const hasRegisteredCode = Effect.fnUntraced(function* ({ contract, profile }: Of
   return holds
 })
 
-/** Verifies a payment for the settlement contracts of this network; `proven`: those whose code has been read. */
+/** Verifies a payment for the settlement contracts of this network. `proven`: contracts whose code has been read. */
 export const verifyPayment = Effect.fnUntraced(function* (
   offered: ReadonlyArray<Offered>,
   proven: Set<string>,

@@ -1,19 +1,19 @@
-// What the contracts of one ledger may take: instructions, which they declare, and time, which shows when they run. A
-// contract that fills memory takes the machine far longer than its instructions say. When the time is over, those that
-// had their turn are the ledger, computed anew, and the rest waits for the next one in its order, without growing
-// older in the queue. The next ledger then begins with as many instructions as this one had time for; each that needs
-// less than half of its time lets the next have twice as many, up to the limit. Without a time, such as for a ledger
-// that must come out the same when it is repeated, only instructions count.
+// Limits for the contracts of one ledger: declared instructions, and run time, which is only measured while they run. A
+// contract that fills memory takes the machine far longer than its instructions suggest. When the time is used up, the
+// contracts that had their turn form the ledger, which is computed again, and the rest waits for the next one in order,
+// without aging in the queue. The next ledger then begins with as many instructions as this one had time for. Each
+// ledger that needs less than half of its time lets the next have twice as many, up to the limit. Without a time limit,
+// such as for a ledger that must be reproducible, only instructions count.
 import type { Frame } from "../transaction/Frame.ts"
 
 export interface CloseTime {
-  /** What the contracts of one ledger may take. */
+  /** Limits for the contracts of one ledger. */
   readonly millis: number
   /** A clock that never goes back, milliseconds. */
   readonly now: () => number
 }
 
-/** The time of a ledger's contracts is over. */
+/** The time of a ledger's contracts is used up. */
 export class TimeIsUp extends Error {
   /** Contract transactions that had their turn, one at least. */
   readonly ran: number
@@ -37,18 +37,18 @@ export class CloseLimit {
     this.#time = time
   }
 
-  /** True when a transaction fits beside what is declared already; the first always does, up to the limit. */
+  /** True when a transaction fits in addition to the declared total; the first always does, up to the limit. */
   admits(declared: number, frame: Frame): boolean {
     const sum = declared + instructionsOf(frame)
     return sum <= this.#instructions || (declared === 0 && sum <= this.#instructionsMax)
   }
 
-  /** True for what would fit, had the ledgers before not run out of time. */
+  /** True for transactions that would fit if previous ledgers had not run out of time. */
   defers(declared: number, frame: Frame): boolean {
     return declared + instructionsOf(frame) <= this.#instructionsMax
   }
 
-  /** Gives each contract transaction its turn. Throws `TimeIsUp` before one for which there is no time. */
+  /** Gives each contract transaction its turn. Throws `TimeIsUp` before the first without time left. */
   run<A>(all: ReadonlyArray<A>, turn: (one: A) => void): void {
     if (this.#time === undefined) return all.forEach(turn)
     const { millis, now } = this.#time

@@ -1,6 +1,6 @@
 // Index of temporary entries by expiry, so that closing a ledger evicts expired ones without scanning the state. Every
-// payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent entries
-// are never evicted here: an expired one is archived where it lies, until it is restored.
+// payment leaves a nonce behind; without this index a ledger under load would grow for as long as it runs. Persistent
+// entries are never evicted here: an expired one is archived in place, until it is restored.
 import { EntryType } from "../engine/xdr/types.ts"
 import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
@@ -21,10 +21,10 @@ export class Expiry {
   readonly #temporary = new Map<KeyString, Temporary>()
   readonly #ending = new Map<number, Set<KeyString>>()
   readonly #crypto: EngineCrypto
-  /** The latest ledger; what ended before it is listed under it. */
+  /** The latest ledger; entries that expired before it are listed under it. */
   #latest: number
 
-  /** What is in `store`, the state after ledger `latest`. */
+  /** Indexes the entries of `store`, the state after ledger `latest`. */
   constructor(crypto: EngineCrypto, store: Store, latest: number) {
     this.#crypto = crypto
     this.#latest = latest
@@ -41,7 +41,7 @@ export class Expiry {
     return this.#temporary.size
   }
 
-  /** Takes over what the published ledger `latest` changed. */
+  /** Applies the changes of the published ledger `latest`. */
   follow(changes: ReadonlyArray<Change>, latest: number): void {
     this.#latest = latest
     for (const { key, before, after } of changes) {
@@ -80,8 +80,8 @@ export class Expiry {
   }
 
   /**
-   * Deletes from `store`, the overlay of ledger `ledgerSeq`, what does not live in that ledger any more, and gives the
-   * keys of the entries and of their TTL entries. What the ledger itself brought back to life stays.
+   * Deletes from `store`, the overlay of ledger `ledgerSeq`, the entries that are expired in that ledger, and returns
+   * the keys of the entries and of their TTL entries. Entries that the ledger itself restored stay.
    */
   evict(store: Store, ledgerSeq: number): ReadonlyArray<KeyString> {
     const evicted: Array<KeyString> = []

@@ -1,6 +1,6 @@
-// Injected faults, for tests of clients: transactions that are dropped, delayed or refused, answers that fail, come
-// late, come stale, come wrong or are lost after the work was done. A fault decides from what it sees; the ledger asks
-// it at each point. `noFaults` injects nothing.
+// Injected faults, for tests of clients: transactions that are dropped, delayed or refused; responses that fail, arrive
+// late, stale or wrong, or are lost after the work was done. The ledger asks a fault at each injection point, and the
+// fault decides from its input. `noFaults` injects nothing.
 import type { Frame } from "../transaction/Frame.ts"
 import type { TxErrorCode } from "../transaction/Wire.ts"
 
@@ -23,7 +23,10 @@ export type RpcFault =
 export interface Faults {
   /** The status of a sent transaction instead of the true one: come again, or a result code. It is not queued. */
   readonly onSend: (frame: Frame) => "TRY_AGAIN_LATER" | TxErrorCode | undefined
-  /** True keeps a queued transaction out of the ledger being closed; for ever true, it ages out of the queue. */
+  /**
+   * True keeps a queued transaction out of the ledger being closed; if it stays true, the transaction ages out of the
+   * queue.
+   */
   readonly drops: (frame: Frame) => boolean
   /** Ledgers a queued transaction is held back. */
   readonly delayLedgers: (frame: Frame) => number
@@ -37,7 +40,7 @@ export const noFaults: Faults = {
   onRpc: () => undefined
 }
 
-/** Combines several faults; of those that answer, the first decides. */
+/** Combines several faults; the first one that answers decides. */
 export const combineFaults = (all: ReadonlyArray<Partial<Faults>>): Faults => ({
   onSend: (frame) => first(all, (faults) => faults.onSend?.(frame)),
   drops: (frame) => all.some((faults) => faults.drops?.(frame) === true),

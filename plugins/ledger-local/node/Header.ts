@@ -1,6 +1,6 @@
-// Ledger headers of the embedded ledger: a true chain of hashes over what this ledger knows. What it has no use for
-// (the bucket list, consensus values) is zero, so a header decodes everywhere and proves order and content, nothing
-// more. Headers are made when asked for; the history keeps only what they are made of.
+// Ledger headers of the embedded ledger: a true chain of hashes over this ledger's data. Fields that it does not use
+// (the bucket list, consensus values) are zero, so a header decodes everywhere and proves only order and content.
+// Headers are built on request; the history keeps only their parts.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { LedgerHeader } from "../transaction/Wire.ts"
@@ -11,7 +11,7 @@ export const ZERO_HASH = new Uint8Array(32)
 /** All the native stroops there are, as on the public network after 2019. */
 export const TOTAL_STROOPS = 50_001_806_812_0000000n
 
-/** What a header is made of: a ledger without its own hash, transactions and evictions. */
+/** The parts of a header: a ledger without its hash, transactions and evictions. */
 export type HeaderParts = Omit<LedgerRecord, "hash" | "transactions" | "evicted">
 
 export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerHeader => ({

@@ -1,6 +1,6 @@
-// The closed ledgers and their transactions, as far back as they are kept. A transaction is found by its own hash and,
-// when it was bumped, by the hash of the bump too. Whole ledgers are forgotten, oldest first, so the oldest ledger
-// named is one whose transactions are all still here.
+// The closed ledgers and their transactions, within the retention. A transaction is found by its hash and, when it was
+// bumped, also by the hash of the bump. Whole ledgers are dropped, oldest first, so all transactions of the reported
+// oldest ledger are still here.
 import type { KeyString } from "../engine/state/LedgerKeys.ts"
 
 export interface TransactionRecord {

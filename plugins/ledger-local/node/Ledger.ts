@@ -1,8 +1,9 @@
-// The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked
-// for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
-// write it to disk in between; what arrives meanwhile is validated against the old ledger, as on a network. Close times
-// never go back, and no two ledgers have the same, unless they would run further ahead of the clock than they may. Over
-// a fork's state its methods may throw `NotFetched`, before anything has changed, and are then called anew.
+// The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. The caller passes the
+// time. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
+// write it to disk in between; transactions that arrive in between are validated against the old ledger, as on a
+// network. Close times never decrease, and no two ledgers have the same, unless they would run further ahead of the
+// clock than allowed. Over a fork's state its methods may throw `NotFetched`, before anything has changed, and are then
+// called again.
 import { EnvelopeType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
@@ -39,26 +40,26 @@ export interface LedgerOptions {
   readonly transactionsPerLedgerMax: number
   /** Instructions that the contract transactions of one ledger may declare together. */
   readonly instructionsPerLedgerMax: number
-  /** What they may take; absent: as long as they do. */
+  /** Time limit of its contracts; absent: no limit. */
   readonly closeTime?: CloseTime
-  /** Expected seconds between two ledgers, for the time bounds of what is queued; 0 when closed by hand. */
+  /** Expected seconds between two ledgers, for the time bounds of queued transactions; 0 when closed by hand. */
   readonly closeIntervalSeconds: number
   readonly contracts?: ContractRuntime
   /**
-   * Seconds that close times may run ahead of the clock, so that every ledger closes a second after the one before at
-   * least, as on the network. Ledgers that would go further share the time of the one before.
+   * Maximum seconds that close times may run ahead of the clock, so that every ledger closes at least a second after
+   * the one before, as on the network. Ledgers that would go further share the time of the previous ledger.
    */
   readonly aheadSecondsMax: number
 }
 
-/** What is left after a restart: the last ledger, with its state and the history before it. */
+/** The state after a restart: the last ledger, with its entries and the history before it. */
 export interface LedgerState {
   readonly store: Store
   /** Oldest first, without gaps; at least one. */
   readonly ledgers: ReadonlyArray<LedgerRecord>
 }
 
-/** A ledger as it was: its state, and the history before it. */
+/** An image of a ledger: its state, and the history before it. */
 export interface LedgerImage extends LedgerState {
   readonly networkId: Uint8Array
   readonly past: ReadonlyArray<ClosedLedger>
@@ -82,14 +83,14 @@ export interface ClosedLedger {
     readonly after: LedgerEntry | undefined
   }>
   readonly frames: ReadonlyArray<Frame>
-  /** What waits for the next ledger because there was no time left in this one. */
+  /** Transactions deferred to the next ledger because this one had no time left. */
   readonly deferred: ReadonlyArray<Frame>
   readonly commit: () => void
-  /** True for a ledger that served only its own purpose (the friendbot's), and leaves the queue as it was. */
+  /** True for a ledger with a separate purpose (the friendbot's), which leaves the queue unchanged. */
   readonly isAside: boolean
 }
 
-/** Something that the ledger's own code did not expect, and what it was doing. */
+/** An unexpected failure in the ledger's code, and the work during which it happened. */
 export interface Defect {
   readonly during: string
   readonly error: unknown
@@ -98,7 +99,7 @@ export interface Defect {
 /** Maximum number of defects waiting to be reported. */
 const DEFECTS_MAX = 100
 
-/** Ledgers whose state can still be read, for answers of a node that lags. */
+/** Ledgers whose state can still be read, to simulate a node that lags. */
 const PAST_LEDGERS = 64
 
 export class Ledger {
@@ -140,7 +141,7 @@ export class Ledger {
     return { networkId, store: this.#store.copy(), ledgers: [...this.history.from(0)], past: this.#past }
   }
 
-  /** Goes back to what was captured, any number of times; what waits for the next ledger is forgotten. */
+  /** Reverts to a captured image, any number of times; drops the queued transactions. */
   revert({ ledgers, past, store }: LedgerImage): void {
     this.#store = store.copy()
     this.#history = new History(this.options.retention)
@@ -160,7 +161,7 @@ export class Ledger {
     if (this.#defects.length < DEFECTS_MAX) this.#defects.push({ during, error })
   }
 
-  /** What was reported since the last time. */
+  /** Defects reported since the last call. */
   takeDefects(): ReadonlyArray<Defect> {
     const taken = this.#defects
     this.#defects = []
@@ -300,7 +301,7 @@ export class Ledger {
     }
   }
 
-  /** A ledger of the ledger's own transactions, in which `waived` need not have signed; the queue is unchanged. */
+  /** A ledger of internal transactions, which `waived` need not have signed; the queue is unchanged. */
   prepareAside(now: bigint, frames: ReadonlyArray<Frame>, waived: PublicKey | undefined): ClosedLedger {
     const ledger = this.context(this.latest.sequence + 1, this.#closeTime(now))
     return this.#close({ ...ledger, waived }, frames, this.options.settings.baseFeeStroops, {
@@ -316,7 +317,7 @@ export class Ledger {
     return Number(next - now) <= this.options.aheadSecondsMax ? next : closeTime
   }
 
-  /** Whether one that waits may go into the next ledger; what became invalid is dropped. */
+  /** True if a queued transaction may go into the next ledger; drops it if it became invalid. */
   #mayGo(frame: Frame, ledger: LedgerContext, isCutOff: boolean): boolean {
     if (this.faults.drops(frame) || (isCutOff && keysOf(frame).some((key) => !this.store.knows(key)))) return false
     const isValid = this.#validate(frame, ledger, 0n).error === undefined

@@ -1,9 +1,9 @@
-// The ledger on disk: a snapshot and a journal of the ledgers after it, one line of JSON each, in a folder of its own.
-// A ledger is appended before it becomes visible, so what a client was answered survives `kill -9` (not a power cut:
-// nothing is synced). Each line, and the snapshot, has a checksum: damage or a gap is reported, and what follows is
-// dropped only on request. The snapshot and the journal exist only together; a missing one is reported too. A torn last
-// line is a ledger that never happened. When the journal has grown, a new snapshot is written beside the old one and
-// replaces it in one rename; lines that the snapshot covers already are skipped when reading.
+// The ledger on disk: a snapshot and a journal of the ledgers after it, one line of JSON each, in a dedicated folder. A
+// ledger is appended before it becomes visible, so acknowledged data survives `kill -9` (not a power cut: nothing is
+// synced). Each line, and the snapshot, has a checksum: damage or a gap is reported, and the lines after it are dropped
+// only on request. The snapshot and the journal exist only together; a missing one is reported too. A torn last line is
+// a ledger that never happened. When the journal has grown, a new snapshot is written next to the old one and replaces
+// it in one rename; reading skips lines that the snapshot already covers.
 import { Data, Effect, FileSystem, Path, Scope } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Store } from "../engine/state/Store.ts"
@@ -29,15 +29,15 @@ export const JOURNAL_LINES_MAX = 20_000
  */
 const BYTES_MAX = 16 * 1024 * 1024
 
-/** The folder is not what was written, or not of this network: nothing in it was changed. */
+/** The folder's content was changed since it was written, or belongs to another network. We change nothing in it. */
 export class JournalRefused extends Data.TaggedError("JournalRefused")<{ readonly message: string }> {}
 
 const refuse = (message: string) => new JournalRefused({ message })
 
 export interface LedgerJournal {
-  /** What an earlier run left, over the state that a fork began from; nothing in a fresh folder. */
+  /** The ledger of an earlier run, over the state from which a fork began; undefined in a fresh folder. */
   readonly read: (root?: Store) => Effect.Effect<LedgerState | undefined, JournalRefused>
-  /** Writes a snapshot in place of everything before: of a fresh ledger, or of one that goes back to another. */
+  /** Writes a snapshot in place of everything before: of a fresh ledger, or of a ledger that reverts to another. */
   readonly begin: (image: StoredImage) => Effect.Effect<void>
   /** Records a ledger before it is published. */
   readonly append: (closed: ClosedLedger) => Effect.Effect<void>
@@ -48,13 +48,13 @@ export interface LedgerJournal {
 export interface JournalOptions {
   /** Lines after which a snapshot is due. */
   readonly linesMax?: number | undefined
-  /** Gives up what follows what is damaged or missing, and keeps it in a file beside; otherwise it is refused. */
+  /** Drops everything after a damaged or missing part, and keeps it in a backup file; otherwise damage is refused. */
   readonly repair?: boolean | undefined
 }
 
 /**
- * Where lines are added, opened with the first: a quiet machine writes one every second. What empties the journal
- * leaves it the same file.
+ * The end of the journal, opened with the first append: a quiet machine appends one line every second. Truncating the
+ * journal keeps the same file.
  */
 const endOf = Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
@@ -65,7 +65,7 @@ const endOf = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-/** Where what is. */
+/** Paths of the files. */
 interface Place {
   readonly folder: string
   readonly snapshotFile: string
@@ -74,7 +74,7 @@ interface Place {
   readonly damagedFile: string
 }
 
-/** Refuses what is damaged; to repair it, backs up the journal and continues. */
+/** Refuses damage; with repair, backs up the journal and continues. */
 const onDamage = Effect.fnUntraced(function* (
   { damagedFile, folder }: Place,
   repair: boolean,
@@ -87,7 +87,7 @@ const onDamage = Effect.fnUntraced(function* (
   yield* Effect.logWarning(`${said}; the journal as it was is in ${damagedFile}`)
 })
 
-/** A snapshot of this network as it was written. */
+/** Reads a snapshot of this network. */
 const snapshotOfText = Effect.fnUntraced(function* (
   { folder, snapshotFile }: Place,
   networkId: Uint8Array,
@@ -102,7 +102,7 @@ const snapshotOfText = Effect.fnUntraced(function* (
   return yield* refuse(`${folder} holds the ledger of another network or version; choose another with --state DIR`)
 })
 
-/** What an earlier run left, the journal cut to what is whole of it; undefined when there is nothing. */
+/** The ledger of an earlier run, with the journal cut to its intact lines; undefined when there is none. */
 const storedIn = Effect.fnUntraced(function* (place: Place, networkId: Uint8Array, repair: boolean) {
   const files = yield* FileSystem.FileSystem
   const textOf = (file: string) =>

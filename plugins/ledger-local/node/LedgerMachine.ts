@@ -1,7 +1,7 @@
-// The ledger with its clock and its files: what an earlier run left or a new beginning, closed one ledger at a time. A
-// close is computed, written down and published in one uninterruptible step, so that no reader sees a ledger that is
-// not on disk. Its clock is Effect's, which a test controls, and may be set ahead of it. A fork computes until it meets
-// what is not fetched yet, fetches it, and computes anew; a ledger that is due closes without what cannot be fetched.
+// The ledger with its clock and its files: an earlier run's ledger or a new one, closed one ledger at a time. A close
+// is computed, written and published in one uninterruptible step, so that no reader sees a ledger that is not on disk.
+// Its clock is Effect's, which a test controls, and may be set ahead of it. A fork computes until it needs an entry
+// that is not fetched yet, fetches it, and computes again; a due ledger closes without entries that cannot be fetched.
 import { Clock, Effect, Ref, Semaphore } from "effect"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Deadline } from "../../../kernel/platform/Deadline.ts"
@@ -40,14 +40,14 @@ export interface MachineOptions {
   /** Wall time that the contracts of one call may take, default 2 000. */
   readonly contractMillisMax?: number
   /**
-   * Wall time that the contracts of one ledger may take before the rest waits for the next. Default a quarter of the
-   * time between two ledgers; closed by hand, or with a seed or a time of its own, as long as they do.
+   * Wall time that the contracts of one ledger may take before the rest waits for the next. Defaults to a quarter of
+   * the time between two ledgers; unlimited when closed by hand, or with a seed or a start time.
    */
   readonly closeMillisMax?: number
   readonly genesisSequence?: number
   /** Ledgers in the journal before it is folded into a snapshot; default 20 000. */
   readonly journalLinesMax?: number
-  /** Gives up what follows a damaged line of the journal; otherwise it is a defect. */
+  /** Drops everything after a damaged line of the journal; otherwise it is a defect. */
   readonly repair?: boolean
   readonly faults?: ReadonlyArray<Partial<Faults>>
   /** Fixed time of the clock, in seconds since 1970: it advances only with ledgers and when it is set. */
@@ -65,11 +65,11 @@ export interface LedgerMachine {
   readonly now: Effect.Effect<bigint>
   /** Sets the clock ahead. */
   readonly setAhead: (seconds: bigint) => Effect.Effect<void>
-  /** Keeps what the ledger is now; undefined when too many are kept. */
+  /** Takes a snapshot of the ledger; undefined when too many are kept. */
   readonly snapshot: Effect.Effect<Snapshot | undefined>
-  /** Goes back to a snapshot, which stays; undefined when there is none. */
+  /** Reverts to a snapshot, which stays available; undefined for an unknown id. */
   readonly revert: (id: string) => Effect.Effect<Snapshot | undefined>
-  /** Forgets a snapshot; false when there is none. */
+  /** Drops a snapshot; false for an unknown id. */
   readonly drop: (id: string) => Effect.Effect<boolean>
   /** Reads the ledger, or computes something that changes nothing; repeated when a fork had to fetch entries for it. */
   readonly lookup: <A>(find: () => A) => Effect.Effect<A, UpstreamFailed>
@@ -78,7 +78,7 @@ export interface LedgerMachine {
    * closes after one of them at most, however many wait.
    */
   readonly inTurn: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** Closes what is prepared; nothing prepared is nothing done. */
+  /** Closes the prepared ledger, if there is one. */
   readonly close: <Closed extends ClosedLedger | undefined>(
     prepare: (now: bigint) => Closed
   ) => Effect.Effect<Closed, UpstreamFailed>
@@ -91,15 +91,18 @@ export interface LedgerMachine {
 }
 
 const second = 1_000
-/** What the contract transactions of a ledger may declare together: as on the test network, in two clusters. */
+/**
+ * Maximum instructions that the contract transactions of a ledger declare together: as on the test network, in two
+ * clusters.
+ */
 const INSTRUCTIONS_PER_LEDGER_MAX = 1_200_000_000
 /** Contracts of one call that take longer are stopped; the fuel they are allowed takes a fraction of it. */
 const CONTRACT_MILLIS_MAX = 2_000
 
-/** Of the time between two ledgers, what their contracts may take: they may have to be computed a second time. */
+/** The contracts' share of the time between two ledgers: they may have to be computed a second time. */
 const CLOSE_SHARE = 1 / 4
 
-/** What the contracts of a ledger may take. One that must come out the same when it is repeated knows no such limit. */
+/** Time limit for the contracts of a ledger. A reproducible ledger has none. */
 const closeMillisMax = ({ close, closeMillisMax: chosen, seed, startTime }: MachineOptions): number | undefined =>
   chosen ??
   (typeof close === "number" && seed === undefined && startTime === undefined ? close * CLOSE_SHARE : undefined)
@@ -129,7 +132,7 @@ interface Parts {
   readonly forked: ForkedEntries | undefined
 }
 
-/** Computes, and fetches what a fork has yet to know for it, until it can be computed. */
+/** Computes, and fetches entries that a fork still needs, until the computation succeeds. */
 const readingAt =
   (forked: ForkedEntries | undefined): LedgerMachine["lookup"] =>
   <A>(find: () => A) => {
@@ -261,7 +264,7 @@ const optionsOf = (
   contracts
 })
 
-/** The network's settings with what was chosen. A fork of a protocol whose rules are not here is refused. */
+/** The network's settings with the chosen values. Refuses a fork of a protocol that the engine does not support. */
 const settingsFor = Effect.fnUntraced(function* (options: MachineOptions, forked: ForkedEntries | undefined) {
   const network = options.settings ?? (forked === undefined ? testnet : settingsOf(forked.origin))
   const settings = withChoices(network, options.chosen ?? {})
@@ -274,7 +277,9 @@ const settingsFor = Effect.fnUntraced(function* (options: MachineOptions, forked
   })
 })
 
-/** Opens the ledger in `folder`, or one in memory; with `forked`, one that continues from another network's state. */
+/**
+ * Opens the ledger in `folder`, or one in memory; with `forked`, a ledger that continues from another network's state.
+ */
 export const openMachine = Effect.fnUntraced(function* (
   options: MachineOptions,
   folder: string | undefined,

@@ -13,7 +13,7 @@ export class Offender extends Error {
   }
 }
 
-/** Runs a phase of a transaction; what is thrown names the transaction. */
+/** Runs a phase of a transaction; an exception carries the transaction. */
 export const orOffender = <A>(frame: Frame, phase: () => A): A => {
   try {
     return phase()
@@ -22,7 +22,7 @@ export const orOffender = <A>(frame: Frame, phase: () => A): A => {
   }
 }
 
-/** What a fork has to fetch before the work that threw this can be done; undefined when that is not why. */
+/** The entries to fetch before the failed work can be repeated; undefined if the error has another cause. */
 export const missingIn = (error: unknown): NotFetched | undefined => {
   if (error instanceof NotFetched) return error
   return error instanceof Offender && error.cause instanceof NotFetched ? error.cause : undefined

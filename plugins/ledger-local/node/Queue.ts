@@ -1,7 +1,7 @@
-// The queue for the next ledger, with the network's own rules: one transaction per sequence account, a fee bump may
-// replace it for ten times its inclusion fee, and what has waited for four ledgers is dropped and its envelope refused
-// for ten. An account that only pays fees for another counts as busy for the other kind of transaction (classic or
-// contract), as on the network. Nothing here reads the time.
+// The queue for the next ledger, with the network's rules: one transaction per sequence account; a fee bump may replace
+// it for ten times its inclusion fee; a transaction that has waited for four ledgers is dropped and its envelope
+// refused for ten. An account that only pays fees for another counts as busy for the other kind of transaction (classic
+// or contract), as on the network. Nothing here reads the time.
 import { latin1, type PublicKey } from "../engine/xdr/Xdr.ts"
 import type { Frame } from "../transaction/Frame.ts"
 
@@ -25,14 +25,14 @@ export type Admission =
   | { readonly is: "duplicate" | "tryAgainLater" | "badSequence" }
   | { readonly is: "feeTooLow"; readonly leastFeeStroops: bigint }
   /**
-   * May be validated; `payerBusyStroops` is what the fee source has promised already, apart from what this one
+   * May be validated; `payerBusyStroops` is the fee source's total in the queue, without the transaction that this one
    * replaces.
    */
   | { readonly is: "open"; readonly payerBusyStroops: bigint }
 
 const name = (id: PublicKey): string => latin1(id.ed25519)
 
-/** What an account has to do with waiting transactions, as source or as payer. */
+/** An account's part in queued transactions, as source or as payer. */
 interface Role {
   promisedStroops: bigint
   classic: number
@@ -67,7 +67,7 @@ export class Queue {
     return { is: "open", payerBusyStroops: this.#promised(frame.feeSource) - freed }
   }
 
-  /** Adds a validated transaction, in place of the one it replaces. */
+  /** Adds a validated transaction; removes the transaction that it replaces. */
   add(frame: Frame): void {
     const before = this.#waiting.get(name(frame.source))
     this.#remove(name(frame.source))
@@ -114,8 +114,8 @@ export class Queue {
   }
 
   /**
-   * After a ledger: what it took leaves, what it made impossible too, and everything else grows older, but what it had
-   * no time for.
+   * After a ledger: removes the applied transactions and those that became impossible; ages all others, except those
+   * deferred for lack of time.
    */
   ledgerClosed(applied: ReadonlyArray<Frame>, deferred: ReadonlyArray<Frame> = []): void {
     const isDeferred = new Set(deferred)

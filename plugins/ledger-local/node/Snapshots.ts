@@ -1,5 +1,5 @@
 // Named snapshots of a ledger, to revert to: state, history and clock, each kept until it is dropped or the process
-// ends. What they share with the present is not copied, so that one costs what changed since, and a table of the
+// ends. They share unchanged data with the present, so a snapshot costs the changes since then and a table of the
 // entries.
 import type { LedgerImage } from "./Ledger.ts"
 
@@ -29,7 +29,7 @@ export class Snapshots {
     return this.#kept.get(id)
   }
 
-  /** False when there is none. */
+  /** False for an unknown id. */
   drop(id: string): boolean {
     return this.#kept.delete(id)
   }

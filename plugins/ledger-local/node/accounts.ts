@@ -1,6 +1,6 @@
-// The local ledger's own accounts. Their keys derive from fixed seeds and are therefore public: never fund them on
-// another network. The USDC issuer is the test network's own account, whose key is not ours; on this ledger it has a
-// second signer, the local USDC administrator.
+// The local ledger's accounts. Their keys derive from fixed seeds and are therefore public: never fund them on another
+// network. The USDC issuer is the test network's account, and we do not have its key; on this ledger it has a second
+// signer, the local USDC administrator.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { encodeStrKey } from "../engine/xdr/StrKey.ts"
 import { accountOfStrKey, type Asset, type PublicKey, publicKey } from "../engine/xdr/Xdr.ts"

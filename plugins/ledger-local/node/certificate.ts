@@ -1,7 +1,7 @@
 // The self-signed certificate of the HTTPS listener: for this machine and for the test network's Horizon, whose name
 // official clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
 // (`NODE_EXTRA_CA_CERTS`). The library is loaded only to make one. Files are written atomically, the certificate last:
-// a reader that sees it may use it, and an interrupted start leaves nothing broken behind.
+// a reader that sees it may use it, and an interrupted start leaves no broken file behind.
 import { Clock, Effect, FileSystem, Path, Result } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { toHex } from "./text.ts"
@@ -16,7 +16,7 @@ export interface Certificate {
 
 const YEARS_MILLIS = 10 * 365 * 24 * 3_600 * 1_000
 const HOUR_MILLIS = 3_600 * 1_000
-/** The names under which the ledger is asked, besides addresses. */
+/** Host names in the certificate, in addition to addresses. */
 export const servedNames: ReadonlyArray<string> = [
   "localhost",
   "horizon-testnet.stellar.org",
@@ -51,7 +51,7 @@ const generate = Effect.fnUntraced(function* () {
   })
 })
 
-/** Basic constraints that say "authority", in DER: what certificates of version 0.1 have. */
+/** Basic constraints for an authority, in DER; certificates of version 0.1 have them. */
 const authority = [0x55, 0x1d, 0x13, 0x01, 0x01, 0xff, 0x04, 0x05, 0x30, 0x03, 0x01, 0x01, 0xff]
 
 const isAuthority = (pem: string): boolean => {
@@ -59,7 +59,7 @@ const isAuthority = (pem: string): boolean => {
   return Result.isSuccess(decoded) && toHex(decoded.success).includes(toHex(Uint8Array.from(authority)))
 }
 
-/** The certificate in `folder`, made when there is none, or one that could sign others. */
+/** The certificate in `folder`. Makes a new one if it is missing or could sign others. */
 export const certificate = Effect.fn("certificate")(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path

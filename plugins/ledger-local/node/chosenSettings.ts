@@ -1,8 +1,8 @@
-// The network's settings as chosen for a local ledger: its protocol, how large contract transactions may be, and how
-// long new contract entries live. Settings that are not chosen are the test network's.
+// The network's settings as chosen for a local ledger: its protocol, the maximum size of contract transactions, and the
+// lifetime of new contract entries. All other settings are the test network's.
 import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.ts"
 
-/** The protocols whose rules the engine has. */
+/** The protocols that the engine supports. */
 export const PROTOCOL_MIN = 23
 export const PROTOCOL_MAX = 28
 
@@ -10,7 +10,7 @@ export const PROTOCOL_MAX = 28
 const UNLIMITED_INSTRUCTIONS = 4_000_000_000
 const UNLIMITED = 0xffff_ffff
 
-/** Without limits: what an account may ask for is then bounded by what one request's body can carry. */
+/** Without limits: only the size of a request's body then bounds a transaction. */
 const unlimited: NetworkSettings["limits"] = {
   txInstructionsMax: UNLIMITED_INSTRUCTIONS,
   txMemoryBytesMax: 1_073_741_824,

@@ -1,7 +1,7 @@
 // The friendbot: 10 000 XLM for an account or a contract, and on request an amount of USDC, by ordinary transactions in
-// the history. An account gets both in one transaction, which opens its USDC trustline if it has none: that one
+// the history. An account gets both in one transaction, which opens its USDC trustline if it has none. That trustline's
 // signature is waived, since the friendbot cannot give it. A contract gets each asset by a call of its contract. Each
-// request is a ledger of its own and does not wait for the next one.
+// request closes a separate ledger and does not wait for the next one.
 import { AddressType } from "../engine/xdr/types.ts"
 import { invokeHostFunction } from "../engine/host/Host.ts"
 import { keyString, trustLineKey } from "../engine/state/LedgerKeys.ts"
@@ -27,7 +27,7 @@ import type { ClosedLedger, Ledger } from "./Ledger.ts"
 
 export const FRIENDBOT_STROOPS = 10_000_0000000n
 const FEE_STROOPS = 100
-/** Declared for a call of an asset's contract; what of it is rent and not needed comes back. */
+/** Declared for a call of an asset's contract; unneeded rent is refunded. */
 const RESOURCE_FEE_STROOPS = 5_0000000
 /** USDC units (10^-7) that one request may ask for. */
 export const USDC_UNITS_MAX = 1_000_000_000_0000000n
@@ -67,7 +67,9 @@ const fundOperation = (ledger: Ledger, id: PublicKey): Operation => ({
       : { type: 1, paymentOp: { destination: muxed(id), asset: native, amount: FRIENDBOT_STROOPS } }
 })
 
-/** Opens the account's USDC line if it has none, and pays it; nothing for the issuer, which needs neither. */
+/**
+ * Opens the account's USDC trustline if it has none, and pays it. No operations for the issuer, which needs neither.
+ */
 const usdcOperations = (ledger: Ledger, id: PublicKey, units: bigint): ReadonlyArray<Operation> => {
   if (equalBytes(id.ed25519, usdcIssuerId.ed25519)) return []
   const operations: Array<Operation> = []
@@ -95,7 +97,7 @@ interface Transfer {
   readonly signers: ReadonlyArray<LocalAccount>
 }
 
-/** A call of the asset's contract, with what a trial run of it touched; undefined when that fails. */
+/** A call of the asset's contract, with the footprint of a trial run; undefined when the trial run fails. */
 const contractFrame = (ledger: Ledger, after: number, to: ScAddress, transfer: Transfer): Frame | undefined => {
   const { crypto, networkId, settings } = ledger.options
   const { asset, from, amount, signers } = transfer
@@ -164,8 +166,8 @@ const contractFrames = (
 }
 
 /**
- * Computes the friendbot's ledger for one account or contract. `usdcUnits` undefined leaves USDC alone; 0 only opens an
- * account's trustline. Undefined, without any effect, when the ledger would refuse it, such as for a full line.
+ * Computes the friendbot's ledger for one account or contract. `usdcUnits` undefined sends no USDC; 0 only opens an
+ * account's trustline. Returns undefined, without any effect, when the ledger would refuse it, such as for a full line.
  */
 export const prepareFunding = (
   ledger: Ledger,

@@ -52,7 +52,7 @@ const item = (ledger: Ledger, origin: string, record: LedgerRecord, closeTimeSec
   }
 }
 
-/** `GET /ledgers?limit=&order=&cursor=`; a text says which parameter is bad, which Horizon answers 400. */
+/** `GET /ledgers?limit=&order=&cursor=`; a text reports the bad parameter, for which Horizon returns 400. */
 export const horizonLedgers = (ledger: Ledger, url: URL): object | string => {
   const limitText = url.searchParams.get("limit")
   const limit = limitText === null ? LEDGERS_DEFAULT : /^[0-9]{1,3}$/.test(limitText) ? Number(limitText) : 0

@@ -1,5 +1,5 @@
-// What the ledger's folder says: a snapshot, and a line of JSON for every ledger after it, each with a checksum of
-// itself, and back from there. Reading and writing of files is `LedgerJournal.ts`.
+// The text format of the ledger's folder: a snapshot, and a line of JSON for every ledger after it, each with a
+// checksum. Encodes and decodes; `LedgerJournal.ts` reads and writes the files.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { Store } from "../engine/state/Store.ts"
 import { fromLatin1, latin1, codec } from "../engine/xdr/Xdr.ts"
@@ -53,12 +53,12 @@ export interface Snapshot {
   /** Hash of the ledger before the oldest one. */
   readonly previousHash: string
   readonly entries: ReadonlyArray<string>
-  /** Of a fork, keys of what it deleted of the state that it began from. */
+  /** On a fork: keys of deleted entries of the state from which it began. */
   readonly gone?: ReadonlyArray<string>
   readonly ledgers: ReadonlyArray<LedgerLine>
 }
 
-/** What a snapshot is made of. */
+/** The parts of a snapshot. */
 export type StoredImage = Pick<LedgerImage, "networkId" | "store" | "ledgers">
 
 const bytes = (text: string): Uint8Array => fromBase64(text) ?? new Uint8Array(0)
@@ -100,7 +100,7 @@ const ledgerLine = (record: LedgerRecord): LedgerLine => ({
   ...(record.evicted.length === 0 ? {} : { evicted: record.evicted.map(keyText) })
 })
 
-/** A ledger from its line; what an empty ledger does not say follows from the one before. */
+/** Decodes a ledger from its line; fields that an empty ledger omits follow from the previous ledger. */
 const readLedger = (
   crypto: EngineCrypto,
   line: LedgerLine,
@@ -165,12 +165,12 @@ export const imageOf = ({ history, options, store }: Ledger): StoredImage => ({
   ledgers: [...history.from(0)]
 })
 
-/** A journal as far as it is whole. */
+/** The intact part of a journal. */
 export interface Whole {
   readonly lines: ReadonlyArray<JournalLine>
   /** Characters of the text up to the end of the last whole line. */
   readonly length: number
-  /** What is wrong with the line after that; absent when nothing is. */
+  /** The damage of the line after that; absent when there is none. */
   readonly damage: string | undefined
 }
 
@@ -187,7 +187,7 @@ export const withCheck = (crypto: EngineCrypto, value: JournalLine | Snapshot): 
   return `${json.slice(0, -1)},"c":"${checkOf(crypto, json)}"}`
 }
 
-/** What was written, or undefined when this is something else. What earlier versions wrote has no checksum. */
+/** Parses a text after verifying its checksum; undefined when either fails. Earlier versions wrote no checksum. */
 const withoutCheck = (crypto: EngineCrypto, text: string): unknown => {
   const [end, check] = CHECKED.exec(text.slice(-CHECKED_END)) ?? []
   const json = end === undefined ? text : `${text.slice(0, -CHECKED_END)}}`
@@ -210,8 +210,8 @@ export const readSnapshot = (crypto: EngineCrypto, text: string): Snapshot | und
 }
 
 /**
- * The lines after the ledger `latest`, in order and without gaps. What follows the last newline was being written when
- * the process died, and never happened; lines that the snapshot covers are passed over.
+ * The lines after the ledger `latest`, in order and without gaps. A rest after the last newline was being written when
+ * the process died, and never happened; lines that the snapshot covers are skipped.
  */
 export const readLines = (crypto: EngineCrypto, text: string, latest: number): Whole => {
   const lines: Array<JournalLine> = []

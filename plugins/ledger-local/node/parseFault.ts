@@ -53,7 +53,7 @@ const codeOf = (name: string): TxErrorCode | undefined => {
   return found === undefined || found >= -1 || found === TxCode.feeBumpInnerFailed ? undefined : (found as TxErrorCode)
 }
 
-/** The fault that a text asks for, or what is wrong with the text. */
+/** Parses a fault, or returns the problem of the text. */
 export const parseFault = (text: string): Partial<Faults> | string => {
   const [name = "", value = ""] = text.split(/=(.*)/s)
   const parts = value.split(":")

@@ -1,10 +1,10 @@
-// The ledger's folder is its user's alone: what is in it, the key of the HTTPS listener included, is for no other user
-// of the machine. A folder that is there already is tightened, whatever rights it was made with.
+// Restricts the ledger's folder to its user: no other user of the machine may read its content, which includes the key
+// of the HTTPS listener. An existing folder is restricted too, whatever its permissions.
 import { Effect, FileSystem } from "effect"
 
 const folderMode = 0o700
 
-/** Makes the folder, or tightens the one that is there. */
+/** Makes the folder, or restricts the existing one. */
 export const privateFolder = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   yield* files.makeDirectory(folder, { recursive: true, mode: folderMode })

@@ -13,7 +13,7 @@ export interface Selection {
   readonly isFull: boolean
 }
 
-/** `candidates` in order; `mayGo` says of each, when there is room for it, whether it is valid now. */
+/** Selects `candidates` in order; `mayGo` checks each one for which there is room. */
 export const selectFrames = (
   candidates: ReadonlyArray<Frame>,
   limit: CloseLimit,

@@ -1,4 +1,5 @@
-// Bytes as hex and base64 text and back. Decoding refuses what is not strictly of the form: `undefined`.
+// Converts bytes to hex and base64 text and back. Decoding returns `undefined` for input that does not match the form
+// exactly.
 import { Result } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Hex from "effect/encoding/Hex"

@@ -1,6 +1,6 @@
-// What a ledger's header says of its transactions: the hash of the set that was agreed on, and of their results, over
-// the same bytes that `getLedgers` shows. The set has the network's two phases, classic transactions and contract
-// transactions, these in one stage and one cluster. It is put together from the envelopes' bytes as they came.
+// The hashes of transactions in a ledger's header: of the agreed set, and of the results, over the same bytes that
+// `getLedgers` returns. The set has the network's two phases, classic transactions and contract transactions, the
+// latter in one stage and one cluster. It is built from the received envelopes' bytes.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 
 /** The transactions of one phase, in the order in which they apply. */
@@ -49,11 +49,11 @@ const parallelBytes = ({ envelopes, baseFeeStroops }: Phase): ReadonlyArray<Uint
     ? [PARALLEL, int(0), int(0)]
     : [PARALLEL, ...optional(baseFeeStroops), int(1), int(1), ...array(envelopes)]
 
-/** The set as XDR, of which the header has the SHA-256. */
+/** The set as XDR; the header has its SHA-256. */
 export const transactionSetBytes = (previousHash: Uint8Array, classic: Phase, soroban: Phase): Uint8Array =>
   concat([int(1), previousHash, int(2), ...classicBytes(classic), ...parallelBytes(soroban)])
 
-/** The results as XDR, of which the header has the SHA-256: pairs of a transaction's hash and its result. */
+/** The results as XDR, pairs of a transaction's hash and its result; the header has their SHA-256. */
 export const resultSetBytes = (pairs: ReadonlyArray<readonly [hash: Uint8Array, result: Uint8Array]>): Uint8Array =>
   concat([int(pairs.length), ...pairs.flat()])
 

@@ -1,5 +1,5 @@
-// What a method sees of the ledger: usually the present, under an injected fault also the past. Methods read from here
-// and never from the ledger's own notion of the latest state.
+// A method's view of the ledger: usually the present, under an injected fault also the past. Methods read only from
+// this view, never the ledger's latest state directly.
 import type { Store } from "../engine/state/Store.ts"
 import type { LedgerRecord } from "../node/History.ts"
 import type { Ledger } from "../node/Ledger.ts"
@@ -7,7 +7,7 @@ import { RpcCode, RpcError } from "./RpcError.ts"
 
 export interface NetworkFacts {
   readonly passphrase: string
-  /** Where the friendbot answers; absent when there is none. */
+  /** The friendbot's address; absent without a friendbot. */
   readonly friendbotUrl: string | undefined
 }
 
@@ -18,7 +18,7 @@ export interface View {
   readonly network: NetworkFacts
   /** The present, in seconds. */
   readonly now: bigint
-  /** Random bytes; the same ones again when the same question is computed anew. */
+  /** Random bytes; repeated attempts of the same request get the same bytes. */
   readonly randomBytes: (length: number) => Uint8Array
 }
 

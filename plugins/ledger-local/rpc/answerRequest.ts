@@ -7,10 +7,10 @@ import { callMethod, errorResponse, readRequest, type RpcRequest, type RpcRespon
 import { RpcCode, RpcError } from "./RpcError.ts"
 import { viewOf } from "./View.ts"
 
-/** What a request may meet instead of an answer: a status without a body, or the loss of an answer after the work. */
+/** Outcome of a request without a response: a status without a body, or the loss of the response after the work. */
 export type Unanswered = { readonly _tag: "Unanswered"; readonly status: number }
 
-/** A source that gives the same in each attempt: a new nonce would be a new entry to fetch, for ever. */
+/** A source that repeats its bytes in each attempt: a new nonce would be a new entry to fetch, without end. */
 const repeatable = (randomBytes: (length: number) => Uint8Array) => {
   const drawn: Array<Uint8Array> = []
   return () => {
@@ -19,7 +19,7 @@ const repeatable = (randomBytes: (length: number) => Uint8Array) => {
   }
 }
 
-/** The method that runs contracts: its clients take turns, so that ledgers close in time beside them. */
+/** The method that runs contracts: its clients take turns, so that ledgers still close in time. */
 const SLOW_METHOD = "simulateTransaction"
 
 const answer = Effect.fnUntraced(function* (
@@ -36,7 +36,7 @@ const answer = Effect.fnUntraced(function* (
   )
   return yield* (method === SLOW_METHOD ? machine.inTurn(called) : called).pipe(
     Effect.matchEffect({
-      // That an entry could not be fetched says nothing about whether it exists.
+      // A failed fetch does not show whether the entry exists.
       onFailure: (failed) => Effect.succeed(errorResponse(id, RpcCode.internal, failed.message)),
       onSuccess: (result) => Effect.as(machine.reportDefects, { jsonrpc: "2.0" as const, id, result })
     }),

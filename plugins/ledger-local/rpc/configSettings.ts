@@ -1,7 +1,6 @@
-// The network's configuration entries, as `getLedgerEntries` gives them: made from the settings that this ledger
-// computes with, so that a client that reads fees, limits and lifetimes from them reads what it will be held to. What a
-// ledger as a whole may hold is bounded here by transactions and instructions alone. Parameters of memory, of consensus
-// and of eviction have no part in it and are absent.
+// The network's configuration entries, as `getLedgerEntries` returns them, built from this ledger's settings. So the
+// fees, limits and lifetimes that a client reads are those that apply to it. Only transactions and instructions bound a
+// whole ledger here. Parameters of memory, of consensus and of eviction are not used here and are absent.
 import { cpuCosts } from "../engine/state/cpuCosts.ts"
 import type { ConfigSettingEntry } from "../engine/xdr/Xdr.ts"
 import { fromLatin1 } from "../engine/xdr/Xdr.ts"
@@ -152,6 +151,6 @@ const makers: ReadonlyMap<number, Make> = new Map<number, Make>([
   ]
 ])
 
-/** The entry of this number; nothing for one that this ledger has no use for. */
+/** The entry with this number; undefined for an entry that this ledger does not use. */
 export const configSetting = (options: LedgerOptions, id: number): ConfigSettingEntry | undefined =>
   makers.get(id)?.(options)

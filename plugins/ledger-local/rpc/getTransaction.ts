@@ -1,5 +1,5 @@
-// getTransaction and getTransactions: what happened, by either hash or by range. Only what the history still holds is
-// found; the range in every answer says how far back that is.
+// getTransaction and getTransactions: results by either hash or by range. They find only transactions that the history
+// still holds; the range in every response shows how far back it goes.
 import { codec } from "../engine/xdr/Xdr.ts"
 import type { TransactionRecord } from "../node/History.ts"
 import { toBase64 } from "../node/text.ts"

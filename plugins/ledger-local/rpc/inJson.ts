@@ -10,11 +10,11 @@ type Decode = (value: unknown) => unknown
 interface Field {
   readonly as: string
   readonly decode: Decode
-  /** What stays under the old name; absent: nothing. */
+  /** The remaining value under the old name; absent: the field is removed. */
   readonly leaves?: "" | null
 }
 
-/** How the fields of an object change: encoded ones by `Field`, others by the rule of what is in them. */
+/** How the fields of an object change: encoded ones by `Field`, others by the rule for their content. */
 interface Rule {
   readonly [name: string]: Field | Rule
 }
@@ -24,8 +24,8 @@ interface Readable {
 }
 
 /**
- * The SDK calls a field `type` by its own name. The RPC's converter (`@stellar/stellar-xdr-json` 27, made from Rust,
- * where the word is reserved) has `type_`, and the SDK reads both. No key of an answer comes from a user.
+ * The SDK has a field `type`. The RPC's converter (`@stellar/stellar-xdr-json` 27, made from Rust, where the word is
+ * reserved) has `type_`, and the SDK reads both. No key of a response comes from a user.
  */
 const asInRust = (json: unknown): unknown => {
   if (Array.isArray(json)) return json.map(asInRust)
@@ -127,7 +127,7 @@ const changed = (value: unknown, rule: Rule): unknown => {
   )
 }
 
-/** The answer of a method in JSON; as it is for a method that has no such form. */
+/** The response of a method in JSON; unchanged for a method without such a form. */
 export const inJson = (method: string, result: unknown): unknown => {
   const rule = rules.get(method)
   return rule === undefined ? result : changed(result, rule)

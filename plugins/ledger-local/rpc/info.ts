@@ -1,4 +1,4 @@
-// The methods without parameters: what this node is, how it is and what it has.
+// The methods without parameters: this node's version, health and contents.
 import { headerBytes } from "../node/Header.ts"
 import { toBase64, toHex } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"

@@ -1,6 +1,5 @@
-// One JSON-RPC request against a view of the ledger. Methods are pure functions of the view and their parameters, apart
-// from sendTransaction, which queues. What goes wrong inside becomes an error of the answer, never an exception of the
-// caller.
+// One JSON-RPC request against a view of the ledger. Methods are pure functions of the view and their parameters,
+// except sendTransaction, which queues. A failure inside becomes an error response, never an exception of the caller.
 import { getEvents } from "./getEvents.ts"
 import { getLedgerEntries } from "./getLedgerEntries.ts"
 import { inJson } from "./inJson.ts"
@@ -49,7 +48,7 @@ export const errorResponse = (id: unknown, code: number, message: string): RpcRe
   error: { code, message }
 })
 
-/** Reads a request; a response in its place says why it is none. */
+/** Decodes a request; a response in its place reports why it is invalid. */
 export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return errorResponse(null, RpcCode.invalidRequest, "invalid request")
@@ -60,7 +59,7 @@ export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
   return { id, method, params }
 }
 
-/** Whether a request has no id, not even null, and so wants no answer. */
+/** True if a request has no id, not even null, and so expects no response. */
 export const isNotification = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !("id" in value) && "method" in readRequest(value)
 

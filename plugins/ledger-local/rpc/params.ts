@@ -1,5 +1,5 @@
 // Reads a method's parameters: an object, `{}` or nothing; each field of its type. A wrong one is refused with the real
-// RPC's code before any other check, in a message that names the field and what it takes.
+// RPC's code before any other check, in a message with the field's name and its accepted values.
 import { invalidParams } from "./RpcError.ts"
 
 export type Params = Readonly<Record<string, unknown>>

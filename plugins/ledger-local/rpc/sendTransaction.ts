@@ -1,5 +1,5 @@
-// sendTransaction: hands an envelope to the queue and says what became of it. An answer never means that the
-// transaction happened; only getTransaction says that.
+// sendTransaction: hands an envelope to the queue and reports the result. A response never means that the transaction
+// happened; only getTransaction shows that.
 import { codec } from "../engine/xdr/Xdr.ts"
 import { toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"

@@ -1,7 +1,7 @@
-// simulateTransaction: runs a contract operation against the latest ledger and recommends what to declare and to pay.
-// Neither source, sequence number, signatures of the envelope, fees nor bounds matter. The call always succeeds; what
-// went wrong is a text in `error`. Authorization is enforced when entries are given and recorded when not, unless
-// `authMode` says.
+// simulateTransaction: runs a contract operation against the latest ledger and recommends the resources to declare and
+// the fee to pay. Source, sequence number, signatures of the envelope, fees and bounds do not matter. The call always
+// succeeds; a failure is a text in `error`. Authorization is enforced when entries are given and recorded when not,
+// unless `authMode` sets the mode.
 import { EntryType, EnvelopeType, MemoType } from "../engine/xdr/types.ts"
 import { OperationType } from "../transaction/Wire.ts"
 import { entrySizeBytes } from "../engine/state/entrySize.ts"
@@ -100,11 +100,11 @@ const encodeData = (data: ReturnType<typeof restoreData>) => ({
   minResourceFee: data.resourceFee.toString()
 })
 
-/** What a client may choose of a simulation. */
+/** A client's options for a simulation. */
 interface Choices {
   readonly mode: AuthMode
   readonly useUpgradedAuth: boolean
-  /** Instructions beyond what the call took. */
+  /** Instructions added to those that the call took. */
   readonly leeway: number
 }
 

@@ -1,5 +1,5 @@
-// What a simulation recommends: the metered resources with the RPC's own padding, the size of the largest envelope that
-// may become of the transaction (twenty signatures, muxed sources, all preconditions), and the fee for both.
+// Recommendations of a simulation: the metered resources with the RPC's padding, the size of the largest possible
+// envelope of the transaction (twenty signatures, muxed sources, all preconditions), and the fee for both.
 import { codecs, OperationType } from "../transaction/Wire.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops, type RentChange } from "../engine/state/Fees.ts"

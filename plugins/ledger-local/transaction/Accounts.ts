@@ -31,7 +31,7 @@ export const numSponsoring = (account: AccountEntry): number => extV2(account)?.
 export const signerSponsors = (account: AccountEntry): ReadonlyArray<PublicKey | null> =>
   extV2(account)?.signerSponsoringIDs ?? account.signers.map(() => null)
 
-/** Ledger and close time at which the sequence number last moved; 0 when never since protocol 19. */
+/** Ledger and close time of the sequence number's last change; 0 when it has not changed since protocol 19. */
 export const sequenceAge = (account: AccountEntry): { readonly ledger: number; readonly time: bigint } => {
   const v2 = extV2(account)
   return v2 !== undefined && v2.ext.v === 3
@@ -43,7 +43,7 @@ export const sequenceAge = (account: AccountEntry): { readonly ledger: number; r
 export const minimumBalance = (account: AccountEntry, baseReserveStroops: bigint): bigint =>
   BigInt(2 + account.numSubEntries + numSponsoring(account) - numSponsored(account)) * baseReserveStroops
 
-/** What an account may spend; negative when it is below its reserve. */
+/** The spendable balance of an account; negative when it is below its reserve. */
 export const availableBalance = (account: AccountEntry, baseReserveStroops: bigint): bigint =>
   account.balance - minimumBalance(account, baseReserveStroops) - accountLiabilities(account).selling
 
@@ -96,7 +96,7 @@ export const withSequence = (
     ext: { v: 3, v3: { ext: { v: 0 }, seqLedger: ledgerSeq, seqTime: closeTime } }
   }))
 
-/** True when `more` subentries or sponsorships fit into what an account may count. */
+/** True when `more` subentries or sponsorships fit within the account's maximum count. */
 export const subentriesFit = (account: AccountEntry, more: number): boolean =>
   account.numSubEntries + more <= SUBENTRIES_MAX && numSponsoring(account) + account.numSubEntries + more <= UINT32_MAX
 

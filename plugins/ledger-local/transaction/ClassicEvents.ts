@@ -109,7 +109,7 @@ export class ClassicEvents {
     this.#emit(asset, "transfer", [address(accountOf(from)), address(accountOf(to))], this.#received(to, amount))
   }
 
-  /** What was traded with each offer taken and each pool, seen from the trader. A memo is not about these. */
+  /** The trade with each offer taken and each pool, seen from the trader. These events carry no memo. */
   claimed(trader: MuxedAccount, claims: ReadonlyArray<ClaimAtom>): void {
     const own = accountParty(accountOf(trader))
     const traded = (other: Party, atom: Omit<ClaimLiquidityAtom, "liquidityPoolId">): void => {

@@ -1,6 +1,6 @@
-// What an operation sees while it is checked and applied, and how its outcome is said. Operations are plain functions
-// from a body and a context to a result; everything that they may change goes through the context's `Txn`, so a failed
-// operation is undone by dropping it.
+// The context of an operation's check and application, and constructors of its result. Operations are plain functions
+// from a body and a context to a result. All their changes go through the context's `Txn`, so a failed operation is
+// undone by dropping it.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
 import type { KeyString } from "../engine/state/LedgerKeys.ts"
@@ -56,7 +56,7 @@ export interface CheckContext {
   readonly source: PublicKey
 }
 
-/** What a contract operation leaves for the meta; filled in while it runs. */
+/** A contract operation's data for the meta; filled in while it runs. */
 export interface SorobanOutcome {
   returnValue: ScVal | null
   events: ReadonlyArray<ContractEvent>
@@ -83,7 +83,7 @@ export interface ApplyContext extends CheckContext {
 
 /** An invalid contract operation, with the node's diagnostic. */
 export interface Flaw {
-  /** The operation's own (inner) code; absent where the network leaves that of an operation that never ran. */
+  /** The operation's (inner) code; absent if the network omits the code of an operation that never ran. */
   readonly code?: number
   readonly diagnostic: DiagnosticEvent
 }
@@ -127,8 +127,8 @@ const resultFields = [
 ] as const
 
 /**
- * An operation's own result: its inner code and, on success of some kinds, what comes with it. The network answers a
- * passive offer (4) as the ordinary one (3) that it becomes.
+ * An operation's result: its inner code and, on success of some kinds, additional data. The network answers a passive
+ * offer (4) as the ordinary one (3) that it becomes.
  */
 export const inner = (
   type: OperationBody["type"],
@@ -146,7 +146,7 @@ export const outer = (code: OpErrorCode): OperationResult => ({ code })
 const EMPTY_HASH = new Uint8Array(32)
 const NO_OFFER = { offersClaimed: [], offer: { effect: 2 } }
 
-/** What the network reports for an operation that never ran: the success of its kind, with nothing in it. */
+/** The network's result for an operation that never ran: the success of its kind, without content. */
 export const untouched = (type: OperationBody["type"]): OperationResult => {
   switch (type) {
     case OperationType.pathPaymentStrictReceive:
@@ -171,7 +171,7 @@ export const untouched = (type: OperationBody["type"]): OperationResult => {
   }
 }
 
-/** True when the operation did what it was asked to do. */
+/** True when the operation succeeded. */
 export const succeeded = (result: OperationResult): boolean => {
   if (result.code !== 0) return false
   const own = (result.tr as unknown as Record<string, { readonly code: number }>)[resultFields[result.tr.type]]

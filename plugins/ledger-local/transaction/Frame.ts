@@ -1,6 +1,6 @@
 // A transaction envelope parsed once: the inner transaction, its signatures, hashes, fees and sources, in the terms
-// that validation, the queue and the ledger share. A frame is immutable and cheap to keep; it does not validate the
-// envelope, except that an envelope whose fee fields make no sense has no frame (`undefined`), which is refused as
+// that validation, the queue and the ledger share. A frame is immutable and cheap to keep. It does not validate the
+// envelope, with one exception: an envelope with invalid fee fields has no frame (`undefined`), which is refused as
 // malformed.
 import { AccountType, EnvelopeType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
@@ -29,7 +29,7 @@ export interface Frame {
   readonly signatures: ReadonlyArray<DecoratedSignature>
   /** Signatures over `hash` by the fee source; empty unless a fee bump. */
   readonly feeBumpSignatures: ReadonlyArray<DecoratedSignature>
-  /** What the network names the envelope by: the fee bump's hash, or the transaction's. */
+  /** The network's identifier of the envelope: the fee bump's hash, or the transaction's. */
   readonly hash: Uint8Array
   /** The hash of the transaction itself; equal to `hash` without a fee bump. */
   readonly innerHash: Uint8Array
@@ -64,11 +64,11 @@ export const accountOf = (account: MuxedAccount): PublicKey =>
 export const operationSource = (frame: Frame, operation: Operation): MuxedAccount =>
   operation.sourceAccount ?? frame.tx.sourceAccount
 
-/** What a signature of a transaction signs. */
+/** The hash that a transaction's signatures sign. */
 export const transactionHash = (crypto: EngineCrypto, networkId: Uint8Array, tx: Transaction): Uint8Array =>
   crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction: { type: 2, tx } }))
 
-/** The hash by which an envelope is named that need not make sense. */
+/** The identifying hash of an envelope, which need not be valid. */
 export const hashOf = (crypto: EngineCrypto, networkId: Uint8Array, envelope: TransactionEnvelope): Uint8Array => {
   if (envelope.type === EnvelopeType.v0) return crypto.sha256(codecs.TransactionEnvelope.encode(envelope))
   if (envelope.type !== EnvelopeType.feeBump) return transactionHash(crypto, networkId, envelope.v1.tx)

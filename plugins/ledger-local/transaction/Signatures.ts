@@ -59,7 +59,7 @@ export class SignatureChecker {
     return this.check(accountSigners(account), neededWeight)
   }
 
-  /** For an operation whose source does not exist yet: its own key must have signed. */
+  /** For an operation with a source that does not exist yet: that account's master key must have signed. */
   checkMissingAccount(id: PublicKey): boolean {
     return this.check([{ key: { type: 0, ed25519: id.ed25519 }, weight: 1 }], 0)
   }

@@ -1,5 +1,5 @@
-// The open sponsorships within one transaction: sponsor by sponsored account, begun and not ended. What they paid for
-// stays recorded in the entries (see reserves.ts).
+// The open sponsorships within one transaction: sponsor by sponsored account, begun and not ended. The entries record
+// sponsorships that have been used (see reserves.ts).
 import { equalBytes, latin1, type PublicKey } from "../engine/xdr/Xdr.ts"
 
 /** The sponsorships in effect: sponsored account → its sponsor. */

@@ -59,7 +59,7 @@ export class Txn {
     return entry?.data.type === EntryType.account ? entry.data.account : undefined
   }
 
-  /** Writes a changed account back, keeping what the entry carries around it. */
+  /** Writes a changed account, keeping the other fields of its entry. */
   putAccount(account: AccountEntry): void {
     const before = this.peek(accountKey(account.accountId))
     this.put({ lastModifiedLedgerSeq: this.ledgerSeq, data: { type: 0, account }, ext: before?.ext ?? { v: 0 } })

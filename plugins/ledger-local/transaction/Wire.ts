@@ -1,5 +1,5 @@
-// The wire types and codecs that only transactions need, beside those of `engine/xdr/Xdr.ts`: operations, results,
-// meta, ledger headers. Like there, a value is a plain object that is never changed once it is shared.
+// The wire types and codecs that only transactions need, in addition to those of `engine/xdr/Xdr.ts`: operations,
+// results, meta, ledger headers. Like there, a value is a plain object that is never changed once it is shared.
 import * as xdr from "@stellar/stellar-sdk/xdr"
 import { codecOf } from "../engine/xdr/reusedWriter.ts"
 

@@ -1,7 +1,7 @@
-// A transaction's path through a ledger, in the network's phases: the fee is charged for all first, then each is
-// prepared (validated again, sequence number consumed, one-time signers removed) and run, and when all have run what
-// was not used is refunded. Nothing fails here: every outcome is in the result. What the engine does not implement is
-// thrown as `Unsupported`, and only `runOrInternalError` catches.
+// A transaction's path through a ledger, in the network's phases. First all fees are charged. Then each transaction is
+// prepared (validated again, sequence number consumed, one-time signers removed) and run. After all have run, unused
+// fees are refunded. Nothing fails here: every outcome is in the result. Features that the engine does not implement
+// throw `Unsupported`, and only `runOrInternalError` catches it.
 import { SignerKeyType } from "../engine/xdr/types.ts"
 import { NotFetched } from "../engine/state/NotFetched.ts"
 import type { Store } from "../engine/state/Store.ts"
@@ -34,7 +34,7 @@ export interface Applying {
   /** Its place in the ledger, from 0. */
   readonly place: number
   readonly feeStroops: bigint
-  /** What the inner transaction of a fee bump would have been charged alone. */
+  /** The fee that the inner transaction of a fee bump would have been charged by itself. */
   readonly innerFeeStroops: bigint
   readonly feeChanges: ReadonlyArray<LedgerEntryChange>
   readonly refundable: RefundableFee | undefined
@@ -60,13 +60,13 @@ export interface Applied {
   readonly succeeded: boolean
 }
 
-/** Since this protocol the result of a fee bump's inner transaction says that it was charged nothing. */
+/** Since this protocol the result of a fee bump's inner transaction reports a charge of zero. */
 const INNER_FEE_ZERO_SINCE = 25
 
-/** The price per operation at which a ledger's transactions are included; undefined means the whole bid. */
+/** The price per operation for a ledger's transactions; undefined means the whole bid. */
 export type InclusionBaseFee = bigint | undefined
 
-/** Phase 1: takes the fee, at most what the payer has. */
+/** Phase 1: takes the fee, at most the payer's balance. */
 export const chargeFee = (
   frame: Frame,
   place: number,
@@ -223,7 +223,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
   all.commit()
 }
 
-/** The result, and whether the operation ran: one that did not may have the result of one that had nothing to do. */
+/** The result, and whether the operation ran: a skipped operation may have the same result as one without work. */
 const applyOperation = (context: ApplyContext): { readonly result: OperationResult; readonly ran: boolean } => {
   const { operation, source, soroban, txn } = context
   const rules = supportedRules(operation.body, context.ledger)
@@ -252,7 +252,7 @@ const sorobanMeta = (applying: Applying, ledger: LedgerContext) => {
   return { ext, returnValue: outcome.returnValue }
 }
 
-/** Phase 4: gives back what was not used and closes the books. A payer that is gone or full loses the refund. */
+/** Phase 4: refunds unused fees and completes the result. A payer that no longer exists or is full loses the refund. */
 export const refund = (applying: Applying, ledger: LedgerContext, store: Store): Applied => {
   const { frame, refundable } = applying
   const txn = new Txn(store, ledger.ledgerSeq)
@@ -286,7 +286,7 @@ export const refund = (applying: Applying, ledger: LedgerContext, store: Store):
 
 /**
  * An exception while a transaction runs (an unimplemented feature or a defect of the engine) becomes an internal error
- * of that transaction: its fee is spent, nothing else happens. The exception is the result. Only `NotFetched` is
+ * of that transaction: its fee is charged, nothing else happens. The exception is the result. Only `NotFetched` is
  * rethrown.
  */
 export const runOrInternalError = (applying: Applying, ledger: LedgerContext, store: Store): unknown => {

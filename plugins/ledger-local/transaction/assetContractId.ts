@@ -1,5 +1,5 @@
-// The address of an asset's contract, which follows from the network and the asset alone. Results are cached (bounded),
-// since every payment event asks for one.
+// The address of an asset's contract, which depends only on the network and the asset. Results are cached (bounded),
+// since every payment event needs one.
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { type Asset, codec, latin1 } from "../engine/xdr/Xdr.ts"
 import { codecs } from "./Wire.ts"
@@ -7,7 +7,7 @@ import { codecs } from "./Wire.ts"
 const known = new Map<string, Uint8Array>()
 const KNOWN_MAX = 1_024
 
-/** The 32-byte contract id of `asset` on the network whose passphrase hashes to `networkId`. */
+/** The 32-byte contract id of `asset` on the network with the passphrase hash `networkId`. */
 export const assetContractId = (crypto: EngineCrypto, networkId: Uint8Array, asset: Asset): Uint8Array => {
   const name = latin1(networkId) + latin1(codecs.Asset.encode(asset))
   const found = known.get(name)

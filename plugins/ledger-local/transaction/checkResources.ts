@@ -1,6 +1,6 @@
-// What a contract transaction may declare: instructions, bytes, entries and keys within the network's limits, keys that
-// a contract can use, and archived entries named in order. The answer is the diagnostic that the network would show, or
-// nothing when all is well.
+// Checks the declared resources of a contract transaction: instructions, bytes, entries and keys within the network's
+// limits, keys that a contract can use, and archived entries listed in order. Returns the diagnostic that the network
+// would show, or undefined when all is well.
 import { AssetType, EntryType } from "../engine/xdr/types.ts"
 import { hasTtl, isDiskKey, keyString } from "../engine/state/LedgerKeys.ts"
 import type { HostErrorCode, HostErrorType } from "../engine/host/HostError.ts"

@@ -1,7 +1,7 @@
-// Entries that the network has frozen (CAP-77), and the transactions that may not enter a ledger for it: those that act
-// for a frozen account, name a frozen key in their footprint, or move what is behind a frozen account or trustline. A
-// transaction that the network has excepted by its hash may. What is known only when an operation is applied, such as
-// the offers that it meets, is checked there.
+// Entries that the network has frozen (CAP-77), and the transactions that therefore may not enter a ledger: those that
+// act for a frozen account, list a frozen key in their footprint, or move the balance of a frozen account or trustline.
+// A transaction that the network has excepted by its hash may enter. Facts that appear only during application, such as
+// the offers that an operation meets, are checked there.
 import { AssetType } from "../engine/xdr/types.ts"
 import { accountKeyString, keyString, type KeyString, trustLineKey } from "../engine/state/LedgerKeys.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"

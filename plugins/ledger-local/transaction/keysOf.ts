@@ -1,10 +1,10 @@
-// The entries that a transaction is certain to read, as far as they are known without running it: its accounts, and the
-// footprint of a contract operation. A fork fetches them in one batch.
+// The entries that a transaction is certain to read, as far as they can be found without running it: its accounts, and
+// the footprint of a contract operation. A fork fetches them in one batch.
 import { EntryType } from "../engine/xdr/types.ts"
 import { accountKeyString, keyString, type KeyString } from "../engine/state/LedgerKeys.ts"
 import { accountOf, type Frame } from "./Frame.ts"
 
-/** Of those that act: the source of the transaction, and of each operation. */
+/** Keys of the acting accounts: the source of the transaction, and of each operation. */
 export const sourceKeysOf = ({ source, tx }: Frame): ReadonlyArray<KeyString> => {
   const others = tx.operations.flatMap(({ sourceAccount }) =>
     sourceAccount === null ? [] : [accountOf(sourceAccount)]
@@ -12,13 +12,13 @@ export const sourceKeysOf = ({ source, tx }: Frame): ReadonlyArray<KeyString> =>
   return [...new Set([source, ...others].map(accountKeyString))]
 }
 
-/** Of those that act or pay. */
+/** Keys of the accounts that act or pay. */
 export const accountKeysOf = (frame: Frame): ReadonlyArray<KeyString> => [
   accountKeyString(frame.feeSource),
   ...sourceKeysOf(frame)
 ]
 
-/** What a contract operation may read and write. */
+/** The footprint of a contract operation. */
 export const footprintKeysOf = ({ soroban }: Frame): ReadonlyArray<KeyString> => {
   const { readOnly, readWrite } = soroban?.resources.footprint ?? { readOnly: [], readWrite: [] }
   // A time to live comes with its entry; no transaction may name one.

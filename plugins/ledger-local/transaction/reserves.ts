@@ -1,6 +1,6 @@
 // The payer of the reserve of a new entry: its owner, or the account that began to sponsor the owner earlier in the
-// same transaction. Sponsorships in effect live only as long as the transaction; what they sponsored stays recorded in
-// the entries. Every function either changes all accounts concerned or none, and returns why not.
+// same transaction. Sponsorships in effect end with the transaction; the sponsored entries keep a record of them. Every
+// function either changes all accounts concerned or none, and returns the reason for a refusal.
 import { AssetType, EntryType } from "../engine/xdr/types.ts"
 import type { AccountEntry, LedgerEntry, PublicKey } from "../engine/xdr/Xdr.ts"
 import {
@@ -112,7 +112,9 @@ export const removeSubentry = (context: ApplyContext, owner: AccountEntry, entry
   txn.putAccount(counted(txn.loadAccount(sponsorId)!, "numSponsoring", -reserves))
 }
 
-/** Creates a claimable balance, which has no owner: its creator sponsors it, or its creator's sponsor does. */
+/**
+ * Creates a claimable balance, which does not have an owner: its creator sponsors it, or its creator's sponsor does.
+ */
 export const createBalance = (context: ApplyContext, creator: PublicKey, entry: LedgerEntry): ReserveOutcome => {
   const sponsor = context.txn.loadAccount(context.sponsorships.sponsorOf(creator) ?? creator)!
   const able = canSponsor(context, sponsor, reservesOf(entry))

@@ -8,7 +8,7 @@ import { canSponsor, counted, type ReserveOutcome, reservesOf, sponsorOf } from 
 import type { SignerKey } from "./Wire.ts"
 import { compareSignerKeys } from "./signerKeys.ts"
 
-/** Why nothing was handed over, beside what a new payer lacks. */
+/** Reasons for a refused transfer, in addition to a new payer's lack of funds. */
 export type Handover = ReserveOutcome | "notSponsor" | "onlyTransferable"
 
 interface Reserve {
@@ -20,7 +20,7 @@ interface Reserve {
 
 const same = (a: PublicKey, b: PublicKey): boolean => equalBytes(a.ed25519, b.ed25519)
 
-/** The account that owns an entry; a claimable balance has none. */
+/** The account that owns an entry; a claimable balance does not have an owner. */
 const ownerOf = ({ data }: LedgerEntry): PublicKey | null => {
   switch (data.type) {
     case EntryType.account:
@@ -74,7 +74,7 @@ export const handOverEntry = (context: ApplyContext, entry: LedgerEntry, key: Le
   return outcome
 }
 
-/** Hands over one signer of an account; undefined when there is no such signer. */
+/** Transfers one signer of an account; undefined when the signer does not exist. */
 export const handOverSigner = (context: ApplyContext, owner: PublicKey, key: SignerKey): Handover | undefined => {
   const { txn, source } = context
   const account = txn.loadAccount(owner)

@@ -39,7 +39,7 @@ export interface CheckOptions {
   readonly applying: boolean
   /** False for the inner transaction of a fee bump. */
   readonly chargeFee: boolean
-  /** Seconds after the last close at which the transaction may still be applied; 0 when applying. */
+  /** Seconds after the last close during which the transaction may still be applied; 0 when applying. */
   readonly closeTimeOffsetMax: bigint
 }
 
@@ -131,7 +131,7 @@ const isMuxed = (frame: Frame): boolean =>
 /** Since this protocol a call with a memo is not applied either; before, it is only kept out of the queue. */
 const MEMO_REFUSED_SINCE = 25
 
-/** Of the contract operations only a call has no memo: its events and its authorization would contradict it. */
+/** Among contract operations only a call may not have a memo: its events and its authorization would contradict it. */
 const isMemoRefused = (frame: Frame, { settings }: LedgerContext, { applying }: CheckOptions): boolean =>
   (!applying || settings.protocolVersion >= MEMO_REFUSED_SINCE) &&
   frame.tx.operations[0]!.body.type === OperationType.invokeHostFunction &&
@@ -256,10 +256,10 @@ const plain = (feeCharged: bigint, code: TxErrorCode): TransactionResult => ({
   ext: { v: 0 }
 })
 
-/** A result without operations, for an envelope that has no frame or was refused before its operations were read. */
+/** A result without operations, for an envelope without a frame or refused before its operations were read. */
 export const errorResult = (code: TxErrorCode, feeCharged = 0n): TransactionResult => plain(feeCharged, code)
 
-/** What the network reports as charged for a transaction that it refuses: its least price, not a charge. */
+/** The fee that the network reports for a refused transaction: its least price, not a charge. */
 const nominalFee = (frame: Frame, ledger: LedgerContext): bigint =>
   frame.resourceFeeStroops + ledger.settings.baseFeeStroops * BigInt(frame.feeOperations)
 

@@ -1,6 +1,6 @@
-// The channels' part of the audit: what the contract holds, summed and compared with what is recorded. The records are
-// read first, then the ledger's transactions with the contract's events, then its entries, then the store once more:
-// whatever grows meanwhile is read after what it is compared with.
+// The channels' part of the audit: sums the contract's holdings and compares them with the records. It reads the
+// records first, then the ledger's transactions with the contract's events, then its entries, then the store again. So
+// a value that grows during the audit is read after the value that it is compared with.
 import { Effect } from "effect"
 import { type AuditEndpoint, readEntries } from "../../../kernel/audit/readEntries.ts"
 import type { LedgerView } from "../../../kernel/audit/readLedger.ts"
@@ -16,13 +16,13 @@ import { type ChannelView, compareChannels, holdingOf } from "./compareChannels.
 
 export interface RecordedChannels {
   readonly networkId: Uint8Array
-  /** Contracts whose events the audit needs: of recorded calls, and the configured one. */
+  /** Contracts whose events the audit needs: those of recorded calls, and the configured one. */
   readonly contracts: ReadonlySet<string>
   readonly calls: ReadonlyArray<ChannelCall>
   readonly stored: ReadonlyArray<StoredChannel>
 }
 
-/** What the database has of channels. */
+/** The database's records of channels. */
 export const readRecordedChannels = Effect.gen(function* () {
   const network = yield* Network
   const networkId = networkIdOf(yield* Crypto, network.passphrase)
@@ -56,7 +56,7 @@ const namedIn = ({ calls, stored }: RecordedChannels) => {
   return { channels, receivers }
 }
 
-/** What each contract has of each token: of the network's own assets, whose entries can be read. */
+/** Each contract's balance of each token, for the network's assets, whose entries can be read. */
 const readHeld = Effect.fn("audit.readHeld")(function* (
   endpoint: AuditEndpoint,
   pairs: ReadonlyMap<string, { readonly contract: string; readonly token: string }>

@@ -1,5 +1,5 @@
 // The database's side of the channels' audit: every settled call of the contract, read from the envelope that was sent,
-// and the records of sellers without a store of their own. By SQL of its own, as the rest of the audit.
+// and the records of sellers that use the store. Like the rest of the audit, it uses separate SQL.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
@@ -25,7 +25,7 @@ export interface ChannelCall {
   readonly ledger: number
   readonly contract: string
   readonly functionName: string
-  /** What it moved into the contract or out of it. */
+  /** The amount moved into the contract or out of it. */
   readonly moved: bigint
   /** The channel of a deposit, refund or withdrawal. */
   readonly channel: NamedChannel | undefined
@@ -54,7 +54,7 @@ interface CallRow {
   readonly envelope: Uint8Array
 }
 
-/** Where a function's arguments have its config and its claims. */
+/** Positions of the config and the claims in a function's arguments. */
 const places: Readonly<Record<string, { readonly config?: number; readonly claims?: number }>> = {
   [batchFunctions.deposit]: { config: 1 },
   [batchFunctions.claim]: { claims: 0 },
@@ -63,7 +63,7 @@ const places: Readonly<Record<string, { readonly config?: number; readonly claim
   [batchFunctions.withdrawEnd]: { config: 0 }
 }
 
-/** The call of a row; undefined for an envelope that is no call of a channel's contract. */
+/** The call of a row; undefined for an envelope that does not call a channel's contract. */
 export const readCall = (networkId: Uint8Array, row: CallRow): ChannelCall | undefined => {
   const transaction = transactionIn(readXdr(xdr.TransactionEnvelope.schema, row.envelope))
   const call = transaction === undefined ? undefined : callOf(transaction)
@@ -118,8 +118,8 @@ interface StoredRow {
 }
 
 /**
- * The records of the store, where it was ever enabled. A seller may store what is no channel of these contracts: there
- * is nothing on the ledger to compare that with.
+ * The records of the store, if it was ever enabled. A seller may store records of other contracts' channels; the ledger
+ * has no state to compare them with.
  */
 export const readStored = Effect.fn("audit.readStoredChannels")(function* (
   network: string,

@@ -1,6 +1,7 @@
-// The channels' audit, pure: sums what the contract holds and compares it with the records. Every recorded call has its
-// event; a channel's balance is what was recorded, with what others did to it; no total goes back; what channels hold
-// and receivers are owed is there. Channels that were opened before the endpoint's history are not summed.
+// The channels' audit, pure: sums the contract's holdings and compares them with the records. Every recorded call has
+// its event. A channel's balance equals the recorded movements plus those of others. No total decreases. The contract
+// covers the channels' balances and the amounts owed to receivers. Channels opened before the endpoint's history are
+// not summed.
 import type { Mismatch } from "../../../kernel/audit/compare.ts"
 import type { BatchEvent, ReceiverState } from "../batchCalls.ts"
 import { batchFunctions } from "../batchCalls.ts"
@@ -22,7 +23,7 @@ export interface ChannelOnLedger extends NamedChannel {
   readonly modifiedLedger: number
 }
 
-/** What is due to a receiver of a token, and what a contract has of it. */
+/** The amount of a token owed to a receiver, and the contract's balance of that token. */
 export interface ReceiverOnLedger {
   readonly contract: string
   readonly receiver: string
@@ -43,7 +44,7 @@ export interface ChannelView {
 
 export interface ChannelRecords {
   readonly calls: ReadonlyArray<ChannelCall>
-  /** The store's records, read before the ledger and after it: charges and claims rise meanwhile. */
+  /** The store's records, read before the ledger and after it: charges and claims rise between the two reads. */
   readonly storedBefore: ReadonlyArray<StoredChannel>
   readonly storedAfter: ReadonlyArray<StoredChannel>
 }
@@ -56,7 +57,7 @@ export interface TokenSum {
   readonly held: string
   /** Claimed, and not yet paid to receivers. */
   readonly unsettled: string
-  /** What the contract has; null for a token that is no asset of the network. */
+  /** The contract's balance; null for a token that is not an asset of the network. */
   readonly has: string | null
 }
 
@@ -81,7 +82,7 @@ export const holdingOf = (contract: string, token: string): string => `${contrac
 
 type Wrong = (rule: string, subject: string, detail: string) => void
 
-/** What an event moves into its channel; negative: out of it. None for one that moves nothing. */
+/** The amount that an event moves into its channel; negative: out of it. Undefined for an event without a movement. */
 const change = (event: BatchEvent): bigint | undefined => {
   switch (event._tag) {
     case "Deposited":
@@ -99,14 +100,14 @@ const changeOfCall = ({ functionName, moved }: ChannelCall): bigint => {
   return functionName === batchFunctions.refund || functionName === batchFunctions.withdrawEnd ? -moved : 0n
 }
 
-/** Whether an event is what a recorded call did. */
+/** True if an event belongs to a recorded call. */
 const isOf = (call: ChannelCall, event: BatchEvent): boolean => {
   if (event._tag === "Settled")
     return event.receiver === call.swept?.receiver && event.token === call.swept.token && event.amount === call.moved
   return "channelId" in event && event.channelId === call.channel?.channelId && change(event) === changeOfCall(call)
 }
 
-/** Functions whose call has an event with what was moved. */
+/** Functions whose event carries the moved amount. */
 const moving: ReadonlySet<string> = new Set([
   batchFunctions.deposit,
   batchFunctions.refund,
@@ -129,7 +130,7 @@ const verifyCalls = ({ calls }: ChannelRecords, view: ChannelView, wrong: Wrong)
   }
 }
 
-/** What was recorded and seen, by channel: a facilitator has many of each. */
+/** Recorded calls and received events, grouped by channel: a facilitator has many of each. */
 interface ByChannel {
   readonly calls: ReadonlyMap<string, ReadonlyArray<ChannelCall>>
   readonly events: ReadonlyMap<string, ReadonlyArray<SeenBatchEvent>>
@@ -146,7 +147,7 @@ const placeOf = ({ channelId, contract }: { readonly channelId: string; readonly
 const byChannel = ({ calls, storedAfter, storedBefore }: ChannelRecords, view: ChannelView): ByChannel => {
   const claimed = new Map<string, { total: bigint; settlement: string }>()
   for (const { claims, ledger, settlement } of calls) {
-    // The endpoint may be behind the one that reported it.
+    // The endpoint may be behind the endpoint that reported it.
     if (ledger > view.toLedger) continue
     for (const claim of claims) {
       const known = claimed.get(placeOf(claim))
@@ -186,7 +187,7 @@ const sumOf = (place: string, { calls, events, recorded }: ByChannel): Sum => {
   }
 }
 
-/** What was claimed of a channel, against what was recorded of it. */
+/** Compares a channel's claimed amount with its records. */
 const verifyClaimed = (channel: NamedChannel, state: ChannelState, known: ByChannel, wrong: Wrong): void => {
   const { totalClaimed: claimed } = state
   const { channelId } = channel
@@ -197,7 +198,7 @@ const verifyClaimed = (channel: NamedChannel, state: ChannelState, known: ByChan
   for (const { charged, refund, totalClaimed } of known.storedBefore.get(place) ?? []) {
     if (totalClaimed > claimed)
       wrong("channel store", channelId, `is stored with ${totalClaimed} claimed, the ledger has ${claimed}`)
-    // Read before the ledger: what was charged until then must still be claimable.
+    // Read before the ledger: the amount charged until then must still be claimable.
     const held = refund === undefined || refund.nonce < state.refundNonce ? 0n : refund.amount
     const claimable = state.balance - held
     if (charged > claimable)
@@ -208,7 +209,7 @@ const verifyClaimed = (channel: NamedChannel, state: ChannelState, known: ByChan
       wrong("channel charges", channelId, `${claimed} was claimed, the store has charged ${charged}`)
 }
 
-/** What channels hold and receivers are due is there, of each token. */
+/** Checks for each token that the contract covers the channels' balances and the amounts due to receivers. */
 const sumTokens = (view: ChannelView, wrong: Wrong): ReadonlyArray<TokenSum> => {
   const sums = new Map<string, { held: bigint; unsettled: bigint; newest: number; contract: string; token: string }>()
   const sumAt = (contract: string, token: string) => {
@@ -231,7 +232,7 @@ const sumTokens = (view: ChannelView, wrong: Wrong): ReadonlyArray<TokenSum> => 
   }
   return [...sums].map(([key, { contract, held, newest, token, unsettled }]) => {
     const holding = view.holdings.get(key)
-    // Of a reading during traffic only what all belongs to one moment says something.
+    // During traffic a reading only proves something if all of it belongs to one moment.
     const isOneMoment = Math.max(newest, holding?.modifiedLedger ?? Infinity) <= view.toLedger
     if (holding !== undefined && isOneMoment && holding.amount < held + unsettled)
       wrong("channels covered", contract, `has ${holding.amount} of ${token}, owes ${held + unsettled}`)

@@ -1,13 +1,14 @@
 // The contract of the `batch-settlement` scheme: one instance, many channels, no owner and no upgrade. A channel holds
-// what was deposited for its config; vouchers of the payer's authorizer and totals allowed by the receiver's authorizer
-// move it to the receiver, at most what arrived, never back and never twice. What is not claimed returns to the payer:
-// within a ledger when the receiver's authorizer agrees, or after the channel's delay by the payer alone. Every
-// failure reverts everything. An entry is never removed: without its totals a spent voucher would count again. This file is
-// AssemblyScript, compiled after host.as, channel.as and claims.as to the wasm beside it; it has not been audited.
+// the deposits for its config. Vouchers of the payer's authorizer and totals allowed by the receiver's authorizer move
+// them to the receiver: at most the amount that arrived, never back and never twice. Unclaimed funds return to the
+// payer: within a ledger if the receiver's authorizer agrees, or after the channel's delay by the payer's call only.
+// Every failure reverts everything. Entries are never removed: without its totals a spent voucher would be valid again.
+// This file is AssemblyScript, compiled after host.as, channel.as and claims.as to the wasm next to it; it has not been
+// audited.
 
 /**
- * Opens the channel or tops it up, by what really arrives of `amount`; returns that. `from` authorizes the call and the
- * token's transfer below it, and need not be the payer. A deposit leaves a started withdrawal as it is.
+ * Opens the channel or tops it up, by the part of `amount` that arrives; returns that part. `from` authorizes the call
+ * and the token's transfer below it, and need not be the payer. A deposit does not change a started withdrawal.
  */
 export function deposit(from: Val, config: Val, amount: Val): Val {
   begin()
@@ -32,8 +33,8 @@ export function deposit(from: Val, config: Val, amount: Val): Val {
 }
 
 /**
- * Raises the claimed totals of channels under one receiver's authorizer, whose signature is the only authorization. An
- * entry whose total is already claimed is passed over; any other that does not hold fails the whole. Returns how many
+ * Raises the claimed totals of channels under one receiver's authorizer, whose signature is the only authorization.
+ * Skips an entry whose total is already claimed; any other invalid entry fails the whole call. Returns how many
  * channels advanced.
  */
 export function claim(claims: Val, expiresAt: Val, signature: Val): Val {
@@ -64,15 +65,15 @@ export function settle(receiver: Val, token: Val): Val {
   return amount
 }
 
-/** What a payment back to the payer leaves behind, as an event's data. */
+/** The state after a payment back to the payer, as an event's data. */
 function returned(amount: Val): Val {
   return mapPut(mapPut(mapNew(), symbol("amount"), amount), symbol("balance"), balance)
 }
 
 /**
- * Makes the claims, if there are any, and then pays the payer `amount`, or what is left when that is less; returns it.
- * The signature of the receiver's authorizer is the only authorization. It counts once, for the channel's nonce, and
- * not after `expiresAt`, which the claims' signature names as well.
+ * Makes the claims, if there are any, and then pays the payer `amount`, or the rest if that is less; returns the paid
+ * amount. The signature of the receiver's authorizer is the only authorization. It is valid once, for the channel's
+ * nonce, and not after `expiresAt`, which the claims' signature covers as well.
  */
 export function refund(
   config: Val,
@@ -103,7 +104,7 @@ export function refund(
   const paid = isLess(left, amount) ? left : amount
   balance = difference(balance, paid)
   refundNonce = u64Val(u64Of(refundNonce) + 1)
-  // A withdrawal that has nothing left to withdraw is over; a smaller refund must not stop it.
+  // A withdrawal with nothing left to withdraw ends here; a smaller refund must not stop it.
   if (isEqual(balance, claimed)) withdrawRequestedAt = NO_TIME
   keepChannel()
   pay(its(TOKEN), its(PAYER), paid)
@@ -127,8 +128,8 @@ export function withdraw_start(config: Val): Val {
 }
 
 /**
- * Pays the payer what is not claimed when the delay is over; returns it, zero when all was claimed meanwhile. The nonce
- * moves on, so that no refund signed before counts for what is deposited later.
+ * Pays the unclaimed balance to the payer after the delay; returns it, zero if all of it was claimed during the delay.
+ * The nonce increases, so that refunds signed before are not valid for later deposits.
  */
 export function withdraw_end(config: Val): Val {
   begin()
@@ -154,7 +155,7 @@ export function state(id: Val): Val {
   return getData(id, PERSISTENT)
 }
 
-/** What a receiver has claimed of a token in all, and what of it was paid. */
+/** A receiver's total claimed amount of a token, and the paid part of it. */
 export function receiver_state(receiver: Val, token: Val): Val {
   readReceiver(receiverKey(receiver, token))
   return vec(2)

@@ -25,7 +25,7 @@ const SIGNATURE_EXPIRED: u32 = 219
 /** Seconds from a withdrawal's start to its end. */
 const DELAY_MIN: u64 = 900
 const DELAY_MAX: u64 = 2_592_000
-/** Ledgers that an entry lives on at least after each call that changes it, and to which it is then extended. */
+/** Minimum lifetime of an entry in ledgers after each call that changes it. The call extends the entry to it. */
 const LIFE_MIN: u32 = 259_200
 const LIFE: u32 = 518_400
 
@@ -58,7 +58,7 @@ function digestOf(count: u32): Val {
   return sha256(serialized(vec(count)))
 }
 
-/** The head of every digest; the caller puts what follows from the fourth word on. */
+/** The head of every digest; the caller appends its data from the fourth word on. */
 function putDomain(domain: string): void {
   put(0, symbol(domain))
   put(1, network)
@@ -83,7 +83,7 @@ function demandDistinct(a: Val, b: Val): void {
   demand(compareObjects(a, b) != 0, SAME_PARTY)
 }
 
-/** Only a channel whose config passes here is ever opened, so that no other function asks again. */
+/** Only a channel whose config passes here is ever opened, so that other functions need not check it again. */
 function demandValidConfig(): void {
   demand(isAddress(its(PAYER)) && isAddress(its(RECEIVER)) && isAddress(its(TOKEN)), INVALID_ARGUMENT)
   demand(isBytes(its(PAYER_AUTHORIZER), 32) && isBytes(its(RECEIVER_AUTHORIZER), 32), INVALID_ARGUMENT)
@@ -146,7 +146,7 @@ function isEqual(a: Val, b: Val): bool {
   return highOf(a) == highOf(b) && lowOf(a) == lowOf(b)
 }
 
-/** Pays out of the contract; its balance must fall by just that, whatever the token announces. */
+/** Pays out of the contract; its balance must fall by exactly that amount, regardless of the token's events. */
 function pay(token: Val, to: Val, amount: Val): void {
   const before = balanceOf(token)
   transfer(token, contract, to, amount)

@@ -1,5 +1,5 @@
-// Claims: entries of vouchers and totals under one receiver's authorizer, and what receivers are due by them. Compiled
-// after channel.as, before batch.as.
+// Claims: entries of vouchers and totals under one receiver's authorizer, and the amounts that they make due to
+// receivers. Compiled after channel.as, before batch.as.
 
 /** An error of a claim's entry is `(entry + 1) × ENTRY + error`. */
 const ENTRY: u32 = 10_000
@@ -7,11 +7,11 @@ const ENTRY: u32 = 10_000
 const CLAIMS_MAX: u32 = 256
 /** A claim's entry, taken apart: config, maximum, signature, total. */
 const entry: usize = memory.data(32, 8)
-/** What the authorizer signs of each entry, and the channels that a claim advances. */
+/** The authorizer's signed part of each entry, and the channels that a claim advances. */
 const signedTotals: usize = memory.data(2048, 8)
 const advanced: usize = memory.data(2048, 8)
 
-/** What a receiver has claimed of a token in this claim so far. */
+/** A receiver's amount of a token in this claim so far. */
 let dueReceiver: Val = 0
 let dueToken: Val = 0
 let due: Val = 0
@@ -22,7 +22,7 @@ function receiverKey(receiver: Val, token: Val): Val {
   return vec(2)
 }
 
-/** What the receiver has claimed of the token in all, and what of it was paid, into the first two words. */
+/** Reads the receiver's total claimed amount of the token and the paid part of it into the first two words. */
 function readReceiver(key: Val): void {
   put(0, ZERO)
   put(1, ZERO)
@@ -30,7 +30,7 @@ function readReceiver(key: Val): void {
     vecToMemory(getData(key, PERSISTENT), u32Val(words as u32), u32Val(2))
 }
 
-/** Credits a receiver with what its neighbors in the claim have moved. */
+/** Credits a receiver with the amounts of adjacent entries in the claim. */
 function creditDue(): void {
   if (dueReceiver == 0) return
   const key = receiverKey(dueReceiver, dueToken)
@@ -80,7 +80,7 @@ function claimEntry(value: Val, authorizer: Val): bool {
   return true
 }
 
-/** The receiver's authorizer of the first entry, which is the one of all. */
+/** The receiver's authorizer of the first entry; all entries must have the same one. */
 function authorizerOf(first: Val): Val {
   unpack(first, entry, 4, INVALID_ARGUMENT)
   unpack(wordAt(entry, 0), members, 7, INVALID_ARGUMENT)

@@ -1,5 +1,5 @@
-// What the batch contract is written with: the host's functions by their short names, values, amounts of 128 bits,
-// memory and errors. Compiled as one text with batch.as, which follows it.
+// Basics of the batch contract: the host's functions by their short names, values, amounts of 128 bits, memory and
+// errors. Compiled as one text with batch.as, which follows it.
 /** A value as host and contract exchange it: 64 bits, the low byte a tag, the rest the value or an object's handle. */
 type Val = u64
 
@@ -13,8 +13,8 @@ const BYTES_TAG: u64 = 72
 const VEC_TAG: u64 = 75
 const ADDRESS_TAG: u64 = 77
 /**
- * The zeros of u64 and i128 in their small forms. What a variable begins with is written as a number: the compiler
- * would set it in a start function, which the network does not run.
+ * The zeros of u64 and i128 in their small forms. Initial values are written as numbers: otherwise the compiler would
+ * set them in a start function, which the network does not run.
  */
 const NO_TIME: Val = U64_SMALL_TAG
 const ZERO: Val = I128_SMALL_TAG
@@ -113,7 +113,7 @@ declare function requireAuth(address: Val): Val
 const words: usize = memory.data(64, 8)
 const letters: usize = memory.data(32, 8)
 
-/** What is added to an error's number: names the current entry of a claim. */
+/** Offset added to an error's number: names the current entry of a claim. */
 let errorBase: u32 = 0
 
 // @ts-ignore: decorator
@@ -214,7 +214,7 @@ function isLess(a: Val, b: Val): bool {
   return aHigh < bHigh || (aHigh == bHigh && lowOf(a) < lowOf(b))
 }
 
-/** Of two amounts that are not negative; `AMOUNT_TOO_LARGE` when the sum is none. */
+/** Adds two amounts that are not negative; `AMOUNT_TOO_LARGE` if the sum overflows. */
 function sum(a: Val, b: Val): Val {
   const low = lowOf(a) + lowOf(b)
   const high = highOf(a) + highOf(b) + (low < lowOf(a) ? 1 : 0)

@@ -1,8 +1,8 @@
-// The settlement contract of the `upto` scheme: one function, no owner, no upgrade, and no token is ever its own. The
-// payer signs a maximum, a recipient, a window of ledgers, the facilitator and an id, but not the amount; the
-// facilitator signs the same call with the amount, at most that maximum. The token moves from the payer straight to the
-// recipient, or not: zero calls no token and still spends the authorization. A failure reverts everything, the spent id
-// included. This file is AssemblyScript, compiled to the wasm beside it; it has not been audited.
+// The settlement contract of the `upto` scheme: one function, no owner, no upgrade; it never holds tokens. The payer
+// signs a maximum, a recipient, a window of ledgers, the facilitator and an id, but not the amount. The facilitator
+// signs the same call with the amount, at most that maximum. The token moves directly from the payer to the recipient.
+// A zero amount calls no token but still uses up the authorization. A failure reverts everything, including the spent
+// id. This file is AssemblyScript, compiled to the wasm next to it; it has not been audited.
 /** A value as host and contract exchange it: 64 bits, the low byte a tag, the rest the value or the handle of an object. */
 type Val = u64
 
@@ -17,7 +17,7 @@ const ZERO: Val = I128_SMALL_TAG
 /** The symbols of up to nine characters are numbers too: six bits a character. */
 const APPROVE: Val = 0x26d75df4eea0e
 const BALANCE: Val = 0x279b19b3a2a0e
-/** Storage whose entries have a last ledger and then are gone. */
+/** Storage whose entries are deleted after their last ledger. */
 const TEMPORARY: u64 = 0
 
 // The contract's errors. They begin at 101 because a token's own errors, 1 to 15 for the asset contract, come through.

@@ -1,6 +1,7 @@
-// Contract authorization. Enforcing, each `require_auth` must match a node of a given entry, whose signature, expiry
-// and nonce are checked once, when its root is first used, and anew after a rollback. Recording, the entries that would
-// be needed are built. The direct caller contract, and what it authorized for its callee, need no entry.
+// Contract authorization. In enforcing mode, each `require_auth` must match a node of a given entry. The entry's
+// signature, expiry and nonce are checked once, when its root is first used, and again after a rollback. In recording
+// mode, it builds the entries that the call would need. The direct caller contract, and the calls that it authorized
+// for its callee, need no entry.
 import { AddressType, CredentialsType, EntryType, ScType } from "../xdr/types.ts"
 import { Price } from "../host/instructionPrices.ts"
 import { valuesIn } from "../xdr/valueSizes.ts"
@@ -88,7 +89,7 @@ export class Auth implements Authorization {
     return this.snapshot()
   }
 
-  /** A contract creation is a frame of its own for authorization. */
+  /** For authorization, a contract creation is a separate frame. */
   pushCreate(fn: SorobanAuthorizedFunction): void {
     this.#push({ create: fn })
   }
@@ -264,7 +265,7 @@ export class Auth implements Authorization {
     })
   }
 
-  /** What the current contract authorizes for the contracts that its next call reaches. */
+  /** Authorizations by the current contract for the contracts that its next call reaches. */
   addInvokerAuth(contract: ScAddress, invocations: ReadonlyArray<SorobanAuthorizedInvocation>): void {
     for (const invocation of invocations) {
       this.#invokers.push({ addressId: addressString(contract), tree: InvocationTracker.of(invocation) })

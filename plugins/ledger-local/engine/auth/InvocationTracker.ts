@@ -72,7 +72,7 @@ export class InvocationTracker {
     return new InvocationTracker(nodeOf(invocation), [])
   }
 
-  /** A tracker whose root is the requirement of the frame at depth `depth` (1 is the outermost). */
+  /** A tracker with the requirement of the frame at depth `depth` as its root (1 is the outermost). */
   static recording(fn: SorobanAuthorizedFunction, depth: number): InvocationTracker {
     const root: InvocationNode = { fn, id: undefined, used: true, children: [] }
     const stack: Array<InvocationNode | undefined> = new Array(depth - 1).fill(undefined)

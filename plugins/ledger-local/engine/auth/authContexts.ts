@@ -1,5 +1,5 @@
-// The authorization context that a contract account's `__check_auth` gets: what its signer is asked to allow, one value
-// per call of the authorized tree.
+// The authorization context passed to a contract account's `__check_auth`: the calls that its signer is asked to allow,
+// one value per call of the authorized tree.
 import { AuthorizedFunctionType, ExecutableType, PreimageType } from "../xdr/types.ts"
 import { executableVal } from "../host/executables.ts"
 import { HostError } from "../host/HostError.ts"

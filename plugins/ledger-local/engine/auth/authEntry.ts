@@ -1,5 +1,5 @@
-// An authorization entry as it is given: its credentials, and the checks of its form that fail a whole call before
-// anything of it runs, whether or not the entry would ever be used.
+// An authorization entry as received: its credentials, and checks of its form. A malformed entry fails the whole call
+// before any of it runs, whether or not the entry would ever be used.
 import { AuthorizedFunctionType, CredentialsType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import { checkScVal, checkSymbol } from "../xdr/ScVal.ts"
@@ -55,7 +55,7 @@ export const credentialsOf = (entry: SorobanAuthorizationEntry): SorobanAddressC
   }
 }
 
-/** Refuses malformed values, symbols and delegates that are not strictly ascending by address. */
+/** Refuses malformed values, symbols, and delegates that are not strictly ascending by address. */
 export const checkEntry = (entry: SorobanAuthorizationEntry, protocol: number): void => {
   checkInvocation(entry.rootInvocation, protocol)
   const credentials = credentialsOf(entry)

@@ -1,7 +1,7 @@
-// Groups of points on the curves that contracts may use: how points are read from bytes and written, as the network's
-// host does it, on the arithmetic of `@noble/curves`. A point is two coordinates, big-endian, x first; an element of a
+// Groups of points on the curves that contracts may use: reads points from bytes and writes them, as the network's host
+// does, on the arithmetic of `@noble/curves`. A point is two coordinates, big-endian, x first; an element of a
 // quadratic extension is its imaginary part before its real one. Coordinates that are not below the field's prime are
-// refused. Whether a point is on the curve, or in the subgroup, is asked apart, because each has a price of its own.
+// refused. Checks of the curve and of the subgroup are separate functions, because each has a separate price.
 import type { WeierstrassPoint, WeierstrassPointCons } from "@noble/curves/abstract/weierstrass.js"
 import { bls12_381 } from "@noble/curves/bls12-381.js"
 import { bn254 } from "@noble/curves/bn254.js"
@@ -9,7 +9,7 @@ import { bn254 } from "@noble/curves/bn254.js"
 /** An element of the quadratic extension of either curve's field. */
 export type Pair = typeof bls12_381.fields.Fp2.ZERO
 
-/** Refused bytes, with what is wrong with them. */
+/** Refused bytes, with the reason. */
 export class BadPoint extends Error {}
 
 /** A field's elements and their bytes. */
@@ -48,25 +48,25 @@ const extension = (field: Elements<bigint>): Elements<Pair> => ({
 })
 
 /**
- * What the free bits of the first byte may say: with `infinity` one of them marks the point at infinity, without, all
- * are unset and that point is all zeros.
+ * Allowed values of the free bits of the first byte: with `infinity` one of them marks the point at infinity; without
+ * it, all are unset and the point at infinity is all zeros.
  */
 interface Flags {
   readonly all: number
   readonly infinity: number
 }
 
-/** Coordinates as they were read; undefined is the point at infinity. */
+/** Coordinates after reading; undefined is the point at infinity. */
 export type Coordinates<F> = { readonly x: F; readonly y: F } | undefined
 
 export interface PointGroup<F> {
   readonly name: string
   readonly elements: Elements<F>
   readonly Point: WeierstrassPointCons<F>
-  /** Throws `BadPoint` for bytes that are none. */
+  /** Throws `BadPoint` for bytes that do not encode coordinates. */
   readonly read: (bytes: Uint8Array) => Coordinates<F>
   readonly write: (point: WeierstrassPoint<F>) => Uint8Array
-  /** True where the curve's equation holds, and for infinity. */
+  /** True if the point satisfies the curve's equation, and for infinity. */
   readonly isOnCurve: (at: Coordinates<F>) => boolean
   /** The point at coordinates that are on the curve. */
   readonly pointAt: (at: Coordinates<F>) => WeierstrassPoint<F>

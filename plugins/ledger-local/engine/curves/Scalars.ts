@@ -1,5 +1,5 @@
-// Numbers modulo the orders of the two pairing curves' groups, as contracts hand them over: 256-bit integers, larger
-// ones reduced. Each has the names of what the network charges for arithmetic with them.
+// Numbers modulo the orders of the two pairing curves' groups, as contracts pass them: 256-bit integers, larger ones
+// reduced. Each group has the names of the network's costs for its arithmetic.
 import { type IField } from "@noble/curves/abstract/modular.js"
 import { bls12_381 } from "@noble/curves/bls12-381.js"
 import { bn254 } from "@noble/curves/bn254.js"

@@ -1,7 +1,7 @@
 // The permutations of Poseidon (https://eprint.iacr.org/2019/458) and Poseidon2 (https://eprint.iacr.org/2023/323) over
-// a prime field, with the constants given: rounds in which every element goes through the S-box, then rounds in which
-// the first one does, then full ones again. Each step reports its number of operations before it runs, so a callback
-// can abort by throwing.
+// a prime field, with the given constants: full rounds, in which every element goes through the S-box, then partial
+// rounds, in which only the first does, then full rounds again. Each step reports its number of operations before it
+// runs, so a callback can abort by throwing.
 import type { IField } from "@noble/curves/abstract/modular.js"
 
 export interface Permutation {
@@ -20,7 +20,7 @@ export interface Permutation {
   readonly collects: (size: number) => void
   /** A new list of the results of a step that may fail for each element. */
   readonly collectsResults: (size: number) => void
-  /** The errors of what does not fit together. */
+  /** Creates the error for parameters that do not fit together. */
   readonly refuse: (message: string) => Error
   readonly outOfBounds: (message: string) => Error
 }

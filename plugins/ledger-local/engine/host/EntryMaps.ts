@@ -1,7 +1,7 @@
-// What the network charges for its maps of a call's entries: one holds the keys that may be accessed, one holds the
-// entries, both are sorted lists of the whole footprint. A lookup is a binary search in each; a write rebuilds the
-// second, copying and comparing all of it; each frame keeps a copy for rollback. Sizes are those that the network's
-// host declares for its own types.
+// The network's charges for its maps of a call's entries. One map holds the accessible keys, one holds the entries;
+// both are sorted lists of the whole footprint. A lookup is a binary search in each. A write rebuilds the second map,
+// copying and comparing all of it. Each frame keeps a copy for rollback. Sizes are those that the network's host
+// declares for its types.
 import type { CpuCosts } from "../state/cpuCosts.ts"
 import { costOf } from "./InstructionMeter.ts"
 import { EntryType, ScType } from "../xdr/types.ts"
@@ -9,7 +9,7 @@ import type { KeyString } from "../state/LedgerKeys.ts"
 import { equalBytes, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
 import { compareScVal } from "../xdr/ScVal.ts"
 
-/** Bytes of an item of the map of what may be accessed, of the entries, and of their times to live. */
+/** Bytes of an item in the maps of accessible keys, of entries, and of times to live. */
 const ACCESS_BYTES = 25
 const ENTRY_BYTES = 68
 const TTL_ITEM_BYTES = 40
@@ -76,7 +76,7 @@ export class EntryMaps {
     return costOf(this.#costs.memCmp, bytes)
   }
 
-  /** What a copy of a value takes beyond the value itself. */
+  /** The cost of copying a value's content, without the value itself. */
   #substance(value: ScVal): number {
     const list = (bytes: number): number => this.#allocate(bytes) + this.#copy(bytes)
     switch (value.type) {
@@ -165,7 +165,7 @@ export class EntryMaps {
     return this.#pairs[a * this.keys.length + b]!
   }
 
-  /** The comparisons by which the key of `place` is found among the keys of `present`, in order, or not found. */
+  /** The comparisons of a binary search for the key of `place` in the ordered keys of `present`, found or not. */
   #searched(present: ReadonlyArray<number>, place: number): number {
     let [left, right, cost] = [0, present.length, 0]
     while (left < right) {
@@ -260,8 +260,8 @@ export class EntryMaps {
   }
 
   /**
-   * Building the maps, of the places in footprint order: the writable ones come first in the one map and last in the
-   * other. `isThere` is true for places that have an entry.
+   * Builds the maps from the places in footprint order: writable entries come first in one map and last in the other.
+   * `isThere` is true for places that have an entry.
    */
   build(
     readOnly: ReadonlyArray<number>,
@@ -300,7 +300,7 @@ export class EntryMaps {
       if (key.type < EntryType.contractData) continue
       cost += this.#halved(TTL_ITEM_BYTES, timed.length)
       if (isThere(place)) cost += this.#searched(timed, place) + this.#copy(TTL_ITEM_BYTES)
-      // The hash of a key whose time to live is new.
+      // The hash of a key with a new time to live.
       else cost += this.#copy(LIST_BYTES) + this.#allocate(32) + this.#copy(32)
     }
     return cost

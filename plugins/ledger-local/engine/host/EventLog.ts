@@ -62,7 +62,7 @@ export class EventLog {
     this.#diagnostic(contractId, [sym("log")], args.length === 0 ? text : vec([text, ...args]))
   }
 
-  /** Logs the error where it arose, if the network reports it; further frames do not repeat it. */
+  /** Logs the error in the frame that raised it, if the network reports it; outer frames do not repeat it. */
   failed(contractId: Uint8Array | null, error: HostError): void {
     if (this.#logged.has(error)) return
     this.#logged.add(error)

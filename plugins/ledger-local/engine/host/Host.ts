@@ -1,7 +1,6 @@
-// The host function call from outside: runs one host function over a store and answers with a value. It is
-// deterministic and synchronous, and writes nothing: on success the changes are an overlay the caller commits, on
-// failure there are none. Read-write entries count as changed even when they are not, because the network stamps them
-// with the ledger.
+// Entry point of host function calls: runs one host function over a store and returns a value. It is deterministic and
+// synchronous, and writes nothing: on success the caller commits an overlay with the changes, on failure there are no
+// changes. Read-write entries always count as changed, because the network stamps them with the ledger.
 import { AddressType, EntryType, HostFunctionType } from "../xdr/types.ts"
 import { createContract, uploadWasm } from "./createContract.ts"
 import { entrySizeBytes } from "../state/entrySize.ts"
@@ -63,7 +62,7 @@ const keysOf = (input: HostInput, storage: Storage): Keys => {
   return { readOnly, readWrite, footprint }
 }
 
-/** What may be written and was not is stamped all the same; of a temporary entry that has expired nothing is left. */
+/** Stamps writable entries that were not written too. Expired temporary entries are removed. */
 const stamp = (storage: Storage, readWrite: ReadonlyArray<Keyed>, ledgerSeq: number): void => {
   const { store } = storage
   for (const [id, key] of readWrite) {
@@ -95,7 +94,7 @@ export const rentChangesOf = (
     const oldEntry = wasRestored ? undefined : before.get(id)
     const oldTtl = before.get(ttlId)
     const oldLive = oldTtl?.data.type === EntryType.ttl ? oldTtl.data.ttl.liveUntilLedgerSeq : 0
-    // An expired temporary entry is as good as absent: what replaces it is new.
+    // An expired temporary entry counts as absent, so its replacement is new.
     const isNew = oldEntry === undefined || (!isPersistent && oldLive < input.ledgerSeq)
     const newTtl = after.get(ttlId)
     const newLiveUntil = newTtl?.data.type === EntryType.ttl ? newTtl.data.ttl.liveUntilLedgerSeq : 0
@@ -156,7 +155,7 @@ const succeed = (
   }
 }
 
-/** Runs a host function. Throws only `Unsupported`, for what this engine does not implement. */
+/** Runs a host function. Throws only `Unsupported`, for features that this engine does not implement. */
 export const invokeHostFunction = (input: HostInput): HostResult => {
   const changes = input.store.child()
   const footprint = input.access.mode === "enforce" ? input.access.footprint : undefined

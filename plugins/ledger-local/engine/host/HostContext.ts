@@ -1,6 +1,6 @@
-// The running host: its storage, authorization, events and stack of frames. Calling a contract opens a frame with an
-// overlay of its own; when the callee fails everything since is taken back, the nonces it used included. The built-in
-// asset contract and a contract runtime for wasm both work through the methods here.
+// The running host: its storage, authorization, events and stack of frames. Calling a contract opens a frame with a
+// separate overlay. When the callee fails, everything since then is rolled back, including the nonces it used. The
+// built-in asset contract and a contract runtime for wasm both work through the methods here.
 import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import { Auth } from "../auth/Auth.ts"
 import { EventLog } from "./EventLog.ts"
@@ -21,7 +21,7 @@ import { contractAddress, equalBytes, type LedgerEntry, type ScMapEntry, type Sc
 
 /** Contract calls within one another; the host function itself counts as one more frame of the network's hundred. */
 const FRAMES_MAX = 98
-/** What an account signs is a hash. */
+/** Accounts sign a hash. */
 const PAYLOAD_BYTES = 32
 
 export class HostContext implements ContractHost {
@@ -31,10 +31,10 @@ export class HostContext implements ContractHost {
   readonly log = new EventLog()
   readonly meter: InstructionMeter
   readonly frames: Array<Frame> = []
-  /** Frames of contracts so far, those that have ended too. */
+  /** Contract frames opened so far, including those that have ended. */
   framesOpened = 0
   readonly accountAuth: AccountAuthHost
-  /** The transaction's random numbers, from which each frame's are seeded. */
+  /** The transaction's random generator, which seeds each frame's generator. */
   random: Random | undefined
 
   constructor(input: HostInput, storage: Storage) {
@@ -89,13 +89,13 @@ export class HostContext implements ContractHost {
     this.log.contract(this.frame.contractId, topics, data)
   }
 
-  /** What a value within an event costs: lists are converted item by item. */
+  /** The cost of a value within an event: lists are converted item by item. */
   #emitted(value: ScVal): number {
     if (value.type !== ScType.vec) return Price.eventValue * valuesIn(value)
     return Price.eventValue + Math.floor(new ValueCosts(this.meter.costs).fromHost(value))
   }
 
-  /** Calls a contract by id. Throws the callee's error after taking back what it did. */
+  /** Calls a contract by id. Rolls back the callee's changes before it throws the callee's error. */
   call(contractId: Uint8Array, fn: string, args: ReadonlyArray<ScVal>, options: CallOptions = {}): ScVal {
     if (fn.startsWith("__") && options.reserved !== true) {
       throw this.#logged(

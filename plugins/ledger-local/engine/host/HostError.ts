@@ -1,7 +1,8 @@
 // The error of the contract host: a type, a code, and the message and arguments that the network puts into its
-// diagnostic events. It is thrown inside the engine, caught at the edge of a host function call and handed out as a
-// value; it never leaves `invokeHostFunction` as an exception. `Unsupported` marks what this engine does not implement:
-// it is never reported as a failure of the transaction itself, so that an unknown outcome is not taken for a refusal.
+// diagnostic events. It is thrown inside the engine, caught at the edge of a host function call and returned as a
+// value; it never leaves `invokeHostFunction` as an exception. `Unsupported` marks features that this engine does not
+// implement. It is never reported as a failure of the transaction itself, so that an unknown outcome is not mistaken
+// for a refusal.
 import { ScErrorType } from "../xdr/types.ts"
 import type { ScError, ScVal } from "../xdr/Xdr.ts"
 
@@ -35,7 +36,7 @@ export const errorCodes = [
 ] as const
 export type HostErrorCode = (typeof errorCodes)[number]
 
-/** What an error's data shows besides its message: contract values, in the order of the network's text. */
+/** An error's data in addition to its message: contract values, in the order of the network's text. */
 export type ErrorArguments = ReadonlyArray<ScVal>
 
 export class HostError extends Error {
@@ -43,7 +44,7 @@ export class HostError extends Error {
   /** A contract's own number when the type is Contract, otherwise one of `errorCodes`. */
   readonly code: HostErrorCode | number
   readonly args: ErrorArguments
-  /** False where the network's log says nothing of the error; its message is for our own people then. */
+  /** False if the network's log omits the error; its message is then only for our developers. */
   readonly isReported: boolean
 
   private constructor(
@@ -107,8 +108,7 @@ export class HostError extends Error {
 }
 
 /**
- * Something this engine does not implement (a host function, a contract executable). Carries the name of what is
- * missing.
+ * A feature that this engine does not implement (a host function, a contract executable). Carries the feature's name.
  */
 export class Unsupported extends Error {
   readonly what: string

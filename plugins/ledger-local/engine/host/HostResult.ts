@@ -1,6 +1,6 @@
-// What comes out of a host function call, a value in every case: success with the overlay that holds the changes, or
-// the host's error with its diagnostic events and no changes. Nothing is written to the given store; the caller commits
-// the child it gets back.
+// The result of a host function call, always a value: success with the overlay that holds the changes, or the host's
+// error with its diagnostic events and without changes. The given store is not written; the caller commits the returned
+// child.
 import type { RentChange } from "../state/Fees.ts"
 import type { Store } from "../state/Store.ts"
 import type { ContractEvent, DiagnosticEvent, LedgerFootprint, ScVal, SorobanAuthorizationEntry } from "../xdr/Xdr.ts"
@@ -15,7 +15,7 @@ export interface HostSuccess {
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
   /** An overlay on the input's store with every changed entry, TTL entries included. */
   readonly changes: Store
-  /** What the rent is charged for, in footprint order. */
+  /** Entries that pay rent, in footprint order. */
   readonly rentChanges: ReadonlyArray<RentChange>
   /** Every key read or written, sorted by XDR: given when enforcing, found when recording. */
   readonly footprint: LedgerFootprint
@@ -38,7 +38,7 @@ export interface HostFailure {
   readonly error: HostError
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
   readonly instructions: number
-  /** What contracts made of values and linear memory, bytes. */
+  /** Bytes that contracts used for values and linear memory. */
   readonly memoryBytes: number
 }
 

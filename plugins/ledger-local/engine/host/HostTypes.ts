@@ -1,5 +1,5 @@
-// What goes into a host function call, and the running host as authorization, the asset contract and contract wasm see
-// it. They know the host by `ContractHost` only, so that none of them is imported by what it imports.
+// Input of a host function call, and the running host's interfaces for authorization, the asset contract and contract
+// wasm. They depend on the host only through `ContractHost`, which avoids circular imports.
 import type { EngineCrypto } from "../EngineCrypto.ts"
 import type { NetworkSettings } from "../state/NetworkSettings.ts"
 import type { Store } from "../state/Store.ts"
@@ -62,7 +62,7 @@ export interface HostInput {
   readonly contracts?: ContractRuntime
   /** Archived entries that the transaction has just restored into `store`; their rent is that of new entries. */
   readonly restored?: ReadonlySet<string>
-  /** What the call may use; absent is the most the engine gives. */
+  /** The call's instruction limit; absent: the engine's maximum. */
   readonly instructionsMax?: number
   /** Seed of the contracts' random numbers, 32 bytes: of the transaction set's hash and the transaction's place. */
   readonly randomSeed?: Uint8Array
@@ -74,7 +74,7 @@ export interface Delegate {
   used: boolean
 }
 
-/** The authentication running in a frame: what its `__check_auth` was given, for delegation. */
+/** The authentication running in a frame: the arguments of its `__check_auth`, for delegation. */
 export interface AuthCheck {
   readonly payload: Uint8Array
   readonly invocation: SorobanAuthorizedInvocation
@@ -114,15 +114,15 @@ export interface AccountAuthHost {
   readonly countSignature: () => void
 }
 
-/** What contracts ask of authorization. */
+/** Authorization functions that contracts call. */
 export interface Authorization {
   /** Requires `address` to have authorized the current frame's call with `args`. */
   readonly require: (address: ScAddress, args: ReadonlyArray<ScVal>) => void
-  /** What the current contract authorizes for the contracts that its next call reaches. */
+  /** Authorizations by the current contract for the contracts that its next call reaches. */
   readonly addInvokerAuth: (contract: ScAddress, invocations: ReadonlyArray<SorobanAuthorizedInvocation>) => void
   /** Authenticates a delegate of the running `__check_auth` with the same payload and context (CAP-71). */
   readonly delegate: (running: AuthCheck | undefined, address: ScAddress) => void
-  /** A contract creation is a frame of its own for authorization. */
+  /** For authorization, a contract creation is a separate frame. */
   readonly pushCreate: (fn: SorobanAuthorizedFunction) => void
   readonly pop: () => void
 }
@@ -140,7 +140,7 @@ export interface ContractHost {
   readonly currentContract: Uint8Array | null
   /** The contract that called the current one; null for a call from outside. */
   readonly callingContract: Uint8Array | null
-  /** The transaction's random numbers, from which each frame's are seeded. */
+  /** The transaction's random generator, which seeds each frame's generator. */
   random: Random | undefined
   readonly verifyEd25519: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
   readonly countAddressAuth: () => void
@@ -149,7 +149,7 @@ export interface ContractHost {
   readonly isRecoverable: (error: HostError) => boolean
   readonly logError: (error: HostError) => void
   readonly emit: (topics: ReadonlyArray<ScVal>, data: ScVal) => void
-  /** Calls a contract by id. Throws the callee's error after taking back what it did. */
+  /** Calls a contract by id. Rolls back the callee's changes before it throws the callee's error. */
   readonly call: (contractId: Uint8Array, fn: string, args: ReadonlyArray<ScVal>, options?: CallOptions) => ScVal
   readonly callCheckAuth: (contractId: Uint8Array, args: ReadonlyArray<ScVal>, authCheck: AuthCheck) => void
   readonly instanceGet: (key: ScVal) => ScVal | undefined
@@ -164,7 +164,7 @@ export interface ContractModule {
   readonly isNew: boolean
 }
 
-/** What a contract runtime is asked to do: call `fn` of the wasm `code` in the frame on top of `host`. */
+/** Input of a contract runtime: call `fn` of the wasm `code` in the frame on top of `host`. */
 export interface ContractCall extends ContractModule {
   readonly contractId: Uint8Array
   readonly fn: string

@@ -1,20 +1,21 @@
-// The instructions that the network would meter for a host function call. What the network's cost parameters price by a
-// number that is known here (fuel, bytes, signatures, modules) is computed from them; what it adds up from hundreds of
-// small copies and comparisons is priced by `instructionPrices.ts`. The limit is what the transaction declares, and
-// running into it is the budget's error, for wasm too: fuel is what is left of it. Beside that, and without a price,
-// the meter bounds the work that the host does and the memory that contracts take, so that nothing lasts too long.
+// The instructions that the network would meter for a host function call. If the network's cost parameters price a
+// quantity that we can compute (fuel, bytes, signatures, modules), we compute the price from them.
+// `instructionPrices.ts` prices the sum of hundreds of small copies and comparisons. The limit is the transaction's
+// declared instructions. Exceeding it is the budget's error, for wasm too: a contract gets the rest of it as fuel. In
+// addition, and without a price, the meter bounds the host's work and the contracts' memory, so that no call takes too
+// long.
 import type { CpuCost, CpuCosts } from "../state/cpuCosts.ts"
 import { HostError } from "./HostError.ts"
 
-/** What the network allows a transaction. */
+/** The network's limit for a transaction. */
 const INSTRUCTIONS_MAX = 400_000_000
-/** What the host does for the contracts of one call, in units of a few nanoseconds. */
+/** Maximum work of the host for the contracts of one call, in units of a few nanoseconds. */
 const WORK_MAX = 100_000_000
 const MEMORY_BYTES = 41_943_040
 /** Linear memory of all contracts that are running at the same time. */
 const LINEAR_BYTES_MAX = 268_435_456
 
-/** Of the budget's error the network's log says nothing. */
+/** The network's log omits the budget's error. */
 const exceeded = (what: string): HostError => HostError.silent("Budget", "ExceededLimit", `${what} limit exceeded`)
 
 export const costOf = ({ constant, linear128 }: CpuCost, size: number): number =>
@@ -30,7 +31,7 @@ export class InstructionMeter {
   /** Bytes of values and of linear memory that contracts of this call may still make. */
   #memoryBytes: number
 
-  /** `instructionsMax` is what the call may use, `memoryBytesMax` the network's memory limit of a transaction. */
+  /** `instructionsMax` is the call's limit, `memoryBytesMax` the network's memory limit of a transaction. */
   constructor(costs: CpuCosts, instructionsMax = INSTRUCTIONS_MAX, memoryBytesMax = MEMORY_BYTES) {
     this.costs = costs
     this.#memoryBytes = memoryBytesMax
@@ -73,7 +74,7 @@ export class InstructionMeter {
     if (this.#instructions > this.#instructionsMax) throw exceeded("instruction")
   }
 
-  /** What the network charges for one thing of the given size. */
+  /** The network's charge for one cost type with the given size. */
   charge(cost: CpuCost, size = 0): void {
     this.spend(costOf(cost, size))
   }
@@ -92,7 +93,10 @@ export class InstructionMeter {
     this.charge(this.costs.memCpy, bytes)
   }
 
-  /** Takes from what the host may still do for contracts; it has no price, and only ends what would take too long. */
+  /**
+   * Deducts from the host's remaining work for contracts; it has no price, and only ends calls that would take too
+   * long.
+   */
   payWork(units: number): void {
     this.#work -= units
     if (this.#work < 0) throw exceeded("instruction")
@@ -105,7 +109,7 @@ export class InstructionMeter {
     this.charge(this.costs.memAlloc, bytes)
   }
 
-  /** Takes from what the contracts of the transaction may make of objects and memory together. */
+  /** Deducts from the bytes that the contracts of the transaction may use for objects and memory together. */
   takeMemory(bytes: number): void {
     this.#memoryBytes -= bytes
     if (this.#memoryBytes < 0) throw exceeded("memory")

@@ -12,7 +12,7 @@ const EXTRACTOR_KEY = Uint8Array.from(
   "7ac33997544e3175d266bd022439b22cdb16508c01163f26e5cb2a3e1045a979".match(/../g)!,
   (byte) => parseInt(byte, 16)
 )
-/** What the network draws from a transaction's generator before any contract does, for purposes of its own. */
+/** Bytes that the network draws from a transaction's generator for internal purposes before any contract draws. */
 const DISCARDED_BYTES = 64
 
 type Hmac = Pick<EngineCrypto, "hmacSha256">
@@ -112,7 +112,7 @@ export class Random {
     return new Random(crypto.hmacSha256(EXTRACTOR_KEY, seed))
   }
 
-  /** The generator of a transaction, from which its frames get theirs. */
+  /** The generator of a transaction, which seeds the generators of its frames. */
   static ofTransaction(crypto: Hmac, seed: Uint8Array): Random {
     const random = Random.ofSeed(crypto, seed)
     random.bytes(DISCARDED_BYTES)

@@ -1,8 +1,8 @@
-// The host's view of the ledger: an overlay per frame, guarded by the footprint. When the footprint is enforced an
-// access outside of it is `Error(Storage, ExceededLimit)`; when it is recorded every access is noted instead. Entries
-// whose time to live has passed read as absent (temporary) or are restored on the way (persistent, recording only; a
-// transaction that is applied restores archived entries before the host runs). Reads and writes follow the network's
-// own order.
+// The host's view of the ledger: an overlay per frame, guarded by the footprint. When the footprint is enforced, an
+// access outside of it is `Error(Storage, ExceededLimit)`; when it is recorded, every access is added to it instead.
+// Entries whose time to live has passed read as absent (temporary) or are restored during the read (persistent,
+// recording only; an applied transaction restores archived entries before the host runs). Reads and writes follow the
+// network's order.
 import { EntryType, ScType } from "../xdr/types.ts"
 import { HostError } from "./HostError.ts"
 import type { InstructionMeter } from "./InstructionMeter.ts"
@@ -104,7 +104,7 @@ export class Storage {
     }
   }
 
-  /** From here on what is read and written is paid. */
+  /** Reads and writes are charged from here on. */
   begin(meter: InstructionMeter): void {
     this.#meter = meter
     if (this.#footprint !== undefined) this.#maps = new EntryMaps(meter.costs, this.#footprint)
@@ -131,7 +131,7 @@ export class Storage {
     else this.#meter?.spend(this.#maps.snapshot)
   }
 
-  /** The maps of all entries. What a simulation has read and written is paid now that it knows them all. */
+  /** The maps of all entries. A simulation pays for its reads and writes here, when all of them are known. */
   settle(meter: InstructionMeter, footprint: ReadonlyArray<Keyed>): EntryMaps {
     if (this.#maps !== undefined) return this.#maps
     const maps = new EntryMaps(meter.costs, footprint)
@@ -141,7 +141,7 @@ export class Storage {
     return maps
   }
 
-  /** What a change to an entry of contract data costs beside its place in the maps, by what it is. */
+  /** The cost of changing an entry of contract data, by its kind, without its place in the maps. */
   #spend(key: LedgerKey, data: number, instance: number): void {
     if (key.type === EntryType.contractData) {
       const own = key.contractData.key.type === ScType.ledgerKeyContractInstance ? instance : data
@@ -165,7 +165,7 @@ export class Storage {
     if (writable === undefined || (write && !writable)) throw outside(key)
   }
 
-  /** The last ledger an entry lives in, or undefined when it has no TTL entry. */
+  /** The last ledger of an entry's life, or undefined when it has no TTL entry. */
   liveUntil(id: KeyString): number | undefined {
     const entry = this.store.get(this.ttlId(id))
     return entry?.data.type === EntryType.ttl ? entry.data.ttl.liveUntilLedgerSeq : undefined
@@ -185,7 +185,7 @@ export class Storage {
     return this.#live(id, key)
   }
 
-  /** True for a temporary entry whose time is over: the network passes it over from then on. */
+  /** True for a temporary entry whose time to live has passed: the network ignores it from then on. */
   hasExpired(id: KeyString, key: LedgerKey): boolean {
     if (!hasTtl(key) || durabilityOf(key) !== Durability.temporary) return false
     const liveUntil = this.liveUntil(id)

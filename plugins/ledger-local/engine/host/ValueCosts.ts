@@ -1,6 +1,6 @@
-// What the network charges for values by their size: copies of lists, maps and bytes, conversions between values and
-// the host's own objects, comparisons, and the handles by which a contract names the objects that it is given. Sizes
-// are those that the network's host declares for its own types.
+// The network's charges for values by their size: copies of lists, maps and bytes, conversions between values and the
+// host's objects, comparisons, and the handles by which a contract refers to its objects. Sizes are those that the
+// network's host declares for its types.
 import { costOf } from "./InstructionMeter.ts"
 import type { CpuCosts } from "../state/cpuCosts.ts"
 import { ScType } from "../xdr/types.ts"
@@ -155,7 +155,7 @@ export class ValueCosts {
     return costOf(this.#costs.memCmp, length) + (isLong ? this.visit : 0)
   }
 
-  /** A value within the host's own objects, from what is stored or was decoded. */
+  /** Converts a stored or decoded value to the host's objects. */
   toHost(value: ScVal): number {
     if (!isObject(value)) return 0
     const length = bytesOf(value)?.length
@@ -198,14 +198,14 @@ export class ValueCosts {
     }
   }
 
-  /** The same for a value of which one object is priced already. */
+  /** The same for a value with one object already charged. */
   beyondOne(value: ScVal, convert: (value: ScVal) => number): number {
     const length = bytesOf(value)?.length
     if (length !== undefined) return this.list(length)
     return value.type === ScType.vec || value.type === ScType.map ? convert(value) : 0
   }
 
-  /** A value that a call returns, whose conversion its price holds unless it is a list or a text. */
+  /** A value that a call returns. The call's price includes its conversion unless it is a list or a text. */
   returned(value: ScVal): number {
     return Math.floor(this.beyondOne(value, (whole) => this.fromHost(whole)))
   }

@@ -1,6 +1,6 @@
-// What the network charges around a host function call: for decoding what comes in (the call, its authorization, the
-// footprint and its entries), and for encoding what goes out (the value, the events, and every entry that may have
-// changed). It is known for sure when the call has ended, because a simulation finds the footprint on the way.
+// The network's charges around a host function call: for decoding its input (the call, its authorization, the footprint
+// and its entries), and for encoding its output (the value, the events, and every entry that may have changed). They
+// are only certain when the call has ended, because a simulation finds the footprint during the call.
 import { CredentialsType } from "../xdr/types.ts"
 import { callsIn } from "../auth/Auth.ts"
 import { entrySizeBytes } from "../state/entrySize.ts"
@@ -34,13 +34,13 @@ export interface Surroundings {
 /** The account that is the source, as XDR. */
 const SOURCE_BYTES = 36
 const TTL_BYTES = 36
-/** What a signature will add to an authorization entry that a simulation leaves unsigned. */
+/** Bytes that a signature will add to an authorization entry that a simulation leaves unsigned. */
 const SIGNATURE_BYTES = 160
 const SEED_BYTES = 64
 const AUTH_LIST_BYTES = 40
 const AUTH_BYTES = 400
 const LIST_BYTES = 24
-/** What is noted of an entry and of a call below another one. */
+/** Bytes of the tracker's data for an entry, and for a call below another one. */
 const TRACKER_NOTE_BYTES = 104
 const CALL_NOTE_BYTES = 48
 const RESOURCES_BYTES = 20
@@ -55,11 +55,11 @@ const chargeEncoding = (meter: InstructionMeter, pieces: number, bytes: number):
 const chargeEntryRead = (meter: InstructionMeter, key: LedgerKey, entry: LedgerEntry): void => {
   chargeDecoding(meter, entrySizeBytes(entry))
   if (hasTtl(key)) chargeDecoding(meter, TTL_BYTES)
-  // What an entry was is written out again, for its size.
+  // The entry's previous value is encoded again, for its size.
   chargeEncoding(meter, piecesOfEntry(entry), entrySizeBytes(entry))
 }
 
-/** The maps of the entries: made before the call, gone through after it. */
+/** The maps of the entries: built before the call, iterated after it. */
 const chargeMaps = ({ meter, input, storage }: HostContext, { readOnly, readWrite }: Surroundings): void => {
   const maps = storage.settle(meter, [...readOnly, ...readWrite])
   const there = maps.ids.map((id) => input.store.get(id) !== undefined)
@@ -72,7 +72,7 @@ const chargeMaps = ({ meter, input, storage }: HostContext, { readOnly, readWrit
   meter.spend(maps.snapshot)
 }
 
-/** Each frame notes how far every authorized call has come, to go back to it; the host function is a frame as well. */
+/** Each frame, including the host function's, snapshots the progress of every authorized call, for rollback. */
 const chargeAuthSnapshots = ({ meter, framesOpened }: HostContext, auth: Surroundings["auth"]): void => {
   const { memCpy, memAlloc } = meter.costs
   const list = (headBytes: number, bytes: number): number =>

@@ -1,6 +1,6 @@
 // Creating contracts: the contract of an asset, a contract from uploaded wasm, and the upload itself. A contract's id
-// is the hash of the network and of what it is made from, so the same asset has one contract per network. A deployer's
-// address must authorize the creation; an asset's contract needs no authorization.
+// is the hash of the network and of the contract's preimage, so the same asset has one contract per network. A
+// deployer's address must authorize the creation; an asset's contract needs no authorization.
 import { EntryType, ExecutableType, PreimageType } from "../xdr/types.ts"
 import type { ContractHost } from "./HostTypes.ts"
 import { Price } from "./instructionPrices.ts"
@@ -96,7 +96,7 @@ export const createContract = (host: ContractHost, args: CreateContractArgs): Sc
     try {
       host.auth.require(contractIdPreimage.fromAddress.address, [])
       contractId = store(host, args)
-      // What the constructor requires is authorized below the creation, so the creation's frame is still open.
+      // The constructor's requirements are authorized below the creation, so the creation's frame is still open.
       if (mayHaveConstructor(host, args)) {
         host.meter.spend(Price.constructorCall)
         host.call(contractId, "__constructor", args.constructorArgs, {
@@ -116,7 +116,7 @@ export const createContract = (host: ContractHost, args: CreateContractArgs): Sc
   return addressVal(contractAddress(contractId))
 }
 
-/** Uploads wasm; the value is its hash. Uploading what is there already changes nothing. */
+/** Uploads wasm; the value is its hash. Uploading existing code changes nothing. */
 export const uploadWasm = (host: ContractHost, code: Uint8Array): ScVal => {
   const { meter } = host
   meter.spend(Price.upload)

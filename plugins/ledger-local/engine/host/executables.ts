@@ -1,6 +1,6 @@
-// What a contract runs: wasm by its hash, the built-in contract of an asset, or, since protocol 28 (CAP-85), wasm whose
-// hash is in a tagged entry of another contract, its owner. Upgrading that entry upgrades every contract that refers to
-// it. Such entries are persistent, hold the hash of wasm that exists, and are never removed.
+// A contract's executable: wasm by its hash, the built-in contract of an asset, or, since protocol 28 (CAP-85), wasm
+// whose hash is in a tagged entry of another contract, its owner. Upgrading that entry upgrades every contract that
+// refers to it. Such entries are persistent, hold the hash of existing wasm, and are never removed.
 import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import { contractCodeKey, contractDataKey, Durability } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, structMap, sym, vec } from "../xdr/ScVal.ts"
@@ -46,7 +46,7 @@ export const wasmHashOf = (host: ContractHost, executable: ContractExecutable): 
   }
 }
 
-/** The entries that have to live for a contract to be run, beside its instance. */
+/** The entries that must be live to run a contract, in addition to its instance. */
 export const executableKeys = (host: ContractHost, executable: ContractExecutable): ReadonlyArray<LedgerKey> => {
   const hash = wasmHashOf(host, executable)
   if (hash === undefined) return []
@@ -54,7 +54,7 @@ export const executableKeys = (host: ContractHost, executable: ContractExecutabl
   return executable.type === ExecutableType.externalRef ? [externalRefKey(executable.externalRef), code] : [code]
 }
 
-/** The value by which events and contexts show an executable. */
+/** An executable as a value for events and contexts. */
 export const executableVal = (executable: ContractExecutable): ScVal => {
   switch (executable.type) {
     case ExecutableType.wasm:
@@ -79,7 +79,7 @@ export const checkReferenceEntry = (host: ContractHost, key: ScVal, value: ScVal
   host.storage.require(contractCodeKey(value.bytes), "Wasm does not exist")
 }
 
-/** Refuses to remove what other contracts run by. */
+/** Refuses to remove an entry that other contracts may use as their executable. */
 export const checkReferenceStays = (key: ScVal): void => {
   if (key.type === ScType.executableTag)
     throw HostError.of("Storage", "InvalidAction", "executable reference entries cannot be deleted")

@@ -1,29 +1,29 @@
-// Prices, in instructions, of what the network meters piece by piece and that is not followed one by one: conversions
-// of values, and what the asset contract does within. The prices of host functions are what the network's own host
-// meters for a call of each with small arguments, by the traces it publishes with its tests. The others are what
-// remains of `core_metrics` of stellar-core's ledger streams (protocols 26 and 27) when everything that is computed is
-// taken off: `EntryMaps.ts`, `chargeSurroundings.ts`, `moduleCosts.ts`, memory and fuel. They are a small part of any
-// call, which is why families of streams that had no part in the fit come as close; `npm run replay` prints how close.
+// Prices, in instructions, for work that the network meters piece by piece and that we do not follow one by one:
+// conversions of values, and the inside of the asset contract. The prices of host functions are the network host's
+// metered costs for a call of each with small arguments, from the traces it publishes with its tests. The other prices
+// are the remainder of `core_metrics` in stellar-core's ledger streams (protocols 26 and 27) after subtracting all
+// computed costs: `EntryMaps.ts`, `chargeSurroundings.ts`, `moduleCosts.ts`, memory and fuel. They are a small part of
+// any call, so families of streams outside the fit come as close; `npm run replay` prints how close.
 import type { InstructionMeter } from "./InstructionMeter.ts"
 
 export const Price = {
-  /** Of every host function call: the ledger's facts, what is written around the result. */
+  /** Every host function call: the ledger's facts, and the data written around the result. */
   call: 2_892,
-  /** Of an upload, beside the code and its instance. */
+  /** An upload, in addition to the code and its instance. */
   upload: 2_704,
   frame: 1_154,
   assetFrame: 15_167,
-  /** Of the contract of an issued asset, beside the native one's. */
+  /** The contract of an issued asset, in addition to the native one's price. */
   issuedAssetFrame: 18_177,
-  /** Of a transfer whose destination is multiplexed, for the id in its event. */
+  /** A transfer with a multiplexed destination, for the id in its event. */
   muxedDestination: 7_900,
-  /** For making the contract of an asset, and of an issued one beside that. */
+  /** Creating the contract of an asset, and the additional price for an issued one. */
   assetCreated: 17_463,
   issuedAssetCreated: 21_247,
   /** For making a contract of uploaded code, and for checking whether it has a constructor. */
   contractCreated: 5_494,
   constructorCall: 5_208,
-  /** For each argument of a contract call that is no number. */
+  /** Each argument of a contract call that is not a number. */
   argument: 735,
   /** For each argument that must be authorized, and each call within the entries given. */
   authorizedArgument: 8_324,
@@ -218,7 +218,7 @@ const hostFunctions: Readonly<Record<string, number>> = {
   "x._": 1000
 }
 
-/** Of a host function that is not listed: those on curves charge all else by themselves. */
+/** A host function that is not listed: functions on curves charge everything else themselves. */
 const DISPATCH = 295
 
 export const hostFunctionPrice = (name: string): number => hostFunctions[name] ?? DISPATCH

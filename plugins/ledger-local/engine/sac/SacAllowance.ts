@@ -1,5 +1,5 @@
-// Allowances of the asset contract: temporary entries that say how much a spender may take from an owner until which
-// ledger. One that has passed its ledger reads as zero. Spending rewrites the remainder under the same expiry.
+// Allowances of the asset contract: temporary entries with the amount that a spender may take from an owner, and the
+// last ledger. After its last ledger an allowance reads as zero. Spending rewrites the remainder under the same expiry.
 import { EntryType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"

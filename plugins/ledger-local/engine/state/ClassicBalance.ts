@@ -5,7 +5,8 @@ import type { AccountEntry, TrustLineEntry } from "../xdr/Xdr.ts"
 export const INT64_MAX = 9_223_372_036_854_775_807n
 
 /**
- * How many base reserves an account holds: two, one per subentry, more for what it sponsors, less for what others do.
+ * Number of base reserves of an account: two, plus one per subentry, plus its sponsorships of others, minus its
+ * sponsored entries.
  */
 export const reserveCount = (account: AccountEntry): bigint => {
   const v1 = account.ext.v === 1 ? account.ext.v1 : undefined

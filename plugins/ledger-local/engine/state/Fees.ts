@@ -1,6 +1,7 @@
-// The network's fee arithmetic for contract transactions: what is never refunded, what is charged by use, and the rent
-// of new, grown and extended entries. All in `bigint` stroops, rounding as the network rounds (up, toward the network).
-// Follows the fee rules of protocol 23 and later (disk reads and writes apart, rent by the size of the live state).
+// The network's fee arithmetic for contract transactions: the part that is never refunded, the part charged by use, and
+// the rent of new, grown and extended entries. All in `bigint` stroops, rounding as the network rounds (up, toward the
+// network). Follows the fee rules of protocol 23 and later (separate disk reads and writes, rent by the size of the
+// live state).
 import type { FeeRates, NetworkSettings } from "./NetworkSettings.ts"
 import type { SorobanResources } from "../xdr/Xdr.ts"
 import { isDiskKey } from "./LedgerKeys.ts"

@@ -1,7 +1,7 @@
-// Ledger keys: how they are built, and the string by which the store knows them. `keyString(key)` is the key's XDR with
-// one character per byte; the kinds a payment touches are assembled directly, which costs a fraction of an encode.
+// Ledger keys: constructors, and the string form that the store uses. `keyString(key)` is the key's XDR with one
+// character per byte; the kinds that a payment touches are assembled directly, which costs a fraction of an encode.
 // Because of that identity a key string can be hashed (a TTL entry's key is the hash of the key it guards) and decoded
-// back.
+// again.
 import { AddressType, AssetType, EntryType, ScType } from "../xdr/types.ts"
 import { INSTANCE_KEY } from "../xdr/ScVal.ts"
 import {
@@ -162,5 +162,5 @@ export const keyOfEntry = (entry: LedgerEntry): LedgerKey => {
   }
 }
 
-/** An asset as a trustline names it (everything but pool shares is the same on the wire). */
+/** An asset in the form of trustlines (everything except pool shares is the same on the wire). */
 export const trustLineAsset = (asset: Asset): TrustLineAsset => asset

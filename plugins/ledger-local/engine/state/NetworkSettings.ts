@@ -1,7 +1,6 @@
 // Every network setting that the engine computes with, as data: protocol version, fees, times to live, limits, reserve.
-// Money is `bigint` stroops, ledgers and sizes are numbers. `testnet` is what the test network runs at protocol 27;
-// `withConfigSettings` reads the network's own configuration entries over a profile, which is how a replay follows
-// upgrades.
+// Money is `bigint` stroops, ledgers and sizes are numbers. `testnet` has the test network's values at protocol 27;
+// `withConfigSettings` applies the network's configuration entries to a profile, which lets a replay follow upgrades.
 import { type CpuCosts, cpuCosts, withCpuCosts } from "./cpuCosts.ts"
 import type { KeyString } from "./LedgerKeys.ts"
 import { type ConfigSettingEntry, latin1 } from "../xdr/Xdr.ts"
@@ -22,7 +21,7 @@ export interface FeeRates {
   readonly rent1KbHighStroops: bigint
   readonly stateTargetSizeBytes: bigint
   readonly rentGrowthFactor: bigint
-  /** Average size of the live contract state, from which the rent rate follows. */
+  /** Average size of the live contract state, which determines the rent rate. */
   readonly stateSizeBytes: bigint
   readonly persistentRentDenominator: bigint
   readonly temporaryRentDenominator: bigint
@@ -74,7 +73,7 @@ export interface NetworkSettings {
   readonly limits: Limits
   readonly moduleMemory: ModuleMemory
   readonly cpuCosts: CpuCosts
-  /** The flags of the ledger's header, by which validators switch off what liquidity pools do; 0 is none. */
+  /** The flags of the ledger's header, with which validators disable operations of liquidity pools; 0: no flag. */
   readonly ledgerFlags: number
   /** Keys, in the store's form, of frozen entries; empty on every network today. */
   readonly frozenKeys: ReadonlySet<KeyString>
@@ -142,7 +141,7 @@ export const testnet: NetworkSettings = {
 const PARSE_INSTRUCTIONS = 23
 
 type Setting<Id extends ConfigSettingEntry["configSettingID"]> = Extract<ConfigSettingEntry, { configSettingID: Id }>
-/** What a configuration entry changes. */
+/** Applies a configuration entry. */
 type Reader<Id extends ConfigSettingEntry["configSettingID"]> = (
   settings: NetworkSettings,
   entry: Setting<Id>
@@ -231,7 +230,7 @@ const ledgerCostMore: Reader<15> = ({ fees, limits }, { contractLedgerCostExt: v
   limits: { ...limits, txFootprintEntriesMax: value.txMaxFootprintEntries }
 })
 
-/** By the number of the configuration entry; what the engine has no use for is absent. */
+/** By the number of the configuration entry; entries that the engine does not use are absent. */
 const readers: { readonly [Id in ConfigSettingEntry["configSettingID"]]?: Reader<Id> } = {
   0: ({ limits }, { contractMaxSizeBytes }) => ({ limits: { ...limits, contractCodeBytesMax: contractMaxSizeBytes } }),
   1: compute,

@@ -1,8 +1,8 @@
 // The ledger's entries as a stack of overlays. A child sees its parent and keeps its own changes; committing writes
 // them down, dropping the child rolls them back, so a failed host function, operation or transaction leaves no trace.
 // Entries are immutable values: change one by setting a changed copy. The root has no parent and can be exported and
-// imported. A partial root is that of a fork: it holds what was fetched of another network's state, present or absent,
-// and reading anything else throws `NotFetched`.
+// imported. A fork has a partial root: it holds the fetched entries of another network's state, present or absent, and
+// reading any other key throws `NotFetched`.
 import { keyOfEntry, type KeyString, keyString } from "./LedgerKeys.ts"
 import { codec, type LedgerEntry, type LedgerKey } from "../xdr/Xdr.ts"
 import { NotFetched } from "./NotFetched.ts"
@@ -19,7 +19,7 @@ export interface Change {
 
 export class Store {
   readonly parent: Store | undefined
-  /** True when what is not here may exist all the same, and has to be fetched to be known. */
+  /** True if an entry that is not here may still exist and must be fetched first. */
   readonly isPartial: boolean
   #own = new Map<KeyString, LedgerEntry | undefined>()
   /** Maps each entry below this overlay when it is read. */
@@ -81,7 +81,7 @@ export class Store {
     if (unknown.length > 0) throw new NotFetched(unknown)
   }
 
-  /** Notes for a partial root whether there is an entry; what is noted already stays. */
+  /** Records for a partial root whether an entry exists; an existing record stays. */
   learn(key: KeyString, entry: LedgerEntry | undefined): void {
     if (!this.#own.has(key)) this.#own.set(key, entry)
   }
@@ -99,7 +99,7 @@ export class Store {
     this.#own.set(keyString(keyOfEntry(entry)), entry)
   }
 
-  /** Removes an entry; removing what is absent is no change seen from outside. */
+  /** Removes an entry; removing an absent entry has no visible effect. */
   delete(key: KeyString): void {
     if (this.parent === undefined) this.#own.delete(key)
     else this.#own.set(key, undefined)
@@ -109,7 +109,7 @@ export class Store {
     return this.get(keyString(key))
   }
 
-  /** This store as it is now, on the same parent: what is written to either is not seen in the other. */
+  /** A copy of this store, on the same parent: writes to one are not visible in the other. */
   copy(): Store {
     const copy = new Store(this.parent, this.isPartial)
     copy.#own = new Map(this.#own)
@@ -154,7 +154,7 @@ export class Store {
     return this.#own.size
   }
 
-  /** What this store itself holds or, over a parent, has changed; undefined is deleted. */
+  /** Entries that this store itself holds or, over a parent, has changed; undefined is deleted. */
   own(): Iterable<readonly [KeyString, LedgerEntry | undefined]> {
     return this.#own
   }
@@ -164,7 +164,7 @@ export class Store {
     for (const [key, after] of this.#own) yield { key, before: this.parent?.get(key), after }
   }
 
-  /** The live entries whose keys begin with `prefix`; reads every key there is. */
+  /** The live entries whose keys begin with `prefix`; reads every key of the store. */
   *entriesUnder(prefix: KeyString): Generator<LedgerEntry> {
     const seen = new Set<KeyString>()
     let store: Store | undefined = this

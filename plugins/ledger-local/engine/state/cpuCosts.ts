@@ -101,7 +101,7 @@ export const cpuCosts = {
 export type CpuCostName = keyof typeof cpuCosts
 export type CpuCosts = Readonly<Record<CpuCostName, CpuCost>>
 
-/** The parameters as a configuration entry has them; what a shorter list does not say stays. */
+/** The parameters from a configuration entry; a shorter list leaves the rest unchanged. */
 export const withCpuCosts = (
   costs: CpuCosts,
   entries: ReadonlyArray<{ readonly constTerm: bigint; readonly linearTerm: bigint }>

@@ -1,5 +1,5 @@
-// The size by which an entry pays rent: its XDR, and for contract code the memory of the parsed module as well,
-// estimated by the network's own memory cost parameters from the counts the code entry carries.
+// The size for an entry's rent: its XDR, and for contract code also the memory of the parsed module, estimated by the
+// network's memory cost parameters from the counts in the code entry.
 import { EntryType } from "../xdr/types.ts"
 import { entrySizeBytes } from "./entrySize.ts"
 import type { NetworkSettings } from "./NetworkSettings.ts"

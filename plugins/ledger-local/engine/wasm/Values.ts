@@ -1,6 +1,6 @@
 // The contract's view of values: 64-bit words whose low byte is a tag. Small values fit in the word, others are handles
-// into a table of the running frame, so that a contract can only name what it was given or made. A word with an unknown
-// tag or a handle out of range is refused as the host does.
+// into a table of the running frame, so that a contract can only refer to values that it received or created. A word
+// with an unknown tag or a handle out of range is refused as the host does.
 import { AddressType, ScErrorType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import type { InstructionMeter } from "../host/InstructionMeter.ts"
@@ -102,7 +102,7 @@ export const i256 = (value: bigint): ScVal => ({
   }
 })
 
-/** Approximate bytes of a value alone; what it refers to was counted when that was made. */
+/** Approximate bytes of a value without its children, which were counted at their creation. */
 const shallowBytes = (value: ScVal): number => {
   switch (value.type) {
     case ScType.bytes:

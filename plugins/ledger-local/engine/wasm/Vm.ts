@@ -14,7 +14,7 @@ import { isObjectWord, Tag, Values } from "./Values.ts"
 /** No value may be larger than this when written out; the network's limits of entries and events are far below. */
 const VALUE_BYTES_MAX = 1_048_576
 const EMPTY = new ArrayBuffer(0)
-/** What the network allots to the head of a list and to an object. */
+/** The network's sizes of the head of a list and of an object. */
 const LIST_BYTES = 24
 const OBJECT_BYTES = 64
 /** Instructions of the network for one unit of work, as a power of two. */
@@ -28,7 +28,7 @@ export class Vm {
   /** Fuel with which the contract began to run, or ran on. */
   #given = 0
 
-  /** `memoryBytes` is what the memory began with, which has been paid. */
+  /** `memoryBytes` is the memory's initial size, which has been paid. */
   constructor(host: ContractHost, fuel: WebAssembly.Global, memory: WebAssembly.Memory | undefined, memoryBytes = 0) {
     this.#paid = memoryBytes
     this.host = host
@@ -42,7 +42,7 @@ export class Vm {
     return (this.#fuel.value as number) < 0
   }
 
-  /** The contract runs on: it gets what is left of the budget as fuel. */
+  /** Resumes the contract with the rest of the budget as fuel. */
   resume(): void {
     this.#given = this.host.meter.fuel
     this.#fuel.value = this.#given
@@ -55,12 +55,12 @@ export class Vm {
     this.host.meter.burn(used)
   }
 
-  /** Takes from what the host may still do for the contracts of this call; see `hostCallWork.ts`. */
+  /** Deducts from the host's remaining work for the contracts of this call; see `hostCallWork.ts`. */
   payWork(units: number): void {
     this.host.meter.payWork(units)
   }
 
-  /** What the network charges for a step; the work it takes is in proportion. */
+  /** The network's charge for a step; also charges work in proportion. */
   charge(name: CpuCostName, size = 0): void {
     this.chargeEach(name, 1, size)
   }
@@ -78,12 +78,12 @@ export class Vm {
     this.charge("memCpy", bytes)
   }
 
-  /** A new object of the host; one that is passed to the contract is visited once more. */
+  /** A new object of the host; an object that is passed to the contract is visited again. */
   chargeObject(): void {
     this.charge("memAlloc", OBJECT_BYTES)
   }
 
-  /** A symbol that the host compares with a text of its own. */
+  /** A symbol that the host compares with a constant text. */
   chargeCompared(symbol: string, text: string): void {
     if (symbol.length > SMALL_SYMBOL_MAX) this.charge("visitObject")
     this.charge("memCmp", Math.min(symbol.length, text.length))
@@ -105,7 +105,7 @@ export class Vm {
   /** Bytes of it that are paid. */
   #paid: number
 
-  /** Counts what the memory has grown by. Growing has taken fuel already, so that only bytes are left to take. */
+  /** Counts the growth of the memory. Growing has already taken fuel, so this only takes bytes. */
   #hold(): void {
     const bytes = this.#memory?.buffer.byteLength ?? 0
     const grown = bytes - this.#held
@@ -115,7 +115,7 @@ export class Vm {
     this.host.meter.holdMemory(grown)
   }
 
-  /** When the contract has come to its end: what its memory grew by was its own. */
+  /** Runs when the contract has ended: counts the growth of its memory. */
   settle(): void {
     this.host.meter.takeMemory((this.#memory?.buffer.byteLength ?? 0) - this.#paid)
   }
@@ -126,7 +126,7 @@ export class Vm {
     this.#held = 0
   }
 
-  /** Runs something that may run other contracts, whose memory comes on top of this one's. */
+  /** Runs a function that may run other contracts, whose memory is added to this one's. */
   nested<A>(run: () => A): A {
     this.#hold()
     return run()

@@ -1,7 +1,7 @@
-// Contract wasm in the JavaScript engine's own WebAssembly, behind the host's interface. A module is instrumented once
-// (fuel, bounded memory) and compiled once; each call gets a fresh instance, so nothing survives it but what it stored.
-// A hostile module runs out of fuel, memory or time and fails like any other. A host function that is not implemented
-// is `Unsupported`, when the module is called, never a failure of the contract.
+// Contract wasm in the JavaScript engine's WebAssembly, behind the host's interface. A module is instrumented once
+// (fuel, bounded memory) and compiled once. Each call gets a fresh instance, so only stored data survives it. A hostile
+// module runs out of fuel, memory or time and fails like any other. A missing host function is `Unsupported`, when the
+// module is called, never a failure of the contract.
 import { ScErrorType, ScType } from "../xdr/types.ts"
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
 import { LruCache } from "../../../../kernel/cache/LruCache.ts"
@@ -85,7 +85,7 @@ const trapOf = (error: unknown, vm: Vm, fn: string): unknown => {
   return trap("InvalidAction", "UnreachableCodeReached", fn)
 }
 
-/** How long contracts may run for one host function call, and what stops them. */
+/** How long contracts may run for one host function call, and how they are stopped. */
 export interface TimeLimit {
   readonly millis: number
   readonly runWithin: RunWithin
@@ -212,7 +212,7 @@ const importObject = ({ imports }: PreparedModule, make: (id: string) => Word): 
   return object
 }
 
-/** An instance, or the network's error when a data or element segment lies outside of what it should fill. */
+/** An instance, or the network's error when a data or element segment exceeds the memory or table that it fills. */
 const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): WebAssembly.Instance => {
   try {
     return new WebAssembly.Instance(module, imports)
@@ -289,7 +289,7 @@ const enter = (vm: Vm, call: ContractCall, fn: Word): bigint => {
   }
 }
 
-/** A returned error value fails the call: a contract's own as it is, any other as an invalid action. */
+/** A returned error value fails the call: a contract's error unchanged, any other as an invalid action. */
 const resultOf = (value: ScVal): ScVal => {
   if (value.type !== ScType.error) return value
   if (value.error.type === ScErrorType.contract)

@@ -68,7 +68,7 @@ const part = (value: ScVal | undefined, name: string): ScVal => {
   return found
 }
 
-/** What is to be created, as `executableVal` shows it. */
+/** The executable to create, in the form of `executableVal`. */
 const readExecutable = ([kind, content]: ReadonlyArray<ScVal>): ContractExecutable => {
   if (symbolText(kind) === "Wasm" && content?.type === ScType.bytes) return { type: 0, wasmHash: content.bytes }
   if (symbolText(kind) !== "ExternalRef") throw malformedAuth()
@@ -77,7 +77,7 @@ const readExecutable = ([kind, content]: ReadonlyArray<ScVal>): ContractExecutab
   return { type: 2, externalRef: { executableOwner: owner.address, tag: tag.str } }
 }
 
-/** What a contract hands to `authorize_as_curr_contract`: the same tree as in an authorization entry, as values. */
+/** The argument of `authorize_as_curr_contract`: the same tree as in an authorization entry, as values. */
 const invokerInvocation = (host: ContractHost, value: ScVal): SorobanAuthorizedInvocation => {
   const [kind, content] = readVec(value)
   const name = symbolText(kind)

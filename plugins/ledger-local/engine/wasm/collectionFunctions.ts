@@ -30,7 +30,7 @@ const slice = (from: number, to: number, length: number): readonly [number, numb
 
 const mapVal = (entries: ReadonlyArray<ScMapEntry>): ScVal => ({ type: 17, map: entries as ScMapEntry[] })
 
-/** Position of a key, or the complement of where it would go. */
+/** Position of a key, or the complement of its insertion position. */
 const search = (entries: ReadonlyArray<ScMapEntry>, key: ScVal): number => {
   let low = 0
   let high = entries.length
@@ -193,7 +193,7 @@ export const collectionFunctions: HostFunctions = {
     )
   },
   "m.b": (vm, keys, values, count) => {
-    // sparse_map_new_from_linear_memory: entries whose value is void are left out, when all keys are in order
+    // sparse_map_new_from_linear_memory: entries with a void value are left out, when all keys are in order
     const vals = vm.readValues(vm.u32(values), vm.u32(count))
     const texts = vm.readTexts(vm.u32(keys), vm.u32(count))
     const entries = texts.map((key, i) => ({ key: symbolOf(key), val: vals[i]! }))

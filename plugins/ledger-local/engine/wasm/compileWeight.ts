@@ -1,7 +1,6 @@
-// The compile cost of a function. Wherever paths of the code part or meet, a compiler processes every local variable
-// and every value on the stack, so that a few kilobytes of branches over fifty thousand locals take it minutes and all
-// memory, and no deadline can interrupt it. The network's interpreter has no such cost; compiler output stays far below
-// the limit.
+// The compile cost of a function. At every branch or join, a compiler processes every local variable and every value on
+// the stack. A few kilobytes of branches over fifty thousand locals take it minutes and all memory, and no deadline can
+// interrupt it. The network's interpreter has no such cost; compiler output stays far below the limit.
 import { BinaryReader, Malformed } from "./BinaryReader.ts"
 import { NO_RESULT, Op, readInstruction } from "./opcodes.ts"
 import type { FunctionType } from "./readModule.ts"
@@ -23,7 +22,7 @@ const isBinary = (op: number): boolean =>
 
 const isStore = (op: number): boolean => op === 0x36 || op === 0x37 || between(op, 0x3a, 0x3e)
 
-/** By how much an instruction that has no type of its own changes the height of the stack. */
+/** By how much an instruction without a type immediate changes the height of the stack. */
 const changeOf = (op: number): number => {
   if (isBinary(op)) return -1
   if (isStore(op)) return -2

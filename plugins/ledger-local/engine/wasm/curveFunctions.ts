@@ -1,7 +1,7 @@
 // Host functions on the pairing curves BLS12-381 (`c.4` to `c.l`, `c.x`, `c.y`) and BN254 (`c.m` to `c.w`, `c.z`):
-// points in and out as bytes, scalars as 256-bit integers modulo the order of the group. What each does, checks and
-// charges follows the network's host step by step, so that what it refuses is refused with the same error, and every
-// step is paid for before it is done. `curvePoints.ts` reads and writes points.
+// points in and out as bytes, scalars as 256-bit integers modulo the order of the group. Each function follows the
+// network's host step by step in its work, checks and charges, so that refused input gives the same error, and every
+// step is charged before it runs. `curvePoints.ts` reads and writes points.
 import type { WeierstrassPoint } from "@noble/curves/abstract/weierstrass.js"
 import { pippenger } from "@noble/curves/abstract/curve.js"
 import { bls12_381 } from "@noble/curves/bls12-381.js"
@@ -103,7 +103,7 @@ const mapped =
     return writeAffine(vm, curve, group.Point.fromAffine(map(element)))
   }
 
-/** The longest name of a domain that hashing takes as it is. */
+/** Longest domain name that hashing uses unchanged. */
 const DOMAIN_BYTES_MAX = 255
 
 const hashed =

@@ -1,6 +1,6 @@
-// Points of the pairing curves as contracts have them: read from bytes, with every check that the network's host makes,
-// and written as bytes again. Each step is charged as there, and before it is done, so that what is refused is refused
-// with the same error after the same charges.
+// Points of the pairing curves in the contracts' form: reads them from bytes, with every check of the network's host,
+// and writes them as bytes again. Each step has the host's charge, taken before the step runs, so that refused input
+// gives the same error after the same charges.
 import type { WeierstrassPoint } from "@noble/curves/abstract/weierstrass.js"
 import {
   BadPoint,
@@ -21,7 +21,7 @@ import type { Vm } from "./Vm.ts"
 
 export const invalid = (message: string): HostError => HostError.of("Crypto", "InvalidInput", message)
 
-/** A group with the names of what its operations cost. */
+/** A group with the names of its operations' costs. */
 export interface Charged<F> {
   readonly group: PointGroup<F>
   readonly decode: CpuCostName

@@ -1,4 +1,4 @@
-// What the host does for a contract, in units of a few nanoseconds: each host function is charged before it runs, so a
+// The host's work for a contract, in units of a few nanoseconds: each host function is charged before it runs, so a
 // contract that makes the host work in a loop stops as soon as one that counts in a loop. Data that a function moves
 // (bytes, values) is charged separately. These are bounds on time, not prices.
 
@@ -6,7 +6,7 @@
 const OTHER = 200
 
 const dear: Readonly<Record<string, number>> = {
-  // Signatures: 0.1 ms natively, 1 ms where the curve is computed in JavaScript.
+  // Signatures: 0.1 ms natively, 1 ms if the curve is computed in JavaScript.
   "c.0": 94_000,
   "c.2": 575_000,
   "c.3": 750_000,

@@ -1,5 +1,5 @@
-// What a contract may import, as the network offers it: each host function's number of parameters, all of them 64-bit
-// words as is the one result, and the protocol it came with. The keys are the short names by which contracts know them.
+// Imports that the network offers to contracts: each host function's number of parameters, and its first protocol. All
+// parameters and the one result are 64-bit words. The keys are the short names that contracts use.
 import { HostError } from "../host/HostError.ts"
 import { Malformed } from "./BinaryReader.ts"
 
@@ -9,7 +9,7 @@ interface Signature {
   readonly since: number
 }
 
-/** By module: the names in order, each with its number of parameters, and the protocol where it is not the first. */
+/** By module: the names in order, each with its number of parameters, and the protocol if it is not the first. */
 const offered: Readonly<Record<string, string>> = {
   x: "_4 02 12 20 30 40 51 60 70 80",
   i:
@@ -50,7 +50,7 @@ export interface Import {
 
 const WORD = 0x7e
 
-/** Refuses a module that imports what the network does not offer, or offers in another form. */
+/** Refuses a module with an import that the network does not offer, or offers in another form. */
 export const checkImports = (imports: ReadonlyArray<Import>): void => {
   for (const { module, name, parameters, results } of imports) {
     const signature = signatures.get(`${module}.${name}`)

@@ -1,8 +1,8 @@
-// Puts fuel charges into a function, so that all code is paid for and every run costs what the network's interpreter
-// takes for it. Each straight stretch of code (from a function's, loop's or `if` branch's start to the next such place)
+// Puts fuel charges into a function, so that all code is paid for and every run costs as much as in the network's
+// interpreter. Each straight stretch of code (from a function's, loop's or `if` branch's start to the next such place)
 // is paid in one charge; running out is a trap. Instructions that move many bytes also pay by length. Only instructions
-// on the list of `opcodes.ts` pass, and code that names the added fuel globals is refused. Types are left to the
-// engine's own validation, which sees the result.
+// on the list of `opcodes.ts` pass, and code that refers to the added fuel globals is refused. The engine validates the
+// types in the result.
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
 import { MEMORY_PAGES_MAX } from "./readModule.ts"
 import { Bulk, NO_RESULT, Op, readInstruction, ValueType } from "./opcodes.ts"
@@ -56,7 +56,7 @@ const takePages = ({ fuel, grows }: Tank, local: number): Array<number> => {
   ]
 }
 
-/** What an instruction pays by the number on top of the stack. */
+/** The charge of an instruction that depends on the number on top of the stack. */
 const lengthCharge = (tank: Tank, local: number, op: number, sub: number): ReadonlyArray<number> | undefined => {
   if (op === Op.memoryGrow) return takePages(tank, local)
   if (op !== Op.bulk || sub === Bulk.dataDrop || sub === Bulk.elemDrop) return undefined
@@ -65,7 +65,7 @@ const lengthCharge = (tank: Tank, local: number, op: number, sub: number): Reado
 
 /** Code that is paid for together. */
 interface Stretch {
-  /** Position in the output where its charge goes. */
+  /** Position in the output for its charge. */
   readonly chunk: number
   fuel: number
 }
@@ -113,7 +113,7 @@ class Charges {
     return stretch
   }
 
-  /** `chunk` is where a charge for the following code would be placed; `depth` the block that a `br_if` leaves. */
+  /** `chunk` is the position for a charge of the following code; `depth` the block that a `br_if` leaves. */
   follow(op: number, fuel: number, chunk: number, depth: number): void {
     switch (op) {
       case Op.block:
@@ -180,7 +180,7 @@ export interface InstrumentedBody {
   readonly instructions: number
   /** Local variables, parameters among them. */
   readonly locals: number
-  /** Where the code begins behind their declarations. */
+  /** Start of the code after the declarations of the locals. */
   readonly from: number
 }
 

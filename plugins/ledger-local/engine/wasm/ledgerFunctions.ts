@@ -99,7 +99,7 @@ const wasm = (vm: Vm, hash: bigint): Extract<ContractExecutable, { type: 0 }> =>
   wasmHash: vm.sized(hash, 32)
 })
 
-/** What a contract names by the address of an owner and a tag. */
+/** A contract's reference to an executable, by the address of an owner and a tag. */
 const reference = (vm: Vm, owner: bigint, word: bigint): Extract<ContractExecutable, { type: 2 }> => {
   const [executableOwner, tag] = [vm.address(owner), vm.value(word)]
   if (tag.type !== ScType.executableTag)

@@ -1,5 +1,5 @@
-// What the network charges for a module before any of its code runs: an instance of it each time, and reading it when
-// the node has not done that already, which is once a ledger for what was uploaded before.
+// The network's charges for a module before any of its code runs: an instance of it each time, and parsing it if the
+// node has not done that yet. Earlier uploads are parsed once a ledger.
 import type { ContractHost, ContractModule } from "../host/HostTypes.ts"
 import type { CpuCostName } from "../state/cpuCosts.ts"
 import { contractCodeKey } from "../state/LedgerKeys.ts"
@@ -33,7 +33,7 @@ const instantiating: ReadonlyArray<Charge> = [
   ["instantiateWasmDataSegmentBytes", "nDataSegmentBytes"]
 ]
 
-/** What the network allots to a hash, a key, the head of a list, what a module was measured to be, and an import. */
+/** The network's sizes of a hash, a key, the head of a list, a module's measurements, and an import. */
 const HASH_BYTES = 32
 const KEY_BYTES = 120
 const LIST_BYTES = 24

@@ -1,7 +1,7 @@
-// The instructions a contract may be made of: those of the first WebAssembly without floating point, sign extension and
-// bulk memory, which is how the network configures its interpreter. Everything else is refused at upload, even where
-// the JavaScript engine accepts it, so an unknown instruction can never be misread as another. Each costs fuel as on
-// the network: one for most, more for what goes through memory, globals or a call.
+// The instructions that a contract may use: those of the first WebAssembly without floating point, plus sign extension
+// and bulk memory, as the network configures its interpreter. Everything else is refused at upload, even if the
+// JavaScript engine accepts it, so an unknown instruction can never be misread as another. Each costs fuel as on the
+// network: one for most, more for memory, globals or a call.
 import { type BinaryReader, Malformed } from "./BinaryReader.ts"
 
 export const Op = {
@@ -111,8 +111,8 @@ const readBulk = (reader: BinaryReader): void => {
 }
 
 /**
- * Passes over the immediates of the instruction `op` in a module with `globals` globals; the fuel it costs. Throws
- * `Malformed` for what is not on the list.
+ * Skips the immediates of the instruction `op` in a module with `globals` globals; returns the fuel it costs. Throws
+ * `Malformed` for instructions that are not on the list.
  */
 export const readInstruction = (reader: BinaryReader, op: number, globals: number): number => {
   if (isPlain(op)) return BASE

@@ -1,6 +1,6 @@
-// The permutations of Poseidon and Poseidon2 (`c.p` and `c.q`, protocol 25): the contract brings the state, the rounds
-// and the constants; the host checks that they fit together and does the arithmetic. It is paid for round by round
-// before it is done. The S-box is the fifth power, the only one that the network takes.
+// The permutations of Poseidon and Poseidon2 (`c.p` and `c.q`, protocol 25): the contract passes the state, the rounds
+// and the constants; the host checks that they fit together and does the arithmetic. Each round is charged before it
+// runs. The S-box is the fifth power; the network takes no other.
 import { type Permutation, poseidon, poseidon2 } from "../curves/poseidon.ts"
 import { blsScalars, bnScalars, type Scalars } from "../curves/Scalars.ts"
 import { HostError } from "../host/HostError.ts"
@@ -15,7 +15,7 @@ const U32_MAX = 0xffff_ffff
 const SCALAR_BYTES = 32
 const ROW_BYTES = 24
 const VALUE_BYTES = 8
-/** What an error takes beside a result, where either may come out. */
+/** Additional bytes for a type that holds either a result or an error. */
 const ERROR_BYTES = 16
 
 const invalid = (message: string): HostError => HostError.of("Crypto", "InvalidInput", message)
@@ -80,7 +80,7 @@ const writeState = (vm: Vm, scalars: Scalars, state: ReadonlyArray<bigint>): ScV
   return vec(values)
 }
 
-/** A permutation over the numbers of `scalars` whose steps are charged. */
+/** A permutation over the numbers of `scalars` with charged steps. */
 const permutationOf = (vm: Vm, scalars: Scalars, rounds: Rounds): Permutation => ({
   ...rounds,
   field: scalars.field,

@@ -1,6 +1,6 @@
 // Makes a contract's module safe to run: the code pays fuel from an added global, memory and table are bounded, and
-// what the network would refuse at upload is refused here, even where the JavaScript engine accepts it. Bodies are
-// counted on the way; the counts become the code entry's cost inputs.
+// code that the network would refuse at upload is refused here, even if the JavaScript engine accepts it. The same pass
+// counts the bodies; the counts become the code entry's cost inputs.
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
 import { COMPILE_WEIGHT_MAX, compileWeight } from "./compileWeight.ts"
 import { checkImports, type Import } from "./hostImports.ts"

@@ -1,6 +1,6 @@
 // Reads a contract's module section by section, as strictly as the network: sections once and in order, integers only,
-// one memory and one table of bounded size, functions alone as imports, constants as initial values, no start function.
-// What it counts on the way becomes the code entry's cost inputs. Function bodies are not read here.
+// one memory and one table of bounded size, only functions as imports, constants as initial values, no start function.
+// Its counts become the code entry's cost inputs. Function bodies are not read here.
 import { BinaryReader, Malformed } from "./BinaryReader.ts"
 import type { Import } from "./hostImports.ts"
 import { Op, ValueType } from "./opcodes.ts"
@@ -129,7 +129,7 @@ const readTypes = (reader: BinaryReader): FunctionType => {
   return { parameters, results }
 }
 
-/** A list prefixed by its number of items; that number is bounded by what is left to read. */
+/** A list prefixed by its number of items; the remaining bytes bound that number. */
 const list = <A>(reader: BinaryReader, read: (reader: BinaryReader) => A): Array<A> => {
   const items: Array<A> = []
   for (let left = reader.u32(); left > 0; left--) items.push(read(reader))

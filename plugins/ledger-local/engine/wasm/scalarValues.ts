@@ -1,4 +1,4 @@
-// Scalars of the pairing curves in and out of a contract's values, with what the network charges for it.
+// Converts scalars of the pairing curves from and to a contract's values, with the network's charges.
 import type { Scalars } from "../curves/Scalars.ts"
 import { HostError } from "../host/HostError.ts"
 import { ScType } from "../xdr/types.ts"
@@ -21,7 +21,7 @@ export const readScalar = (vm: Vm, { field, read }: Scalars, value: ScVal): bigi
   return field.create(number)
 }
 
-/** A scalar that becomes an item of a list; as a result of its own it is visited once more. */
+/** A scalar that becomes an item of a list; a direct result is visited again. */
 export const writeScalar = (vm: Vm, { write }: Scalars, scalar: bigint): ScVal => {
   vm.charge(write)
   chargeIfLarge(scalar, () => {

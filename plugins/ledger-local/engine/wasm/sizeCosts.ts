@@ -1,4 +1,4 @@
-// What the network charges for a host function call by the size of its data. The fixed cost of a call is in
+// The network's charges for a host function call by the size of its data. The fixed cost of a call is in
 // `instructionPrices.ts`.
 import { entriesOf, HANDLE_BYTES, itemsOf, lengthOf, PAIR_BYTES, sumOf, ValueCosts } from "../host/ValueCosts.ts"
 import { ScType } from "../xdr/types.ts"
@@ -135,7 +135,7 @@ const table: Readonly<Record<string, (call: Call) => number>> = {
   "b.o": remadeBytes,
   "l._": (call) => {
     const convert = (value: ScVal): number => call.sizes.fromHost(value)
-    // The keys of entries are priced where they are read.
+    // The keys of entries are charged when they are read.
     const key = call.args[2] === INSTANCE ? call.sizes.beyondOne(argument(call, 0), convert) : 0
     return key + call.sizes.beyondOne(argument(call, 1), convert)
   },

@@ -1,6 +1,6 @@
 // Constructors and readers of contract values in wire form. Readers refuse a value of the wrong type with the host's
-// own error (`Error(Value, UnexpectedType)`), so a wrong argument fails here exactly as it does on the network.
-// Integers of 64 and 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
+// error (`Error(Value, UnexpectedType)`), so a wrong argument fails here exactly as on the network. Integers of 64 and
+// 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
 import { ScErrorType, ScType } from "./types.ts"
 import type * as xdr from "@stellar/stellar-sdk/xdr"
 import { HostError } from "../host/HostError.ts"
@@ -42,7 +42,7 @@ export const structMap = (fields: Readonly<Record<string, ScVal>>): Extract<ScVa
   map: Object.entries(fields).map(([key, val]): ScMapEntry => ({ key: sym(key), val }))
 })
 
-/** Of a value that is something else the network's log says nothing. */
+/** The network's log omits the error for a value of another type. */
 const wrongType = (expected: string): HostError =>
   HostError.silent("Value", "UnexpectedType", `value is not ${expected}`)
 
@@ -112,7 +112,7 @@ const wide = (parts: { readonly [part: string]: bigint }, order: ReadonlyArray<s
 const HALVES = ["hi", "lo"]
 const QUARTERS = ["hiHi", "hiLo", "loHi", "loLo"]
 
-/** The host's total order of values, by which maps are sorted: by type, then by content. Negative, 0 or positive. */
+/** The host's total order of values, which sorts maps: by type, then by content. Negative, 0 or positive. */
 export const compareScVal = (a: ScVal, b: ScVal): number => {
   if (a.type !== b.type) return a.type - b.type
   switch (a.type) {
@@ -176,8 +176,8 @@ const isSymbolByte = (byte: number): boolean =>
 const TAGS_SINCE = 28
 
 /**
- * Refuses what the host cannot take as a value: one that is nested too deeply, bad symbols, unsorted maps, absent
- * vectors, values reserved for ledger keys.
+ * Refuses input that the host cannot take as a value: too deep nesting, bad symbols, unsorted maps, absent vectors,
+ * values reserved for ledger keys.
  */
 export const checkScVal = (value: ScVal, protocol: number): void => {
   if (isTooDeep(value)) throw tooDeep()

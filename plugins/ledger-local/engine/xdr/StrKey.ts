@@ -1,6 +1,7 @@
 // Addresses as text (SEP-23): base32 of a version byte, the payload and a checksum, CRC-16/XMODEM. The SDK has this
-// too, but not without its transaction builders, which nothing else here uses and which are a tenth of a small ledger's
-// memory. Decoding is strict: only the one text that encoding gives is read, anything else is `undefined`.
+// too, but only with its transaction builders, which nothing else here uses and which are a tenth of a small ledger's
+// memory. Decoding is strict: it accepts only the one text that encoding gives, and returns `undefined` for anything
+// else.
 
 const VERSION = {
   account: 6 << 3,
@@ -71,6 +72,6 @@ export const decodeStrKey = (kind: StrKeyKind, text: string): Uint8Array | undef
   const length = payloadBytes(kind)
   if (text.length !== Math.ceil(((length + 3) * 8) / 5)) return undefined
   const payload = fromBase32(text)?.slice(1, length + 1)
-  // Encoding again holds version, checksum and the unused last bits to what they must be.
+  // Encoding again verifies version, checksum and the unused last bits.
   return payload !== undefined && encodeStrKey(kind, payload) === text ? payload : undefined
 }

@@ -1,8 +1,7 @@
-// Typed access to XDR as plain "wire" objects: the form in which the embedded ledger keeps and computes with
-// everything. Wire objects decode about twice as fast as the SDK's classes and may be spread into a changed copy; by
-// convention they are never mutated once another object can see them. Decoding throws on malformed input; callers at
-// the edge catch. Text and bytes convert through one latin-1 pair, so a string made of bytes compares as those bytes
-// do.
+// Typed access to XDR as plain "wire" objects: the form in which the embedded ledger stores all data and computes with
+// it. Wire objects decode about twice as fast as the SDK's classes and may be spread into a changed copy; by convention
+// they are never mutated once another object can see them. Decoding throws on malformed input; callers at the edge
+// catch. Text and bytes convert through one latin-1 pair, so strings compare in the same order as their bytes.
 import { AddressType } from "./types.ts"
 import * as xdr from "@stellar/stellar-sdk/xdr"
 import { codecOf } from "./reusedWriter.ts"

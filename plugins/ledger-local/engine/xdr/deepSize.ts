@@ -1,6 +1,6 @@
-// About how large and how deep a value is when written out. A contract can build, from a handful of vectors that repeat
-// each other, a value whose XDR would fill the machine; its measure is therefore taken from its parts when it is made,
-// never by walking it.
+// The approximate encoded size and depth of a value. From a handful of vectors that repeat each other, a contract can
+// build a value whose XDR would exhaust memory. So the measure is computed from the value's parts at its creation,
+// never by walking the value.
 import { HostError } from "../host/HostError.ts"
 import { ScType } from "./types.ts"
 import type { ScVal } from "./Xdr.ts"

@@ -1,10 +1,10 @@
-// Encoding XDR into one buffer that is kept. The SDK's own `encode` takes eight kilobytes anew for every value, and
-// most values here have a hundred bytes: a simulation encodes some twenty. Codecs write through the interface that the
-// library has for authors of codecs; what is written is the same, byte by byte. Not for two threads, and not within
-// itself: a codec never encodes while it writes.
+// Encodes XDR into one reused buffer. The SDK's `encode` allocates eight kilobytes for every value, while most values
+// here have a hundred bytes: a simulation encodes some twenty. Codecs write through the library's interface for authors
+// of codecs; the output is the same, byte by byte. Not thread-safe and not reentrant: a codec never encodes while it
+// writes.
 import { XdrError, type XdrType } from "@stellar/stellar-sdk/xdr"
 
-/** What the library refuses as well. */
+/** The library has the same limit. */
 const DEPTH_MAX = 1_500
 const BUFFER_BYTES = 65_536
 /** A larger buffer than this is given back after use. */
@@ -82,7 +82,7 @@ class ReusedWriter {
     this.#view = new DataView(buffer.buffer)
   }
 
-  /** Where the next `length` bytes go; the buffer may be another one afterwards. */
+  /** Reserves the next `length` bytes; may replace the buffer. */
   #advance(length: number): number {
     const at = this.offset
     const end = at + length
@@ -101,9 +101,9 @@ export const isDepthError = (error: unknown): boolean =>
   error instanceof XdrError && error.message.includes("max recursion depth")
 
 export interface Codec<T> {
-  /** Throws `XdrError` on a value that is not of the type. */
+  /** Throws `XdrError` on a value of another type. */
   readonly encode: (value: T) => Uint8Array
-  /** Throws `XdrError` on bytes that are not of the type, or not all. */
+  /** Throws `XdrError` on bytes that do not encode the type, or have a rest. */
   readonly decode: (bytes: Uint8Array) => T
 }
 
@@ -115,7 +115,7 @@ export const codecOf = <T>(schema: XdrType<T>): Codec<T> => {
   return {
     encode: (value) => {
       writer.reset()
-      // The library's Writer is a class with private parts, of which a codec sees only the methods above.
+      // The library's Writer is a class with private parts; a codec only sees the methods above.
       schema._write(value, writer as never, name)
       return writer.toUint8Array()
     },

@@ -1,5 +1,4 @@
-// Names for the numbers by which the ledger's unions say which of their arms they are. XDR has the names, its generated
-// types only the numbers.
+// Names for the discriminants of the ledger's unions. XDR has the names, its generated types only the numbers.
 
 /** Of ledger entries and of their keys. */
 export const EntryType = {
@@ -53,7 +52,7 @@ export const HostFunctionType = { invokeContract: 0, createContract: 1, uploadWa
 
 export const AuthorizedFunctionType = { contract: 0, createContract: 1, createContractV2: 2 } as const
 
-/** What a contract's id is made from. */
+/** The preimage of a contract's id. */
 export const PreimageType = { address: 0, asset: 1 } as const
 
 export const CredentialsType = { sourceAccount: 0, address: 1, addressV2: 2, addressWithDelegates: 3 } as const

@@ -1,5 +1,5 @@
-// How much there is in a contract value: values within it, those of them that the network's host keeps as objects, and
-// the pieces in which its XDR is written. These are what the network's metering counts.
+// Sizes of a contract value: the values within it, those that the network's host keeps as objects, and the pieces of
+// its XDR. The network's metering counts these.
 import { AddressType, AssetType, EntryType, ExecutableType, ScType } from "./types.ts"
 import type { ContractEvent, LedgerEntry, LedgerKey, ScAddress, ScVal } from "./Xdr.ts"
 
@@ -36,7 +36,7 @@ export const objectsIn = (value: ScVal): number => {
   }
 }
 
-/** Bytes of any length are written as they are, and padded to whole words. */
+/** Bytes of any length are written unchanged, and padded to whole words. */
 const opaque = (length: number): number => (length === 0 ? 0 : length % 4 === 0 ? 1 : 2)
 
 const piecesOfAddress = (address: ScAddress): number =>

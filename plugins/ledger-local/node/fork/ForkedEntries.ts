@@ -1,7 +1,7 @@
-// What a fork knows of the network that it began from: each entry is fetched when it is first needed, and stays as it
-// was then. With a folder it is kept in a file of its own, a line for each key, before anything is decided by it. A
-// line that cannot be read, such as one that was being written when the process died, is forgotten and its entry
-// fetched again. Changes of the fork are not here but in the store over it.
+// A fork's cache of the network from which it began: each entry is fetched when it is first needed, and never
+// refreshed. With a folder, fetched entries are appended to a separate file, a line for each key, before any decision
+// uses them. A line that cannot be read, such as a line that was being written when the process died, is dropped and
+// its entry fetched again. Changes of the fork are in the store over it.
 import { Data, Effect, FileSystem, Option, Path, Schema } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
 import { keyOfEntry, keyString, type KeyString, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
@@ -51,7 +51,7 @@ const lineOf = ({ entry, key, ttl }: Fetched): string =>
     ...(ttl === undefined ? {} : { ttl: entryText(ttl) })
   })}\n`
 
-/** What a line says, or nothing when it cannot be read or contradicts itself. */
+/** Decodes a line; undefined when it cannot be read or contradicts itself. */
 const fetchedOf = (text: string): Fetched | undefined => {
   const line = Option.getOrUndefined(readLine(text))
   if (line === undefined) return undefined
@@ -65,7 +65,7 @@ const fetchedOf = (text: string): Fetched | undefined => {
   }
 }
 
-/** Where one is kept. */
+/** Path of the file. */
 const fileIn = (folder: string) => Effect.map(Path.Path, (path) => path.join(folder, FILE))
 
 /** True when the folder keeps a fork. */
@@ -95,7 +95,7 @@ const note = (crypto: EngineCrypto, root: Store, { entry, key, ttl }: Fetched): 
 interface Opened {
   readonly origin: Origin
   readonly fetched: ReadonlyArray<Fetched>
-  /** Keeps what was fetched. */
+  /** Stores the fetched entries. */
   readonly keep: (fetched: ReadonlyArray<Fetched>) => Effect.Effect<void>
 }
 
@@ -105,7 +105,7 @@ const inMemory: Effect.Effect<Opened, UpstreamFailed, Upstream> = Effect.map(rea
   keep: () => Effect.void
 }))
 
-/** In a folder that keeps the fork's own ledger too; one that has another ledger is refused. */
+/** Uses a folder that also contains the fork's ledger; refuses a folder with another ledger. */
 const inFolder = Effect.fnUntraced(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -121,7 +121,7 @@ const inFolder = Effect.fnUntraced(function* (folder: string) {
   return { origin, fetched, keep }
 })
 
-/** Opens what is known, or begins from the upstream's latest ledger. */
+/** Opens the stored entries, or begins from the upstream's latest ledger. */
 export const openForkedEntries = Effect.fnUntraced(function* (crypto: EngineCrypto, folder: string | undefined) {
   const upstream = yield* Upstream
   const { fetched, keep, origin } = yield* folder === undefined ? inMemory : inFolder(folder)

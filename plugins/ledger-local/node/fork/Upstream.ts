@@ -1,7 +1,7 @@
-// Client of the RPC of the network that a fork begins from: bounded in time and size. A request is retried only while
+// Client of the RPC of the network from which a fork begins: bounded in time and size. A request is retried only while
 // the upstream reports that it is busy, by status or in the body: public nodes limit requests per second, and a fork
-// sends many when it begins. A request that is not answered, or whose answer cannot be read, is `UpstreamFailed` and
-// says nothing about any entry. Its message holds neither the address, which may contain a key, nor the request.
+// sends many when it begins. A request without a response, or with an unreadable one, is `UpstreamFailed` and proves
+// nothing about any entry. Its message contains neither the address, which may contain a key, nor the request.
 import { Context, Data, Effect, Layer, Option, Schema } from "effect"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
 import { type HttpAnswered, type HttpCall, HttpCalls } from "../../../../kernel/platform/HttpCalls.ts"
@@ -11,18 +11,18 @@ export class UpstreamFailed extends Data.TaggedError("UpstreamFailed")<{ readonl
 
 /** A question that takes longer is not waited for, all times that it is asked together. */
 const TIMEOUT_MILLIS = 10_000
-/** Pauses after an answer that the other side is busy, where it names no shorter or longer one. */
+/** Pauses after a busy response, unless it sets a shorter or longer one. */
 const PAUSES_MILLIS = [250, 500, 1_000]
 /** A longer pause is not waited for. */
 const PAUSE_MILLIS_MAX = 2_000
-/** Rate limits, and a gateway whose node is unavailable for the moment. */
+/** Rate limits, and a gateway whose node is temporarily unavailable. */
 const busyStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
-/** What gateways say inside an answer of HTTP 200 when too many questions were asked: a code of their own, or words. */
+/** Rate-limit markers of gateways inside a response of HTTP 200: a code or a message. */
 const busyCodes: ReadonlySet<number> = new Set([429, 503, -32_005, -32_029])
 const busyWords = /rate.?limit|too many requests|limit (exceeded|reached)|queue limit|throttl|overloaded|try again/i
 /** The latest ledger of a busy network comes with all of its transactions. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
-/** Characters of an answer at most that may say nothing but that too many questions were asked. */
+/** Maximum length in characters of a response that may only report a rate limit. */
 const BUSY_CHARACTERS_MAX = 16_384
 /** Maximum length of an upstream's own message in an error, in characters. */
 const WORDS_MAX = 200
@@ -42,7 +42,7 @@ const failures = {
 export const upstreamFailed = (why: string): UpstreamFailed =>
   new UpstreamFailed({ message: `the forked network's RPC could not be asked: ${why}` })
 
-/** Whether the other side says that it is only busy. */
+/** True if the upstream reports that it is only busy. */
 const isBusy = ({ body, status }: HttpAnswered): boolean => {
   if (busyStatuses.has(status)) return true
   if (body.length > BUSY_CHARACTERS_MAX) return false
@@ -75,7 +75,7 @@ const post = Effect.fnUntraced(function* (call: Omit<HttpCall, "timeoutMillis">)
 export class Upstream extends Context.Service<
   Upstream,
   {
-    /** The answer to one question, as it is expected to be. */
+    /** Sends one request and decodes its response. */
     readonly ask: <A>(method: string, params: object, answer: Schema.Codec<A, any>) => Effect.Effect<A, UpstreamFailed>
   }
 >()("tollkeeper/ledger-local/Upstream") {

@@ -1,6 +1,6 @@
-// The first ledger of a fork: it follows the upstream's latest one and is empty. Two things are added to the state, as
-// no network has them: the friendbot's account where there is none, and the local USDC administrator as a signer of the
-// test network's USDC issuer where that exists, so that the friendbot can give what it gives elsewhere.
+// The first ledger of a fork: it follows the upstream's latest one and is empty. Two things that no network has are
+// added to the state: the friendbot's account if it is missing, and the local USDC administrator as a signer of the
+// test network's USDC issuer if that exists, so that the friendbot can send the same assets as elsewhere.
 import { Effect } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
 import { accountKeyString } from "../../engine/state/LedgerKeys.ts"

@@ -1,7 +1,7 @@
 // Entries of the forked network by their keys, with the times to live of those that have one, as of the request. They
-// are taken for what they were in the ledger that the fork begins from: what has changed since counts as changed in it.
-// A key that the answer leaves out has no entry, if the answering node has reached that ledger; a node that is about to
-// reach it is polled again.
+// are treated as the state of the ledger from which the fork begins: later changes count as changes in it. A key that
+// the response leaves out has no entry, if the responding node has reached that ledger; a node that is about to reach
+// it is polled again.
 import { Effect, Schema } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
 import { hasTtl, keyOfEntry, keyString, type KeyString, ttlEntry, ttlHash } from "../../engine/state/LedgerKeys.ts"
@@ -33,7 +33,7 @@ export interface ForkedAt {
   readonly closeTime: bigint
 }
 
-/** What is known of a key: its entry and that entry's time to live, or that there is none. */
+/** A key's fetched result: its entry and that entry's time to live, or its absence. */
 export interface Fetched {
   readonly key: KeyString
   readonly entry: LedgerEntry | undefined
@@ -111,7 +111,7 @@ const ask = Effect.fnUntraced(function* (crypto: EngineCrypto, at: ForkedAt, key
   return keys.map((key): Fetched => found.get(key) ?? { key, entry: undefined, ttl: undefined })
 })
 
-/** What the forked network has under these keys, in their order. */
+/** The forked network's entries under these keys, in their order. */
 export const fetchEntries = Effect.fnUntraced(function* (
   crypto: EngineCrypto,
   at: ForkedAt,

@@ -1,4 +1,4 @@
-// Where a fork begins: the network, its latest ledger and the settings of that ledger, as its RPC reports them. All of
+// The start of a fork: the network, its latest ledger and the settings of that ledger, as its RPC reports them. All of
 // it is text, so that it can be stored and a fork continues without asking again.
 import { Effect, Schema } from "effect"
 import type { EngineCrypto } from "../../engine/EngineCrypto.ts"
@@ -10,7 +10,7 @@ import { fromBase64, toBase64 } from "../text.ts"
 import type { ForkedAt } from "./fetchEntries.ts"
 import { Upstream, type UpstreamFailed, upstreamFailed } from "./Upstream.ts"
 
-/** A fork's beginning, as it is kept. */
+/** A fork's start, in its stored form. */
 export const Origin = Schema.Struct({
   passphrase: Schema.String,
   /** Base64 of the header of the ledger that the fork follows. */
@@ -25,7 +25,7 @@ const Latest = Schema.Struct({ sequence: Schema.Int, headerXdr: Schema.optionalK
 const Ledgers = Schema.Struct({ ledgers: Schema.Array(Schema.Struct({ headerXdr: Schema.String })) })
 const Settings = Schema.Struct({ entries: Schema.NullOr(Schema.Array(Schema.Struct({ xdr: Schema.String }))) })
 
-/** The numbers of the configuration entries that the engine reads, and since which protocol a node knows them. */
+/** The numbers of the configuration entries that the engine reads, and the first protocol that has each. */
 const settings: ReadonlyArray<readonly [id: number, protocol: number]> = [
   ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12].map((id) => [id, 20] as const),
   [15, 23],
@@ -59,7 +59,7 @@ export const forkedAtOf = (origin: Origin): ForkedAt => {
   return { sequence: ledgerSeq, closeTime: scpValue.closeTime }
 }
 
-/** What the first ledger of the fork takes over from the one before. */
+/** Values that the first ledger of the fork inherits from the previous ledger. */
 export const inheritedOf = (crypto: EngineCrypto, origin: Origin) => {
   const { feePool, idPool } = headerOf(origin)
   return { previousHash: crypto.sha256(fromBase64(origin.header)!), feePoolStroops: feePool, lastOfferId: idPool }

@@ -1,7 +1,7 @@
 // One account's position in one asset, wherever it is kept: the native balance in the account, an issued asset in a
-// trustline, and nowhere for the issuer itself, which can sell and take any amount. Liabilities are what open offers
-// promise; they lower what may be spent and what may still be received. Writing through a holding loads its entry, as
-// the network counts it.
+// trustline, and nowhere for the issuer itself, which can sell and take any amount. Liabilities are the amounts that
+// open offers promise; they lower the spendable balance and the receivable amount. Writing through a holding loads its
+// entry, as the network counts it.
 import { AssetType } from "../../engine/xdr/types.ts"
 import type { Asset, PublicKey } from "../../engine/xdr/Xdr.ts"
 import {
@@ -24,7 +24,7 @@ export interface Holding {
   readonly available: bigint
   /** Room below the limit that nothing is promised for. */
   readonly room: bigint
-  /** False when there is no trustline, or one that must not even keep offers. */
+  /** False without a trustline, or with a trustline that must not even keep offers. */
   readonly maySell: boolean
 }
 
@@ -76,7 +76,7 @@ export const addToBalance = ({ txn, ledger }: ApplyContext, id: PublicKey, asset
   return changed !== undefined
 }
 
-/** Adds to what offers promise; false when there is not so much to promise, or to take back. */
+/** Adds to the liabilities of offers; false when the amount exceeds the available balance or the liabilities. */
 export const addLiabilities = (
   { txn, ledger }: ApplyContext,
   id: PublicKey,

@@ -1,6 +1,6 @@
-// Offers as entries: their keys and order, what they promise, and the book of a pair of assets. The best offer is the
-// cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book
-// is read from the whole state on each trade, which is rare here and keeps every other operation free of it.
+// Offers as entries: their keys and order, their liabilities, and the book of a pair of assets. The best offer is the
+// cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. Each
+// trade reads the book from the whole state. Trades are rare here, and other operations need not maintain a book.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import { Unsupported } from "../../engine/host/HostError.ts"
 import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/state/LedgerKeys.ts"
@@ -76,13 +76,13 @@ const promise = (context: ApplyContext, offer: OfferEntry, sign: 1n | -1n): void
   if (!done) throw new Error("an offer's liabilities do not fit its owner's holdings")
 }
 
-/** What the offer promises is promised from now on. */
+/** Adds the offer's liabilities. */
 export const acquire = (context: ApplyContext, offer: OfferEntry): void => promise(context, offer, 1n)
 
 /** The promise is taken back. */
 export const release = (context: ApplyContext, offer: OfferEntry): void => promise(context, offer, -1n)
 
-/** Takes an offer, whose promises are released already, out of the ledger with its reserve. */
+/** Removes an offer from the ledger with its reserve; its liabilities are already released. */
 export const eraseOffer = (context: ApplyContext, { sellerId, offerId }: OfferEntry): void => {
   const { txn } = context
   const key = offerKey(sellerId, offerId)

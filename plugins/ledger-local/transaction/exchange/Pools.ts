@@ -1,6 +1,6 @@
 // Liquidity pools as entries: their ids, access rules and lifetime. A pool exists while any account keeps a trustline
-// for its shares, and such a trustline counts itself on the owner's lines of the pool's two assets, which cannot be
-// closed meanwhile.
+// for its shares. Such a trustline is counted on the owner's lines of the pool's two assets, which cannot be closed as
+// long as it exists.
 import { keyString, trustLineKey } from "../../engine/state/LedgerKeys.ts"
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import {
@@ -19,7 +19,7 @@ import type { ApplyContext, LedgerContext } from "../Context.ts"
 import { codecs, type LiquidityPool, type PoolParameters } from "../Wire.ts"
 import { POOL_FEE_BASIS_POINTS } from "./poolAmounts.ts"
 
-/** Flags of the ledger's header by which validators switch off what pools do. */
+/** Flags of the ledger's header with which validators disable pool operations. */
 export const PoolSwitch = { trading: 1, deposit: 2, withdrawal: 4 } as const
 
 export const isSwitchedOff = ({ settings }: LedgerContext, flag: number): boolean => (settings.ledgerFlags & flag) !== 0

@@ -1,7 +1,8 @@
 // Trading one asset for another. Through the book: the best offers are taken one after the other until an amount is
-// reached, the book is empty, or an offer is met at which the trader asked to stop. Every offer met is really changed
-// or erased in the operation's unit of change, so a caller that does not like the outcome drops that unit. A leg of a
-// path payment goes through the pair's liquidity pool as a whole instead, unless the book is strictly cheaper.
+// reached, the book is empty, or the trade reaches an offer at which the trader asked to stop. Every offer on the way
+// is really changed or erased in the operation's unit of change, so a caller that rejects the outcome drops that unit.
+// A leg of a path payment goes through the pair's liquidity pool as a whole instead, unless the book is strictly
+// cheaper.
 import type { Asset, OfferEntry, PublicKey } from "../../engine/xdr/Xdr.ts"
 import { equalBytes } from "../../engine/xdr/Xdr.ts"
 import type { ApplyContext } from "../Context.ts"
@@ -40,7 +41,7 @@ export interface Traded {
   readonly sent: bigint
   readonly received: bigint
   readonly claims: ReadonlyArray<ClaimAtom>
-  /** What it counts against the offers that one operation may take. */
+  /** Its count against the offers that one operation may take. */
   readonly work: number
 }
 
@@ -87,7 +88,7 @@ const claimOf = ({ sellerId, offerId, selling, buying }: OfferEntry, { received,
   orderBook: { sellerId, offerId, assetSold: selling, amountSold: received, assetBought: buying, amountBought: sent }
 })
 
-/** Trades through the book alone. */
+/** Trades only through the book. */
 const convertByBook = (context: ApplyContext, trade: Trade): Traded => {
   const claims: Array<ClaimAtom> = []
   let [sent, received] = [0n, 0n]
@@ -113,7 +114,7 @@ const convertByBook = (context: ApplyContext, trade: Trade): Traded => {
   return ended("partial")
 }
 
-/** What the pair's pool would exchange, in full or not. */
+/** The exchange through the pair's pool, in full or not. */
 const swapBy = (context: ApplyContext, trade: Trade, id: Uint8Array): Swap | undefined => {
   if (trade.rounding === "normal" || trade.offersMax === 0 || isSwitchedOff(context.ledger, PoolSwitch.trading))
     return undefined
@@ -143,7 +144,7 @@ const throughPool = (context: ApplyContext, trade: Trade, id: Uint8Array, { sent
   }
 }
 
-/** Since this protocol the offers that were tried before a pool was preferred count against what may be taken. */
+/** Since this protocol the offers that were tried before a pool was preferred count against the limit. */
 const TRIED_OFFERS_COUNT_SINCE = 27
 
 /** Trades until an amount is reached, by the book or by the pair's pool, whichever gives more; the pool when equal. */

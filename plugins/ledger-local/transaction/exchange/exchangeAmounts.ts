@@ -1,9 +1,9 @@
-// The arithmetic of the exchange: how much changes hands when an offer is taken. Of the two sides, the one worth less
-// is used up, and rounding favors the one that stays in the book, by at most one percent unless a path payment asks for
-// more (which its own limits bound). Pure functions over `bigint` amounts of at most 63 bits.
+// The arithmetic of the exchange: the amounts that change hands when an offer is taken. The side that is worth less is
+// used up, and rounding favors the side that stays in the book, by at most one percent unless a path payment asks for
+// more (which its limits bound). Pure functions over `bigint` amounts of at most 63 bits.
 import { INT64_MAX } from "../Accounts.ts"
 
-/** What one unit sold costs: n units bought for d units sold, both 1 to 2^31 − 1. */
+/** The price of one unit sold: n units bought for d units sold, both 1 to 2^31 − 1. */
 export interface Price {
   readonly n: number
   readonly d: number
@@ -12,7 +12,7 @@ export interface Price {
 /** `exact` amounts on the sending or the receiving side are what path payments are about. */
 export type Rounding = "normal" | "strictReceive" | "strictSend"
 
-/** The taker sends `sent` of what the offer buys and receives `received` of what it sells. */
+/** The taker sends `sent` of the asset that the offer buys and receives `received` of the asset that it sells. */
 export interface Exchanged {
   readonly received: bigint
   readonly sent: bigint
@@ -61,7 +61,7 @@ export const rawExchange = (price: Price, bounds: Bounds, rounding: Rounding): E
   return { received: ceil(sent * d, n), sent, offerStays: false }
 }
 
-/** True when neither side is more than one percent worse off than the price says. */
+/** True when neither side is more than one percent worse off than at the exact price. */
 const isFair = ({ n, d }: Price, { received, sent }: Exchanged): boolean => {
   const [asked, paid] = [BigInt(n) * received, BigInt(d) * sent]
   const error = paid > asked ? paid - asked : asked - paid
@@ -69,7 +69,8 @@ const isFair = ({ n, d }: Price, { received, sent }: Exchanged): boolean => {
 }
 
 /**
- * What changes hands; nothing, when rounding would take more than one percent from either side of an ordinary trade.
+ * The exchanged amounts; undefined, when rounding would take more than one percent from either side of an ordinary
+ * trade.
  */
 export const exchange = (price: Price, bounds: Bounds, rounding: Rounding): Exchanged => {
   const raw = rawExchange(price, bounds, rounding)
@@ -78,12 +79,12 @@ export const exchange = (price: Price, bounds: Bounds, rounding: Rounding): Exch
   return rounding === "normal" && !isFair(price, raw) ? none : raw
 }
 
-/** The most that an offer can really sell, given what its owner has and has room for. */
+/** The maximum that an offer can really sell, given its owner's balance and limit. */
 export const adjustedAmount = (price: Price, offerSellsMax: bigint, offerBuysMax: bigint): bigint =>
   exchange(price, { offerSellsMax, offerBuysMax, takerSendsMax: INT64_MAX, takerReceivesMax: INT64_MAX }, "normal")
     .received
 
-/** What an offer promises: `selling` of the one asset, room for `buying` of the other. */
+/** The liabilities of an offer: `selling` of one asset, room for `buying` of the other. */
 export const liabilitiesOf = (price: Price, amount: bigint): { readonly selling: bigint; readonly buying: bigint } => {
   const bounds = {
     offerSellsMax: amount,

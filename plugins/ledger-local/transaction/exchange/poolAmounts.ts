@@ -1,7 +1,6 @@
-// The arithmetic of a liquidity pool that keeps the product of its two reserves: what a trade moves, what a deposit
-// takes and gives in shares, what shares are worth. Thirty basis points of what is sent stay in the pool; every
-// rounding favours the pool. Pure functions over `bigint` amounts of at most 63 bits; `undefined` where the pool cannot
-// do it.
+// The arithmetic of a liquidity pool that keeps the product of its two reserves: the amounts of a trade, the amounts
+// and shares of a deposit, the value of shares. Thirty basis points of the sent amount stay in the pool; every rounding
+// favours the pool. Pure functions over `bigint` amounts of at most 63 bits; `undefined` if the pool cannot do it.
 import { INT64_MAX } from "../Accounts.ts"
 import type { Price } from "./exchangeAmounts.ts"
 
@@ -17,21 +16,21 @@ export interface Swap {
   readonly received: bigint
 }
 
-/** What comes out for exactly `sent`. */
+/** The amount received for exactly `sent`. */
 export const swapSending = (reserveIn: bigint, reserveOut: bigint, sent: bigint): Swap | undefined => {
   if (sent > INT64_MAX - reserveIn) return undefined
   const received = (AFTER_FEE * reserveOut * sent) / (WHOLE * reserveIn + AFTER_FEE * sent)
   return received === 0n ? undefined : { sent, received }
 }
 
-/** What must go in for exactly `received`, which may not empty the pool. */
+/** The amount to send for exactly `received`, which may not empty the pool. */
 export const swapReceiving = (reserveIn: bigint, reserveOut: bigint, received: bigint): Swap | undefined => {
   if (received >= reserveOut) return undefined
   const sent = ceil(WHOLE * reserveIn * received, (reserveOut - received) * AFTER_FEE)
   return sent > INT64_MAX - reserveIn ? undefined : { sent, received }
 }
 
-/** The largest integer whose square is at most `n`. */
+/** The largest integer with a square of at most `n`. */
 const squareRoot = (n: bigint): bigint => {
   if (n < 2n) return n
   let root = 1n << BigInt((n.toString(2).length + 1) >> 1)
@@ -54,7 +53,7 @@ export interface Deposit {
   readonly shares: bigint
 }
 
-/** What a deposit of at most these amounts takes, and the shares that it earns. */
+/** The amounts that a deposit of at most these amounts takes, and the shares that it earns. */
 export const depositOf = (pool: Reserves, mostA: bigint, mostB: bigint): Deposit => {
   const { reserveA, reserveB, totalPoolShares } = pool
   if (totalPoolShares === 0n) return { amountA: mostA, amountB: mostB, shares: squareRoot(mostA * mostB) }

@@ -1,6 +1,6 @@
-// What happens to an account's pool shares when it loses all authorization to hold one of the pool's assets: the lines
-// of the shares are closed, and what the shares were worth waits in claimable balances, one an asset. The payer of the
-// line's reserve pays for the balances, or the account's sponsor at this point of the transaction.
+// Redeems an account's pool shares when it loses all authorization to hold one of the pool's assets: closes the lines
+// of the shares, and puts their value into claimable balances, one an asset. The payer of the line's reserve pays for
+// the balances, or the account's sponsor at this point of the transaction.
 import { AssetType } from "../../engine/xdr/types.ts"
 import { Unsupported } from "../../engine/host/HostError.ts"
 import { keyString, trustLineKey } from "../../engine/state/LedgerKeys.ts"
@@ -17,7 +17,7 @@ import { leavePool, poolKey, poolOf, putPool } from "./Pools.ts"
 
 const POOL_SHARE = "\0\0\0\x03"
 
-/** The pools that trade the asset and of which `owner` keeps shares, in the order of their ids. */
+/** The pools that trade the asset and have `owner` as a shareholder, in the order of their ids. */
 const poolsAbout = ({ txn }: ApplyContext, owner: PublicKey, asset: Asset): ReadonlyArray<Uint8Array> => {
   const lines = `\0\0\0\x01\0\0\0\0${latin1(owner.ed25519)}${POOL_SHARE}`
   const ids: Array<Uint8Array> = []

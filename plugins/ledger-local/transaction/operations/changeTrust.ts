@@ -1,5 +1,5 @@
 // ChangeTrust: opens, limits or closes a trustline, of an asset or of a pool's shares. A line of shares takes two
-// reserves, needs no issuer's leave of its own, and holds the owner's lines of the pool's assets open.
+// reserves, needs no separate authorization by an issuer, and holds the owner's lines of the pool's assets open.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import { AccountFlag, poolUses, TrustFlag, trustLiabilities } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
@@ -24,7 +24,7 @@ const Code = {
 } as const
 const result = (code: number): OperationResult => inner(OperationType.changeTrust, code)
 
-/** What a line is of: an asset, or the shares of a pool by its parameters and its id. */
+/** The subject of a line: an asset, or the shares of a pool by its parameters and its id. */
 type Subject =
   | { readonly asset: Asset; readonly pool?: never }
   | { readonly asset: TrustLineAsset; readonly pool: { readonly id: Uint8Array; readonly params: PoolParameters } }
@@ -59,7 +59,7 @@ const change = (context: ApplyContext, subject: Subject, limit: bigint, entry: L
   return result(Code.success)
 }
 
-/** The flags that a new line of an asset has from its issuer; nothing when there is no issuer. */
+/** The flags that a new line of an asset has from its issuer; undefined when the issuer does not exist. */
 const flagsFromIssuer = ({ txn }: ApplyContext, asset: Asset): number | undefined => {
   const issuer = txn.peekAccount(issuerOf(asset)!)
   if (issuer === undefined) return undefined

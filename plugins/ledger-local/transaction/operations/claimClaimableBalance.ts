@@ -22,7 +22,7 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.claimClaimableBalance, code)
 
-/** What prevents receiving the amount, as this operation's own code. */
+/** This operation's code for each obstacle to receiving the amount. */
 const ofCredit = new Map<number, number>([
   [creditCodes.lineFull, Code.lineFull],
   [creditCodes.noTrust, Code.noTrust],

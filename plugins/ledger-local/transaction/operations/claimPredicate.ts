@@ -1,5 +1,5 @@
-// When a claimable balance may be claimed: a tree of "before this time", and, or, not. What is signed may name times
-// relative to the balance's creation; what is kept names them absolutely. Times are in seconds of the ledger's clock.
+// When a claimable balance may be claimed: a tree of "before this time", and, or, not. A signed predicate may use times
+// relative to the balance's creation; the stored one has absolute times. Times are in seconds of the ledger's clock.
 import type { ClaimPredicate } from "../Wire.ts"
 import { INT64_MAX } from "../Accounts.ts"
 
@@ -8,7 +8,7 @@ const LEVELS_MAX = 4
 
 const PredicateType = { unconditional: 0, and: 1, or: 2, not: 3, beforeAbsolute: 4, beforeRelative: 5 } as const
 
-/** True when every branch has what its kind asks for, no time is negative, and it is not too deep. */
+/** True when every branch has the content that its kind requires, no time is negative, and it is not too deep. */
 export const isPredicateValid = (predicate: ClaimPredicate, level = 1): boolean => {
   if (level > LEVELS_MAX) return false
   const arePair = (pair: ReadonlyArray<ClaimPredicate>): boolean =>
@@ -47,7 +47,7 @@ export const withAbsoluteTimes = (predicate: ClaimPredicate, now: bigint): Claim
   }
 }
 
-/** Whether a kept predicate holds at `now`; a time is over in the second that it names. */
+/** True if a stored predicate holds at `now`; "before" excludes the second itself. */
 export const holds = (predicate: ClaimPredicate, now: bigint): boolean => {
   switch (predicate.type) {
     case PredicateType.unconditional:

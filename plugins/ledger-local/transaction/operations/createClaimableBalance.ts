@@ -16,7 +16,7 @@ import { debit, debitCodes } from "./payment.ts"
 const Code = { malformed: -1, lowReserve: -2, noTrust: -3, notAuthorized: -4, underfunded: -5 } as const
 const result = (code: number) => inner(OperationType.createClaimableBalance, code)
 
-/** What prevents taking the amount, as this operation's own code. */
+/** This operation's code for each obstacle to taking the amount. */
 const ofDebit = new Map<number, number>([
   [debitCodes.noTrust, Code.noTrust],
   [debitCodes.notAuthorized, Code.notAuthorized],

@@ -1,5 +1,5 @@
-// ExtendFootprintTTL: lets the contract entries of the read-only footprint live longer, for rent. What is absent,
-// archived or lives longer already is passed over. Nothing but TTL entries changes.
+// ExtendFootprintTTL: extends the life of the contract entries of the read-only footprint, for rent. Skips entries that
+// are absent, archived or already live longer. Changes only TTL entries.
 import { EntryType } from "../../engine/xdr/types.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
 import { hasTtl, keyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"

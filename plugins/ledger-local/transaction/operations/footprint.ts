@@ -1,6 +1,6 @@
-// What the three contract operations share: which keys have a life that can end, whether it has ended, what sizes are
-// allowed, and how an entry comes back from the archive. An entry whose TTL entry has passed (or is gone, for one that
-// was evicted) is archived when persistent and does not exist when temporary.
+// Code that the three contract operations share: which keys have a life that can end, whether it has ended, which sizes
+// are allowed, and how an entry is restored from the archive. An entry with an expired TTL entry (or an absent one,
+// after an eviction) is archived when persistent and does not exist when temporary.
 import { EntryType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
@@ -45,15 +45,15 @@ export const sizeProblem = (
   return bytes <= most ? undefined : exceeded(what, BigInt(bytes), BigInt(most))
 }
 
-/** The node's diagnostic for bytes beyond those that were declared. */
+/** The node's diagnostic for bytes beyond the declared ones. */
 export const bytesProblem = (side: "read" | "write", bytes: number, declared: number): DiagnosticEvent | undefined =>
   bytes <= declared
     ? undefined
     : exceeded(`operation byte-${side} resources exceeds amount specified`, BigInt(bytes), BigInt(declared))
 
 /**
- * Brings an archived entry back to life for the minimum time and notes how the meta shows it. `rewritten` entries are
- * stamped with the current ledger, as a host function does to all it may write.
+ * Restores an archived entry for the minimum time and records its form in the meta. `rewritten` entries are stamped
+ * with the current ledger, as a host function does to all it may write.
  */
 export const restore = (context: ApplyContext, key: LedgerKey, entry: LedgerEntry, rewritten: boolean): void => {
   const { txn, ledger, restored } = context

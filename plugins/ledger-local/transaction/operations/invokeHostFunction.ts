@@ -1,6 +1,6 @@
-// InvokeHostFunction: reads are metered and archived entries brought back before the host runs, writes and events
-// metered after it, and rent and events paid last, each with its own result code, in the network's order. What the host
-// did is kept only when all of that fits.
+// InvokeHostFunction: meters reads and restores archived entries before the host runs, meters writes and events after
+// it, and pays rent and events last, each with a separate result code, in the network's order. The host's changes are
+// kept only when all of that fits.
 import { HostFunctionType, PreimageType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { eventsFeeStroops, rentFeeStroops } from "../../engine/state/Fees.ts"
@@ -33,7 +33,7 @@ export const operationSeed = ({ ledger, place }: ApplyContext): Uint8Array => {
   return ledger.crypto.sha256(seed)
 }
 
-/** Meters reads and restores what is marked; a code other than 0 fails the operation. */
+/** Meters reads and restores marked entries; a code other than 0 fails the operation. */
 const read = (context: ApplyContext): number => {
   const data = context.frame.soroban!
   const { footprint, diskReadBytes } = data.resources
@@ -102,7 +102,7 @@ const eventsProblem = ({ ledger }: ApplyContext, { events, eventsBytes }: HostSu
       )
 }
 
-/** Meters what the host wrote and emitted, and pays for it; a code other than 0 fails the operation. */
+/** Meters the host's writes and events, and pays for them; a code other than 0 fails the operation. */
 const settle = (context: ApplyContext, host: HostSuccess): number => {
   const { ledger, soroban, refundable } = context
   soroban.diagnostics = host.diagnostics
@@ -117,7 +117,7 @@ const settle = (context: ApplyContext, host: HostSuccess): number => {
   return short === undefined ? 0 : fail(Code.insufficientRefundableFee, short)
 }
 
-/** What a node adds when a call used more than it declared, or made more than the network allows. */
+/** A node's additional diagnostics when a call used more than it declared, or made more than the network allows. */
 const overuse = ({ frame, ledger }: ApplyContext, host: HostFailure): ReadonlyArray<DiagnosticEvent> => {
   const { instructions } = frame.soroban!.resources
   const { txMemoryBytesMax } = ledger.settings.limits

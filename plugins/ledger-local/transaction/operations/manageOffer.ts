@@ -1,7 +1,6 @@
-// The three operations on offers: sell, buy, and sell passively. An offer first takes what the book has at its price or
-// better; what is left of it joins the book with its promises counted. Changing an offer releases its promises first
-// and gives it the same number again; naming the amount zero deletes it. The reserve is taken before anything is
-// traded.
+// The three operations on offers: sell, buy, and sell passively. An offer first takes offers from the book at its price
+// or better; the rest of it joins the book with its liabilities counted. Changing an offer releases its liabilities
+// first and keeps its number; an amount of zero deletes it. The reserve is taken before anything is traded.
 import { AssetType } from "../../engine/xdr/types.ts"
 import type { LedgerEntry, OfferEntry } from "../../engine/xdr/Xdr.ts"
 import { isAuthorized } from "../Accounts.ts"
@@ -76,7 +75,7 @@ const isMalformed = ({ selling, buying, amount, price, offerId }: Wish): boolean
   (offerId === 0n && amount === 0n) ||
   offerId < 0n
 
-/** What the trustlines forbid from the start; 0 when nothing. */
+/** The trustlines' first objection; 0 when there is none. */
 const trustProblem = ({ txn, source }: ApplyContext, { selling, buying }: Wish): number => {
   if (selling.type !== AssetType.native && !isIssuer(source, selling)) {
     const line = txn.peekTrustLine(source, selling)
@@ -139,7 +138,7 @@ const endings: Readonly<Partial<Record<Ending, (type: OfferOperation) => Operati
   tooMany: () => outer(OpCode.exceededWorkLimit)
 }
 
-/** Takes what the book offers at this price; the claims, and the amount that is left to offer. */
+/** Takes the book's offers at this price; returns the claims, and the amount that is left to offer. */
 const trade = (context: ApplyContext, wish: Wish, isPassive: boolean) => {
   const { source } = context
   const { selling, buying, price } = wish

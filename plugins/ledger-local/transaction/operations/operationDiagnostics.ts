@@ -1,6 +1,6 @@
-// What a node says, beside the contracts' own diagnostics, about a contract operation that failed: the limit or the fee
-// that was not enough, the archived entry, and that the host function failed. In a failed operation no event counts as
-// one of a successful call.
+// A node's diagnostics about a failed contract operation, in addition to the contracts' diagnostics: the limit or the
+// fee that was not enough, the archived entry, and the failure of the host function. In a failed operation no event
+// counts as one of a successful call.
 import { errorCodes, errorTypes, type HostErrorCode, type HostErrorType } from "../../engine/host/HostError.ts"
 import { EntryType, EventType } from "../../engine/xdr/types.ts"
 import { bytes, str, sym, u64, vec, VOID } from "../../engine/xdr/ScVal.ts"
@@ -25,11 +25,11 @@ const hostError = (type: Exclude<HostErrorType, "Contract">, code: HostErrorCode
 const explained = (error: ScError, message: string, args: ReadonlyArray<ScVal>): DiagnosticEvent =>
   diagnostic([sym("error"), errorVal(error)], vec([str(message), ...args]))
 
-/** A limit that was declared, or a fee, and by what it was exceeded. */
+/** A declared limit, or a fee, and by how much it was exceeded. */
 export const exceeded = (message: string, used: bigint, declared: bigint): DiagnosticEvent =>
   explained(hostError("Budget", "ExceededLimit"), message, [u64(used), u64(declared)])
 
-/** Pays rent and events out of the refundable fee; what was not enough, or nothing. */
+/** Pays rent and events out of the refundable fee; returns the diagnostic when it does not suffice, or undefined. */
 export const unpaid = (
   refundable: RefundableFee,
   rentStroops: bigint,
@@ -63,7 +63,7 @@ export const archivedAccess = (key: LedgerKey): DiagnosticEvent => {
 export const hostFunctionFailed = (error: ScError): DiagnosticEvent =>
   diagnostic([sym("host_fn_failed"), errorVal(error)], VOID)
 
-/** The events of a failed operation, and what the node adds to them. */
+/** The events of a failed operation, and the node's additional ones. */
 export const ofFailure = (
   events: ReadonlyArray<DiagnosticEvent>,
   ...added: ReadonlyArray<DiagnosticEvent>

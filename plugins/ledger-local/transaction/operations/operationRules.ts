@@ -1,5 +1,5 @@
-// The operations this ledger knows, by kind. One that is not here, or that its validators have switched off, is
-// answered "not supported", as the network answers an operation that its protocol version does not have.
+// The operations that this ledger supports, by kind. An operation that is missing here, or that its validators have
+// switched off, is answered "not supported", like an operation that the network's protocol version does not have.
 import { OperationType } from "../Wire.ts"
 import type { LedgerContext, OperationRules } from "../Context.ts"
 import { isSwitchedOff, PoolSwitch } from "../exchange/Pools.ts"
@@ -60,7 +60,7 @@ const rules = new Map<OperationBody["type"], unknown>([
 
 const rulesOf = ({ type }: OperationBody): AnyRules | undefined => rules.get(type) as AnyRules | undefined
 
-/** The flag of the ledger's header by which validators switch an operation off. */
+/** The flag of the ledger's header with which validators switch an operation off. */
 const switches = new Map<OperationBody["type"], number>([
   [OperationType.liquidityPoolDeposit, PoolSwitch.deposit],
   [OperationType.liquidityPoolWithdraw, PoolSwitch.withdrawal]
@@ -70,7 +70,7 @@ const switches = new Map<OperationBody["type"], number>([
 export const supportedRules = (body: OperationBody, ledger: LedgerContext): AnyRules | undefined =>
   isSwitchedOff(ledger, switches.get(body.type) ?? 0) ? undefined : rulesOf(body)
 
-/** The weight that the source's signers must show, for an operation that is not supported any more too. */
+/** The weight required of the source's signers, also for an operation that is no longer supported. */
 export const thresholdOf = (body: OperationBody): Threshold => {
   const unsupported = body.type === OperationType.inflation ? Threshold.low : Threshold.medium
   const threshold = rulesOf(body)?.threshold ?? unsupported

@@ -48,7 +48,7 @@ const traverse = (
   return traded.ending === "done" && isExact ? traded : inner(type, Code.tooFewOffers)
 }
 
-/** The issuer takes its own asset back even when its account is gone. */
+/** The issuer receives its asset back even when its account no longer exists. */
 const hasDestination = (
   { txn }: ApplyContext,
   to: PublicKey,

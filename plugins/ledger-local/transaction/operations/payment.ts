@@ -1,5 +1,5 @@
 // Payment of native or issued assets. The receiver is credited before the sender is debited, which decides the error
-// when both would fail. An issuer has no trustline to itself: what it sends is created, what it receives is gone.
+// when both would fail. An issuer has no trustline to itself: its payments create units, payments to it destroy them.
 import { AssetType } from "../../engine/xdr/types.ts"
 import { availableBalance, isAuthorized, withAddedBalance, withAddedTrustBalance } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"

@@ -1,5 +1,5 @@
-// RestoreFootprint: brings the archived entries of the read-write footprint back for the minimum time, for rent as if
-// they were new. What is live or was never there is passed over.
+// RestoreFootprint: restores the archived entries of the read-write footprint for the minimum time, for rent as if they
+// were new. Skips entries that are live or never existed.
 import { EntryType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"

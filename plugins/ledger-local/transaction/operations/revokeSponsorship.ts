@@ -1,6 +1,6 @@
 // RevokeSponsorship: the payer of an entry's or a signer's reserve stops paying. The reserve passes to the source's
-// sponsor at this point of the transaction, otherwise to the owner; a claimable balance has no owner and can only be
-// transferred.
+// sponsor at this point of the transaction, otherwise to the owner; a claimable balance does not have an owner and can
+// only be transferred.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import type { LedgerKey } from "../../engine/xdr/Xdr.ts"
 import { isAssetValid, isTextValid } from "../assetRules.ts"
@@ -21,7 +21,7 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.revokeSponsorship, code)
 
-/** What the revocation is about. */
+/** The subject of the revocation. */
 const Subject = { entry: 0, signer: 1 } as const
 
 const isKeyValid = (key: LedgerKey): boolean => {

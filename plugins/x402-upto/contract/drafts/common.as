@@ -1,4 +1,4 @@
-// What the settlement contracts of the drafts share: reading values, calling a token and taking an amount from a payer.
+// Code that the drafts' settlement contracts share: reading values, calling a token and taking an amount from a payer.
 // The build prepends it to each of them (stateless.as, stateful.as, seven.as); it has not been audited.
 /** A value as host and contract exchange it: 64 bits, the low byte a tag, the rest the value or the handle of an object. */
 type Val = u64
@@ -20,7 +20,7 @@ const ZERO: Val = I128_SMALL_TAG
 const APPROVE: Val = 0x26d75df4eea0e
 const NONCE: Val = 0x19d33a2a0e
 const BALANCE: Val = 0x279b19b3a2a0e
-/** Storage whose entries have a last ledger and then are gone. */
+/** Storage whose entries are deleted after their last ledger. */
 const TEMPORARY: u64 = 0
 
 // The contract's errors. They begin at 101 because a token's own errors, 1 to 15 for the asset contract, come through.
@@ -190,8 +190,8 @@ function demandDifference(more: Val, less: Val, amount: Val): void {
 }
 
 /**
- * Opens the allowance and moves `actual` by it; zero moves nothing. Both balances must change by just that, independent
- * of the token's events. The caller ends what is left of the allowance.
+ * Opens the allowance and moves `actual` by it; zero moves nothing. Both balances must change by exactly that amount,
+ * independent of the token's events. The caller ends the rest of the allowance.
  */
 function pay(token: Val, contract: Val, payer: Val, payTo: Val, max: Val, actual: Val, deadline: Val): void {
   approve(token, payer, contract, max, deadline)

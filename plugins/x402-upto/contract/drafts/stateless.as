@@ -1,5 +1,5 @@
-// The stateless draft: no entry of its own, so a payment is spent by the nonce of the payer's authorization alone. The
-// payer signs recipient, asset, maximum, window, last ledger, salt and whether the allowance ends with the call; no
+// The stateless draft. It stores no entry, so only the nonce of the payer's authorization marks a payment as spent. The
+// payer signs recipient, asset, maximum, window, last ledger, salt and whether the allowance ends with the call. No
 // other party signs, so any holder of the authorization may settle any amount up to the maximum.
 export function settle(
   from: Val,
