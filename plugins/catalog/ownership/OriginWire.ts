@@ -39,12 +39,12 @@ export interface NamedResource {
   readonly offers: ReadonlyArray<OriginOffer>
 }
 
-/** An entry of a document that names no resource of the document's own origin: an origin can name its own alone. */
+/** An entry of a document that names no resource of the document's own origin; an origin can only name its own. */
 export interface UnusableEntry {
   /** As the document has it: the URL, or an entry without one as JSON; cut at `entryLengthMax`. */
   readonly resource: string
   readonly toolName: string
-  /** `unreadable_url`: no URL, or one that no listing can have (credentials, another protocol, too long). */
+  /** `unreadable_url`: not a URL, or a URL that cannot be listed (credentials, another protocol, too long). */
   readonly reason: "other_origin" | "unreadable_url"
 }
 
@@ -182,7 +182,7 @@ export interface Live402 {
   readonly body: Uint8Array
 }
 
-/** The PaymentRequired of a live 402; undefined when it is none. */
+/** The PaymentRequired of a live 402; undefined if the response is not one. */
 const requiredOf = ({ body, headers, status }: Live402): Fields | undefined => {
   if (status !== 402) return undefined
   const header = headers["payment-required"]
@@ -204,7 +204,7 @@ export const readLive402 = (answer: Live402): OriginStatement => {
   return { payTos: [...new Set(payTos)].slice(0, payTosMax), delisted: false }
 }
 
-/** What a live 402 offers of the requested resource, by this method. */
+/** A live 402's offer of the requested resource, by this method. */
 export const readLiveOffer = (answer: Live402, url: string, method: string): OriginOffer | undefined => {
   const required = requiredOf(answer)
   if (required === undefined) return undefined
@@ -234,7 +234,7 @@ const methodsOf = (entry: Fields): ReadonlyArray<string> => {
   return methods.filter((method) => named.includes(method))
 }
 
-/** The operations of an entry: each its own, or the one of its declaration. */
+/** The operations of an entry: one for each offer, or the single operation of its declaration. */
 const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): ReadonlyArray<OriginOffer> => {
   const { sentKey, value } = declarationOf(entry["extensions"], [])
   const extensions = extensionsOf(entry["extensions"])
@@ -255,7 +255,7 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
   })
 }
 
-/** What an entry of a document names, a string by its URL alone. */
+/** Reads one entry of a document; a string is only a URL. */
 const readNamed = (given: unknown, base: string): NamedResource | UnusableEntry => {
   const entry = typeof given === "string" ? { resource: given } : given
   if (!isFields(entry)) return unusable(given, "", "unreadable_url")
@@ -270,7 +270,7 @@ const readNamed = (given: unknown, base: string): NamedResource | UnusableEntry 
   return { type, resource: spelled.resource, toolName, methods: methodsOf(entry), offers }
 }
 
-/** The resource that an entry of a document names; none that is not of the origin itself. */
+/** Reads the resource that a document's entry names; empty for resources of other origins. */
 export const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedResource> => {
   const read = readNamed(entry, base)
   return "reason" in read ? [] : [read]
