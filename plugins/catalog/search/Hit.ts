@@ -11,10 +11,10 @@ export interface Hit {
   /** It holds a rare term of the query itself: an answer where nothing is relevant enough. */
   readonly isEvident?: boolean
   /**
-   * Standard deviations by which it is nearer to the query than chance makes the nearest of all listings; of branches
+   * How far it exceeds the expected similarity of a chance nearest listing, in standard deviations; only from branches
    * that measure it.
    */
   readonly prominence?: number
-  /** Returned for its prominence alone: it is no answer of its branch. */
+  /** Returned only for its prominence; it is not an answer of its branch. */
   readonly isAside?: boolean
 }

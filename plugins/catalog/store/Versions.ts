@@ -17,7 +17,7 @@ export interface Body {
 const fromTheStart = new Date(0)
 
 interface OwnershipColumns extends Pick<ResourceRow, "verification" | "ownership" | "pay_tos"> {
-  /** The payer whose payment listed it at no cost. */
+  /** The payer that listed it with a free payment. */
   readonly listed_by: string | null
 }
 
@@ -155,7 +155,7 @@ const sameOption = (a: NamedOption, b: NamedOption): boolean =>
 const pricesOf = (options: ReadonlyArray<NamedOption>): string =>
   canonicalJson(options.map((one) => [optionName(one), one.amount].join(" ")).toSorted())
 
-/** Retires options that are no longer offered and adds new ones; true when the price has changed. */
+/** Retires options that are no longer offered and adds new ones; true if the price has changed. */
 const changeOptions = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,

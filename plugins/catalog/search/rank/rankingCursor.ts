@@ -1,6 +1,6 @@
-// What a search cursor holds: the ranking itself, as ids in their order, and how far it has been shown. So the pages of
-// one search are cut from one list, on any replica and however the catalog is written meanwhile: nothing repeats and
-// nothing is skipped (S125). An id costs two or three bytes; the list is as long as the window that was ranked. Pure.
+// A search cursor holds the ranking itself, as ids in their order, and how many of them were shown. So the pages of one
+// search are cut from one list, on any replica and during any writes to the catalog: nothing repeats and nothing is
+// skipped (S125). An id costs two or three bytes; the list is as long as the window that was ranked. Pure.
 import { Option, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 
