@@ -11,7 +11,7 @@ import { LruCache } from "../../kernel/cache/LruCache.ts"
 
 export interface Counted {
   readonly lexeme: string
-  /** The lexemes that it is in other languages, with their marks; of those that documents hold. */
+  /** Its lexemes in other languages, with their marks, as far as documents hold them. */
   readonly foreign?: ReadonlyArray<string>
   readonly documents: number
   readonly naming: number
@@ -21,7 +21,7 @@ export interface Counted {
 
 export interface Alternatives {
   readonly found: ReadonlyArray<Counted>
-  /** What a match is worth, against one by the word itself. */
+  /** Weight of a match, as a share of a match by the word itself. */
   readonly share: number
 }
 
@@ -30,7 +30,7 @@ export interface SimilarTerms extends Counted {
   readonly likeness: number
 }
 
-/** What is known of a word besides what documents hold of it. */
+/** Information about a word that does not come from documents. */
 export interface TermInterpretation {
   /** A known word as written: no other word was meant. */
   readonly isSpelt: boolean
@@ -71,7 +71,7 @@ interface Reading extends Counted {
   readonly ending: string
 }
 
-/** One word's lexemes of the index's own language, with what the word is in others. */
+/** Combines a word's lexemes of the index's own language with its readings in others. */
 const joined = (
   word: string,
   readings: ReadonlyArray<Reading>,
@@ -87,7 +87,7 @@ const joined = (
   }))
   if (first === undefined) return []
   if (foreign.length === 0) {
-    // "un" and "fur" are no missing words where listings are in French and German.
+    // "un" and "fur" do not count as missing words if listings are in French and German.
     return own.every(({ documents }) => documents === 0) && isSmall(word, others) ? [] : [first, ...rest]
   }
   const whole: Counted = {
@@ -108,7 +108,7 @@ export const countsOf = (sql: SqlClient.SqlClient, language: string, lexeme: str
   sql`(select documents, naming, origins from search_lexical_terms
     where language = ${language} and lexeme = (${sql.literal(lexeme)}) collate "C" limit 1)`
 
-/** Words as lexemes, by word; one that the language leaves out has none. */
+/** Lexemes by word; a word that the language leaves out has no entry. */
 const readWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   words: ReadonlyArray<string>,

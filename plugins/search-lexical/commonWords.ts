@@ -11,7 +11,7 @@ const byDefinition = new Set("api endpoint http https mcp paid service tool x402
 export const singularOf = (word: string): string =>
   /^[a-z]{4,}$/.test(word) ? word.replace(/ies$/, "y").replace(/(?<=[^su])s$/, "") : word
 
-/** By thousandths; a continuation line of one share has no number. */
+/** Parses shares in thousandths; a continuation line of one share has no number. */
 const readShares = (text: string): ReadonlyMap<string, number> => {
   const shares = new Map<string, number>()
   let share = 0
@@ -27,7 +27,7 @@ const shares = readShares(commonShares)
 /** What fewer use is a word of some trades. */
 const usualMin = 0.08
 
-/** The share of interfaces of any kind that use a word, 0 to 1; 0 for a word that is not used across topics. */
+/** The share of interfaces of any kind that use a word, 0 to 1; 0 for a word that is tied to a topic. */
 export const commonShareOf = (word: string): number => {
   const singular = singularOf(word)
   if (byDefinition.has(singular)) return 1

@@ -8,7 +8,7 @@ import { documentText, type WeightedText } from "./documentText.ts"
 import { foreignOf } from "./languages.ts"
 import { stemmedAs } from "./words.ts"
 
-/** How the texts of a document are stemmed in the index of a language, without the small words of its own. */
+/** Stems the texts of a document for the index of a language, without the text's own function words. */
 const stemmed = (text: WeightedText, language: string) => {
   const words = Object.values(text).join(" ").split(" ")
   const foreign = foreignOf(words, language)

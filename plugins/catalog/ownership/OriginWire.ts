@@ -1,7 +1,7 @@
 // An origin's statements about itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a
-// list of them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo?, accepts?, … }`
-// describe one resource each (a string is a URL without an owner; a tool's `unpaidCall` is read by `ToolWire.ts`);
-// `delist`, a list of URLs, or of `{ resource, toolName }`, that are not to be listed. `/.well-known/x402.json` lists
+// list of them) for the whole origin; `resources`, with objects `{ resource, toolName?, payTo?, accepts?, … }` that
+// each describe one resource (a string is a URL without an owner; a tool's `unpaidCall` is read by `ToolWire.ts`);
+// `delist`, a list of URLs, or of `{ resource, toolName }`, that must not be listed. `/.well-known/x402.json` lists
 // resources in the shape of discovery itself, under `resources` or `items`. A live 402 is a PaymentRequired of either
 // protocol version, in its header or its body. Unknown members and malformed values are ignored.
 import { Option, Result } from "effect"
@@ -19,7 +19,7 @@ export interface OriginStatement {
   readonly delisted: boolean
 }
 
-/** What an origin offers under one method, or as one tool: its declaration, and each way to pay on this ledger. */
+/** An origin's offer under one method, or as one tool: its declaration, and each way to pay on this ledger. */
 export interface OriginOffer {
   readonly sentKey: string
   /** The declaration in the form of the extension. */
@@ -34,7 +34,7 @@ export interface NamedResource {
   readonly type: "http" | "mcp"
   readonly resource: string
   readonly toolName: string
-  /** HTTP methods that the document names; empty where it names none. */
+  /** HTTP methods that the document names; may be empty. */
   readonly methods: ReadonlyArray<string>
   readonly offers: ReadonlyArray<OriginOffer>
 }

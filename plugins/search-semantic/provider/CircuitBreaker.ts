@@ -24,7 +24,10 @@ export class CircuitBreaker extends Context.Service<
     /** The last failure, while there is one. */
     readonly trouble: () => string | undefined
     readonly isOpen: Effect.Effect<boolean>
-    /** Whether a search that cannot wait may wait: it may not, or may ask beside itself without waiting. */
+    /**
+     * Whether a search that cannot wait may wait: `slow`, it may; `fast`, it may not; `probe`, it may send a request in
+     * the background without waiting.
+     */
     readonly pace: Effect.Effect<"fast" | "slow" | "probe">
     /** An answer came in time or did not. */
     readonly answered: (inTime: boolean) => Effect.Effect<void>

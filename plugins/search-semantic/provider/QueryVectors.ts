@@ -49,7 +49,7 @@ export class QueryVectors extends Context.Service<
           return vector!
         })
 
-        /** The flight of a vector: the one that is under way, or one that begins. */
+        /** Joins the request for a vector that is in flight, or starts one. */
         const flightOf = (key: string, request: EmbeddingRequest) =>
           Effect.suspend(() => {
             const flying = flights.get(key)

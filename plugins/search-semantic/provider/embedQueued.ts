@@ -60,7 +60,7 @@ const giveBack = Effect.fnUntraced(function* (jobs: ReadonlyArray<Job>, error: E
   yield* Effect.logWarning("resources could not be embedded").pipe(
     Effect.annotateLogs({ count: jobs.length, reason: error.message })
   )
-  // A failed batch does not show which text caused it: each is tried alone next.
+  // A failed batch does not show which text caused it: next, each is tried separately.
   yield* queue.fail(jobs, error.message, { counts: error.perhapsTheTexts, attemptsMax: semantic.attempts })
 })
 

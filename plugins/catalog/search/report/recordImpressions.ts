@@ -24,12 +24,12 @@ export const sessionDayMax = 300
 /** Impressions of all sessions without a key that one replica keeps a day. */
 export const anonymousDayMax = 20_000
 const oneOf = 10
-/** Sessions that are counted; one that is evicted starts again from zero, within the day's bound of all. */
+/** Maximum counted sessions; an evicted one restarts from zero, within the day's bound of all. */
 const sessionsMax = 50_000
 /** Ids of one impression that are kept, from the first result on; a page has fewer. */
 const idsMax = 100
 
-/** Whether an impression of a session without a key is kept, by what was kept of the day. */
+/** Decides whether to keep an impression of a session without a key, by the number already kept of the day. */
 export const makeSample = () => {
   const asked = new BoundedMap<string, number>(sessionsMax)
   let [day, kept] = [0, 0]
@@ -55,7 +55,7 @@ interface Waiting extends Impression {
 export const sessionOfDay = (crypto: Crypto["Service"], session: string, at: number): string =>
   Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(0, 16)
 
-/** Prefix of the sessions of callers with a key: what callers without one add to a report is bounded. */
+/** Prefix of the sessions of callers with a key; other callers' contribution to a report is bounded. */
 export const keyedMark = "key:"
 
 export const startImpressions = Effect.gen(function* () {
