@@ -1,4 +1,4 @@
-// The catalog as a plugin: it observes payments, lists what sellers declare, asks origins for the owner of a resource,
+// The catalog as a plugin: it observes payments, lists declared resources, asks origins for the owner of a resource,
 // and serves discovery. It provides the contract that search, analytics and others build on. An error in the plugin
 // never affects a payment.
 import { Effect, Layer } from "effect"

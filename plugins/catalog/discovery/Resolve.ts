@@ -2,9 +2,9 @@
 // search: a hidden or removed resource resolves to nothing. Two kinds of mere claim do not end it: a claim for a path
 // of a template that the origin has named for another recipient, and a claim in another spelling of a resource that is
 // listed with evidence for another recipient. Otherwise a concrete URL of a dynamic route leads to the route's entry,
-// but only where the origin's owner has shown the template or the recipient that it names, and never for a path that a
-// listing or a document of the origin names, however it is spelled. If several templates fit, the origin's own goes
-// first, then the template with the most literal segments (S110–S112, S315).
+// but only if the origin's owner has shown the template or the recipient that it names, and never for a path that a
+// listing or a document of the origin names, in any spelling. If several templates fit, the origin's own goes first,
+// then the template with the most literal segments (S110–S112, S315).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"

@@ -1,6 +1,6 @@
 // Which principals showed that a recipient is theirs: by the settings, or by a challenge that the recipient's account
-// signed. What such a principal's payments carry to that recipient is `declared`; all else is `claimed`. A caller
-// without a key has no principal and cannot show anything. A binding that another replica stored is known within
+// signed. Such a principal's payments to that recipient carry `declared` words; all others carry `claimed` words. A
+// caller without a key has no principal and cannot show anything. A binding that another replica stored arrives within
 // seconds.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"

@@ -44,8 +44,8 @@ const keepSignature = Effect.fnUntraced(function* (
 const authorizersMax = 4
 
 /**
- * The declaration converted to one by the listed recipient, if that recipient has authorized the change of `payTo`.
- * Only the origin can change its own statement.
+ * The carrier of a declaration that pays a new recipient, upgraded to `declared`, if a listed recipient has authorized
+ * the new one. Only the origin can change the origin's own statement.
  */
 const rotationOf = Effect.fnUntraced(function* (row: ResourceRow, { terms }: Declaration, carrier: Carrier) {
   const { authorizedBy } = carrier

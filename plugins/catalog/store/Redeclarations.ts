@@ -1,5 +1,5 @@
-// A declaration of a resource that is listed already, whose row the caller has locked. One by another recipient is kept
-// as a claim and the origin is asked. An equal one writes nothing. A different one creates a version only if its grade
+// A second declaration of a listed resource; the caller has locked its row. A declaration by another recipient is kept
+// as a claim and the origin is probed. An equal one writes nothing. A different one creates a version only if its grade
 // permits; otherwise the listing stays unchanged and the origin is probed (rules 4).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -98,7 +98,7 @@ const keepClaim = Effect.fnUntraced(function* (
     declaration = case when ${isFree(carrier)} then catalog_claims.declaration else excluded.declaration end`
 })
 
-/** A row of an earlier version, whose body had extensions that a buyer may add, is rewritten without them. */
+/** Rewrites the row of an earlier version without the extensions that a buyer may add. */
 const restated = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   versions: Versions["Service"],
@@ -143,8 +143,10 @@ const taken = (decision: Recorded["decision"], { id, stateHash }: ResourceRow, v
 })
 
 /**
- * Whether a settlement under these words may displace the shown ones. That holds for a claim, at any grade of another
- * recipient's words. Words that an account signed at no cost can also be displaced by another recipient's declaration.
+ * Whether a settlement under these words may displace the shown ones. On a claimed listing: any claim, and another
+ * recipient's words at any grade. On other words without evidence, such as those that an account signed at no cost:
+ * only another recipient's declared words. That holds for a claim, at any grade of another recipient's words. Words
+ * that an account signed at no cost can also be displaced by another recipient's declaration.
  */
 const isOpen = (row: ResourceRow, { terms }: Declaration, { grade }: Carrier): boolean => {
   const isOfAnother = !row.pay_tos.includes(terms.payTo)

@@ -1,5 +1,5 @@
 // The versions of a resource and the options that come and go with them, written in the caller's transaction. A version
-// is the public body as it was served; its hash identifies it. The newest words of each grade are kept apart.
+// is the public body as it was served; its hash identifies it. The newest words of each grade are stored separately.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"

@@ -1,7 +1,7 @@
 // Circles of payments: addresses that pay each other in a ring, so that each pays and is paid, never earn rank by it. A
-// circle is a strongly connected component of the payments between recipients: each reaches each, so what one member
-// pays another can come back. Up to `membersMax` addresses that is enough. A larger component is a circle if more than
-// half of the payers that count for its members are members; otherwise it is a market, and only pairs in it are circles
+// circle is a strongly connected component of the payments between recipients: each reaches each, so a payment between
+// members can come back. Up to `membersMax` addresses that is enough. A larger component is a circle if more than half
+// of the payers that count for its members are members; otherwise it is a market, and only pairs in it are circles
 // (`storeSightings.ts` finds those on storing). We count payers and not money, because a large payment from outside
 // that goes back elsewhere costs nothing and would hide any ring. A recipient that pays no one is in no component and
 // is not followed, so that payments to hundreds of sellers cannot hide a ring. The input is the sales of listed

@@ -2,7 +2,7 @@
 // words of a hundred signed bytes each. Loaded once, on first use, and only if its hash matches the one below. About 12
 // MB of memory. The words are in the order of their frequency, which is their weight: a word of every text is not
 // discriminative. Similar words are found by a full scan, in half a millisecond or so. Words of other languages are
-// read as their English by the phrasebook, and an unknown word of a query may be a mistyped one.
+// read as their English by the phrasebook, and an unknown word of a query may be mistyped.
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"

@@ -76,9 +76,7 @@ export const toHit = (id: bigint, similarity: number): Hit => ({
 
 /** With fewer hits another pass is worth its time. */
 const fewHits = 20
-/**
- * Extra candidates beyond the required number, because some are hidden; under a filter, in units of the required hits.
- */
+/** Extra nearest beyond the limit, because some are hidden; under a filter, a multiple of the limit instead. */
 const spare = 20
 const filteredShare = 3
 /** Maximum number of nearest in the widest pass. */
@@ -102,10 +100,10 @@ const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, l
 }
 
 /**
- * The nearest that pass the condition. Few that are known to pass are ranked by `exact` immediately. Otherwise a pass
- * takes a number of the nearest and drops those that do not pass. If too few are left, a wider pass follows, since
- * hidden resources may crowd out the others; under a filter that few pass, `exact` queries and ranks those. Hits of an
- * earlier pass are kept.
+ * The nearest that pass the condition. If few are known to pass, `exact` ranks them immediately. Otherwise a pass takes
+ * a number of the nearest and drops those that do not pass. If too few are left, a wider pass follows, since hidden
+ * resources may crowd out the others; under a filter that few pass, `exact` queries and ranks those. Hits of an earlier
+ * pass are kept.
  */
 export const refineSearch = Effect.fnUntraced(function* <E, R>(
   { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,

@@ -1,5 +1,5 @@
-// The configured embedding and index method, with the fingerprint of both: it selects this process's generation. The
-// meaning of a model's vectors does not depend on where it runs.
+// The configured embedding and index method, with the fingerprint of both: it selects this process's generation. Moving
+// a model to another endpoint does not change the meaning of its vectors.
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"

@@ -54,8 +54,8 @@ const meansAloneMin = -0.5
 
 /**
  * The deviations beyond chance that both branches together give a hit, if its terms are worth this many. Undefined
- * unless the lexical branch is asked together with a semantic one that can measure chance. A hit that is not among the
- * nearest counts as the last of them.
+ * unless the lexical branch is asked together with a semantic one that can measure chance. A hit outside of the nearest
+ * counts as the last of them.
  */
 const speakingFor = (
   branches: ReadonlyArray<Ranked>,
