@@ -24,7 +24,7 @@ import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
 import { riskOf } from "./store/weighEvidence.ts"
 
-/** Charged by usage, a claim's price is paid where at least this part (1/n) of it is. */
+/** A claim with a price charged by usage counts as paid if at least this part (1/n) of the price is. */
 const usagePart = 100
 /** Maximum characters of a text that is its own key. */
 const textMax = 4_096

@@ -355,7 +355,7 @@ export interface Impression {
   /** Ids in the order shown; `offset` is the position of the first, from 0. */
   readonly ids: ReadonlyArray<bigint>
   readonly offset: number
-  /** Some hit counts as an answer; otherwise those shown are merely the nearest. */
+  /** Some hit counts as an answer; otherwise the shown hits are merely the nearest. */
   readonly isAnswered: boolean
   readonly milliseconds: number
   /** Branches that were asked and did not answer. */

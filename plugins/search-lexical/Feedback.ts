@@ -94,7 +94,7 @@ export class Feedback extends Context.Service<
   {
     /**
      * `visible`: the condition of public visibility; `mayTeach`: which of the best documents expand a query, default
-     * all. Copies that cost nothing would give it the words of their writer.
+     * all. Free copies would add their writer's words to the query.
      */
     readonly widen: (
       text: string,

@@ -17,11 +17,11 @@ import { translationsOf } from "./translations.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
-  /** At most `termsMax`, those worth most. */
+  /** At most `termsMax`, the terms of highest weight. */
   readonly terms: ReadonlyArray<Term>
   /** Expansion terms of the best documents: they rank and widen, but are not sufficient evidence (`Feedback.ts`). */
   readonly related: ReadonlyArray<Term>
-  /** Adjacent words of the query: a document where some are adjacent too gains this much. */
+  /** Adjacent words of the query: a document with some of them adjacent gains this much. */
   readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
   /** One tsquery of the query's own rare words, without substitutes; undefined without rare words. */
   readonly discriminative: string | undefined
@@ -58,7 +58,7 @@ const termOf = (counted: Counted, weightOf: WeightOf): Term => ({
   weight: weightOf(counted)
 })
 
-/** Those of the words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
+/** The words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
 const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, state: IndexState): string | undefined => {
   if (state.documents < discriminativeAmong) return undefined
   const least = discriminativeMin * fullEvidence(state)
@@ -67,7 +67,7 @@ const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, sta
   return discriminative.length === 0 ? undefined : discriminative.map(tsqueryOf).join(" | ")
 }
 
-/** Without what "leaves" and "leaf" end differently in, which no stemmer takes off. */
+/** Removes the endings that differ between "leaves" and "leaf", which stemmers leave in place. */
 const withoutEnding = (lexeme: string): string => lexeme.replace(/(?<=\p{L}{2})(?:ve?|fe?)$/u, "")
 
 /** Whether two lexemes may be forms of one word. */
@@ -306,7 +306,7 @@ export class QueryReader extends Context.Service<
         const wordOf = new Map(
           words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
-        // Those that documents hold come first: similar terms are read only for the first few.
+        // Terms that documents hold come first: similar terms are read only for the first few.
         const inTurn = all.toSorted((a, b) => Number(b.documents > 0) - Number(a.documents > 0))
         const meant = yield* vocabulary.meant(
           inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),

@@ -1,5 +1,5 @@
-// What search-lexical offers other plugins: how the texts of a resource and of a query become words. A plugin that
-// ranks by words uses the same functions, so that both split alike. Pure; works with the plugin disabled.
+// The functions of search-lexical for other plugins: they split the texts of a resource and of a query into words. A
+// plugin that ranks by words uses the same functions, so that both split alike. Pure; works with the plugin disabled.
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText, type WeightedText } from "./documentText.ts"
 import { priorEvidence } from "./evidence.ts"

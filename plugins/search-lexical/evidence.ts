@@ -43,8 +43,8 @@ export const isMedium = (frequency: Frequency, state: Counts, common = 0): boole
   discriminativeShare(shareOf(frequency, state, common)) === leastEvidence
 
 /**
- * By listings; by established origins, smoothed as above, where any listing has evidence: listings that cost nothing or
- * dust make no word frequent. An unknown word is as rare as the rarest.
+ * Rarity by listings. If any listing has evidence, rarity by established origins instead, smoothed as above: free and
+ * dust listings do not make a word frequent. An unknown word is as rare as the rarest.
  */
 const rarityOf = ({ documents, origins }: Frequency, state: Counts): number =>
   state.proven === true

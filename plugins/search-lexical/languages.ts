@@ -4,7 +4,7 @@
 // of the catalog, so each of its words is read in all of them. A text without function words is taken to be in the
 // index's own language. Pure.
 
-/** Function words without diacritics. Those that are also names or words of English count least. */
+/** Function words without diacritics. Function words that are also names or words of English count least. */
 const smallWords = {
   english: `the of and to for with by from that any your at or an it is are be which what this into all every in on as
     no a how its their per`,

@@ -1,8 +1,8 @@
 // The ranking: Σ over the query's terms of rarity · saturation of the weighted term frequency. PostgreSQL's ts_rank_cd
-// of a single term is the sum of the weights of its occurrences, that is BM25F's weighted frequency; what ts_rank_cd
-// lacks, the rarity of a term, a bound on repetition and the length of the document, is put around it (S169). Scores
-// are divided by the highest score possible, of a document with every word in its name, so that a relevance of 0 to 1
-// means the same for every query.
+// of a single term is the sum of the weights of its occurrences, that is BM25F's weighted frequency. The query adds the
+// parts that ts_rank_cd lacks: the rarity of a term, a bound on repetition and the length of the document (S169).
+// Scores are divided by the highest score possible, of a document with every word in its name, so that a relevance of 0
+// to 1 means the same for every query.
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
@@ -59,9 +59,9 @@ export interface RankLookup {
  * statements stay prepared: on a new connection, planning takes longer than the ranking.
  */
 interface Shape {
-  /** Parameters before those of the ranking: the condition's. */
+  /** Number of the condition's parameters, which precede the ranking's. */
   readonly before: number
-  /** Placeholders of terms with similar terms, and of those without. */
+  /** Placeholders of terms with similar terms, and of terms without. */
   readonly asked: number
   readonly related: number
   readonly isAnywhere: boolean
@@ -212,7 +212,7 @@ const toHits = (
   return ranked.map(({ id, score }) => ({ id, score, relevance: score, evidence: score * words }))
 }
 
-/** Hits of a later pass, and those only an earlier one found: the last pass takes no more than it can rank. */
+/** Hits of a later pass, and hits that only an earlier pass found: the last pass reads only as many as it can rank. */
 const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked>, limit: number) => {
   const found = new Set(later.map(({ id }) => id))
   const missed = earlier.filter(({ id }) => !found.has(id))
@@ -256,9 +256,9 @@ const rankPassing = Effect.fnUntraced(function* (
 })
 
 /**
- * Ranked hits, best first. Resources that pass selective filters are ranked directly, however common the words are.
- * Otherwise further passes follow when the first, after its filters, holds too few: over more candidates, and at last
- * over all that match and pass, as far as time allows. A later pass loses nothing that an earlier one found.
+ * Ranked hits, best first. Resources that pass selective filters are ranked directly, however common the words are. If
+ * the first pass, after its filters, holds too few, further passes follow: over more candidates, and finally over all
+ * that match and pass, as far as time allows. Hits of an earlier pass are kept.
  */
 export const rankDocuments = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

@@ -9,9 +9,9 @@ export interface Relation {
   readonly about: ReadonlyArray<string>
 }
 
-/** Words between those of a phrase. */
+/** Maximum words between the words of a phrase. */
 const gapMax = 1
-/** Of one query. */
+/** Maximum for one query. */
 const relationsMax = 6
 
 /** A word without the ending that most forms of it differ in. */

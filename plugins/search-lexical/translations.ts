@@ -28,7 +28,7 @@ interface Entry {
   readonly isEnglishToo: boolean
 }
 
-/** Of one query. */
+/** Maximum for one query. */
 const translationsMax = 12
 
 const isCyrillic = (word: string): boolean => /\p{Script=Cyrillic}/u.test(word)

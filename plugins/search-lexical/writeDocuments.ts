@@ -29,7 +29,9 @@ const stemmed = (text: WeightedText, language: string) => {
   }
 }
 
-/** A field's lexemes. Those of another language get its mark; words are letters and digits, so none needs an escape. */
+/**
+ * A field's lexemes. Lexemes of another language get its mark; words are letters and digits, so none needs an escape.
+ */
 const vectorOf = (field: "a" | "b" | "c" | "d"): string => `setweight(case when ending = ''
   then to_tsvector(stems::regconfig, ${field})
   else (select coalesce(string_agg(format('''%s'':%s', lexeme || ending, array_to_string(positions, ',')), ' '), '')

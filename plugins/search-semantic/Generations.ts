@@ -84,7 +84,7 @@ export class Generations extends Context.Service<
     /** The generation of this configuration that is being built or active; begins one if there is none. */
     readonly begin: (meaning: EmbeddingConfig, fingerprint: string, method: Method) => Sql<Generation>
     readonly active: Sql<Option.Option<Generation>>
-    /** Those that are being built or active; changes of resources concern all of them. */
+    /** Generations that are being built or active; changes of resources concern all of them. */
     readonly live: Sql<ReadonlyArray<Generation>>
     readonly scannedTo: (generation: bigint, id: bigint, complete: boolean) => Sql<void>
     /** Vectors of it are being stored, in this transaction. */

@@ -58,7 +58,7 @@ export const makeVectorSearch = Effect.gen(function* () {
   )
 })
 
-/** Of the generation that answers; undefined before there is one. */
+/** Edition of the generation that answers; undefined before there is one. */
 export const makeEdition = Effect.gen(function* () {
   const { answering } = yield* ActiveGeneration
   const index = yield* VectorIndex

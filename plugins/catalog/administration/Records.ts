@@ -51,7 +51,7 @@ interface Spelled {
   readonly spelled: ResourceUrl | undefined
 }
 
-/** The one candidate that a payment was for: by its exact URL, else by the dynamic route of the origin that fits. */
+/** The single candidate that a payment was for: by its exact URL, otherwise by the origin's dynamic route that fits. */
 const chosen = (
   crypto: Crypto["Service"],
   { payTo, spelled }: Spelled,

@@ -51,7 +51,7 @@ const readHttpInput = (input: Fields): Record<string, unknown> => {
   for (const key of ["queryParams", "headers", "pathParams"]) {
     if (input[key] !== undefined && !isFields(input[key])) throw new Refused("schema_invalid", `info.input.${key}`)
   }
-  // Path parameters are those of one buyer's request: the schema has their names.
+  // Path parameters belong to one buyer's request: the schema has their names.
   return pick(input, ["type", "method", "queryParams", "headers", "bodyType", "body"])
 }
 

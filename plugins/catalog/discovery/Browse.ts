@@ -36,7 +36,7 @@ interface Span {
 
 /**
  * Pages of at most this many rows have a prepared statement. The limit is part of its text, because a plan for any
- * limit is bad for a small one. Those without filters share it (`batchPages.ts`).
+ * limit is bad for a small one. Pages without filters share it (`batchPages.ts`).
  */
 const preparedMax = 101
 

@@ -1,4 +1,4 @@
-// How many resources a set of filters shows, which come first, and the snapshot that this is of. A count holds until
+// The number of resources that pass a set of filters, the first of them, and the snapshot of both. A count holds until
 // the catalog changes: this process notifies its own changes, and the journal of facts, polled about once a second, has
 // those of other replicas. Requests for one count share one run. Only a few different counts run concurrently, and the
 // queue rejects the rest, so that a flood of unusual filters leaves the database to other work (S106–S109, S312).

@@ -92,7 +92,7 @@ const makeReads = Effect.gen(function* () {
     return rows.length > 0
   })
 
-  /** Its words have evidence; where that is young, no other listing of the origin has older evidence. */
+  /** Its words have evidence; if that is young, no other listing of the origin has older evidence. */
   const isSenior = sql`(r.standing_at is not null and (not ${isYoung(sql)} or not exists (
     select 1 from catalog_resources o where o.origin = r.origin and o.standing_at < r.standing_at)))`
 

@@ -1,5 +1,5 @@
-// What discovery may show, and the filters, as SQL over `catalog_resources r`. A filter on the terms of payment holds
-// for one and the same option. Statements with such a filter are sent unprepared, so that PostgreSQL plans each for the
+// Visibility and filters of discovery, as SQL over `catalog_resources r`. A filter on the terms of payment holds for
+// one and the same option. Statements with such a filter are sent unprepared, so that PostgreSQL plans each for the
 // values it is given: a rare recipient is found by index, a common network is not (S107, S114).
 import type { SqlClient, Statement } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"

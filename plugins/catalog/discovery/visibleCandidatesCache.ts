@@ -116,8 +116,8 @@ const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
 })
 
 /**
- * `visible`: those of these resources that are public and that were there at the snapshot, in their order.
- * `edition`: changes when the journal has reported a change, and differs for each read target.
+ * `visible`: the given resources that are public and existed at the snapshot, in their order. `edition`: changes when
+ * the journal has reported a change, and differs for each read target.
  */
 export const visibleCandidatesCache = Effect.gen(function* () {
   let places = 0

@@ -36,7 +36,7 @@ export interface AskedResource {
   readonly identity: Identity
   /** HTTP methods declared; empty for MCP. */
   readonly methods: ReadonlyArray<string>
-  /** Methods that other recipients' claims name: which recipient their pages name counts, and nothing else of them. */
+  /** Methods that other recipients' claims name: only the recipients that their pages name count. */
   readonly claimedMethods?: ReadonlyArray<string>
   readonly isDynamic: boolean
   readonly share: Share
@@ -67,7 +67,7 @@ export interface OriginAnswer {
   readonly named?: ReadonlyArray<string>
 }
 
-/** Live requests to one origin in a minute: of a share, and of those before it together. */
+/** Maximum live requests to one origin in a minute, of a share and the shares before it together. */
 const livePerMinuteMax: Readonly<Record<Share, number>> = { claimed: 10, free: 15, own: 20 }
 /** Declarations of origins are read in this share of the process's time. */
 const readingPace = { share: 0.1, burstMillis: 500 }
@@ -265,7 +265,7 @@ export class Origins extends Context.Service<
           args === undefined
             ? yield* Effect.forEach(methods, (method) => askLive(identity, method))
             : [yield* askTool(identity, args)]
-        // What cannot be requested may live.
+        // An operation that cannot be requested may be alive.
         const isPartial = identity.type === "http" && methods.length < asked.methods.length
         const claimed = yield* Effect.forEach(others, (method) => askLive(identity, method))
         const offered = pages.flatMap(({ offer }) => offer ?? [])

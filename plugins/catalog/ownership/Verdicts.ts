@@ -113,7 +113,7 @@ export class Verdicts extends Context.Service<
               where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
-            // A database that lost its last commits gives ids and fences again, to other resources.
+            // A database that lost its last commits reuses ids and fences, for other resources.
             if (probed !== undefined && identityOf(probed) !== identityOf(row)) return false
             // The words or operations changed during the probe, so a dead result does not apply to the new ones.
             const isOutdated = probed !== undefined && subjectOf(probed) !== subjectOf(row)
@@ -192,7 +192,7 @@ const aftermath = Effect.gen(function* () {
     return sales.length > 0
   })
 
-  /** Changes the state of what died or lives again. */
+  /** Changes the state of a resource that died or is alive again. */
   const weigh = Effect.fnUntraced(function* (row: ResourceRow, life: Life, dead: number, now: Date) {
     const isStale = row.state === "stale"
     // A listing that went stale for lack of payments stays stale, however healthy its origin is.

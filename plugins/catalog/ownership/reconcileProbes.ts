@@ -50,8 +50,8 @@ interface DueRow {
 }
 
 /**
- * Leases for a minute what is due and not leased by another; the fence separates this holder from the next one. The row
- * is due again when the lease ends; an earlier due time means that a request arrived during the probe.
+ * Leases due rows for a minute, unless another holder has leased them; the fence separates this holder from the next
+ * one. The row is due again when the lease ends; an earlier due time means that a request arrived during the probe.
  */
 export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, hasEvidence: boolean) => {
   const until = new Date(now.getTime() + leaseSeconds * 1_000)

@@ -8,7 +8,7 @@ export interface Hit {
   readonly relevance: number
   /** How much of the query's terms it holds, in units of a term of a single listing, not divided by the query's. */
   readonly evidence?: number
-  /** It holds a rare term of the query itself: an answer where nothing is relevant enough. */
+  /** It holds a rare term of the query itself, so it is an answer even if no hit is relevant enough. */
   readonly isEvident?: boolean
   /**
    * How far it exceeds the expected similarity of a chance nearest listing, in standard deviations; only from branches

@@ -39,7 +39,7 @@ export type SearchAnswer =
       readonly _tag: "Page"
       readonly resources: ReadonlyArray<string>
       readonly partial: boolean
-      /** No hit counts as an answer: those shown are the nearest. */
+      /** No hit counts as an answer: the shown hits are the nearest. */
       readonly nearestOnly: boolean
       readonly cursor: string | null
       /** The interpretation of the query's words about the price. */
@@ -105,7 +105,7 @@ const listFor = Effect.fnUntraced(function* (
   return { position, ranking }
 })
 
-/** Those of some resources that pass the filters now, in their order. */
+/** The given resources that pass the filters now, in their order. */
 type Passing = (ids: ReadonlyArray<bigint>, filters: Filters) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
 
 const makePassing =
@@ -119,7 +119,7 @@ const makePassing =
           (rows) => rows.map(({ id }) => id)
         )
 
-/** The page of a list. Its cursor carries the list, and what passed the filters then need not pass them now. */
+/** The page of a list. Its cursor carries the list; a resource that passed the filters then may fail them now. */
 const pageOf = Effect.fnUntraced(function* (
   { catalog, passing }: { readonly catalog: Catalog["Service"]; readonly passing: Passing },
   read: ReadSearch,

@@ -93,7 +93,9 @@ export class FirstListings extends Context.Service<
         return { decision: isListable ? "listed" : "held", resourceId: id, versionHash: hash, claim: hash } as Recorded
       })
 
-      /** Lists if the authorization has listed nothing before; where nothing is listed it is not used up. */
+      /**
+       * Lists if the authorization has listed nothing before; if nothing is listed, the authorization is not used up.
+       */
       const list = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
         const authorization = Option.getOrUndefined(carrier.authorization())
         if (authorization === undefined) return yield* listed(declaration, carrier)

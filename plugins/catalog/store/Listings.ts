@@ -17,7 +17,7 @@ const wasReplaced = (sql: SqlClient.SqlClient, id: bigint, signature: string) =>
     (rows) => rows.length > 0
   )
 
-/** Signatures kept of one resource; none is kept of what `max_versions_per_day` refused. */
+/** Maximum stored signatures of one resource; signatures that `max_versions_per_day` refused are not stored. */
 const signaturesMax = 1_000
 
 /** The signatures of an operation but this one declare nothing any more. */

@@ -15,7 +15,7 @@ export interface Recorded {
   readonly resourceId: bigint | undefined
   /** Version hash of the current resource, if it is listed. */
   readonly versionHash?: string
-  /** Of the state of an unchanged resource: while it is the same, the same declaration is unchanged. */
+  /** Hash of the state of an unchanged resource: while it stays equal, the same declaration is unchanged. */
   readonly stateHash?: string
   /** Version hash of the words of this declaration by itself, if a settlement under them is evidence for them. */
   readonly claim?: string

@@ -39,7 +39,7 @@ const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
   !row.has_evidence &&
   row.declaration.operations.every(({ method }) => method !== operation.method)
 
-/** What went stale unseen returns with a payment; a dead one returns when its origin answers. */
+/** A resource that went stale unseen returns with a payment; a dead one returns when its origin answers. */
 const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
   state === "quarantined" || (state === "stale" && (state_reason ?? "not_seen") === "not_seen")
 
@@ -145,8 +145,7 @@ const taken = (decision: Recorded["decision"], { id, stateHash }: ResourceRow, v
 /**
  * Whether a settlement under these words may displace the shown ones. On a claimed listing: any claim, and another
  * recipient's words at any grade. On other words without evidence, such as those that an account signed at no cost:
- * only another recipient's declared words. That holds for a claim, at any grade of another recipient's words. Words
- * that an account signed at no cost can also be displaced by another recipient's declaration.
+ * only another recipient's declared words.
  */
 const isOpen = (row: ResourceRow, { terms }: Declaration, { grade }: Carrier): boolean => {
   const isOfAnother = !row.pay_tos.includes(terms.payTo)

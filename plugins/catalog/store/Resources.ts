@@ -1,4 +1,4 @@
-// Rows of resources and what every change of one has in common: an option that begins or ends, a version that is added,
+// Rows of resources and the steps that all their changes share: an option that begins or ends, a version that is added,
 // a change of state or owner with its decision, and the fact that notifies indexes of it. Everything here runs in the
 // caller's transaction.
 import { Effect } from "effect"

@@ -173,7 +173,7 @@ export class SightingsBatch {
     return batch
   }
 
-  /** Puts back what could not be stored, as far as there is room. */
+  /** Returns entries that could not be stored to the batch, as far as they fit. */
   putBack({ observations, sales, touches }: Batch): void {
     if (touches.size + this.#touches.size <= touchesMax)
       for (const [id, one] of touches) this.#touches.set(id, merged(one, this.#touches.get(id)))

@@ -13,7 +13,7 @@ export interface Body {
   readonly hash: string
 }
 
-/** Of a resource that has had evidence since it was listed. */
+/** For a resource that has had evidence since it was listed. */
 const fromTheStart = new Date(0)
 
 interface OwnershipColumns extends Pick<ResourceRow, "verification" | "ownership" | "pay_tos"> {

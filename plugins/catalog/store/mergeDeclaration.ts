@@ -7,7 +7,7 @@ import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import { encodeBody, encodeOption, type StoredBody, type StoredOption, versionHash } from "./ResourceWire.ts"
 
-/** An option with the key that identifies it among those of its operation. */
+/** An option with the key that identifies it among the options of its operation. */
 export interface NamedOption extends StoredOption {
   readonly scheme: string
   /** Neutral spelling. */

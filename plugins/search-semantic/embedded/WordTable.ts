@@ -30,7 +30,7 @@ export interface WordMeaning {
 
 /** A word in English: as written, translated by the phrasebook, or guessed. */
 export interface English {
-  /** None where nothing is known. */
+  /** None if nothing is known. */
   readonly words: ReadonlyArray<string>
   /** 0 to 1: how sure that is. */
   readonly likeness: number

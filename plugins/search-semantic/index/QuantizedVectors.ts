@@ -13,7 +13,7 @@ const smallMax = 2_000
 const queryMax = 2_047
 /** Shrinkage: at this many vectors half of their common component is removed. */
 const commonFrom = 50
-/** When the mean is taken: at the first of these, and once more when what came later outnumbers it. */
+/** When the mean is computed: at the first of these sizes, and again when later vectors outnumber the earlier ones. */
 const centredAt = [smallMax + 1, 16_384]
 
 /** Minimum sample and sample cap for the background distribution. */
@@ -24,7 +24,7 @@ const backgroundMax = 1_000
 export interface Background {
   readonly mean: number
   readonly deviation: number
-  /** Deviations from the mean that chance gives the most similar. */
+  /** Expected deviations of the most similar vector from the mean, by chance. */
   readonly chance: number
 }
 

@@ -29,7 +29,7 @@ export interface Nearest {
   readonly condition: (id?: string) => Statement.Fragment
   /** The condition excludes publicly visible resources too. */
   readonly filtered: boolean
-  /** All that passes such a condition, where that is little: it is ranked directly. */
+  /** All resources that pass such a condition, if they are few: they are ranked directly. */
   readonly few?: Effect.Effect<ReadonlyArray<bigint> | undefined>
   /**
    * Returns the visible ids, in their order, if visibility is the whole condition; without this member the database
@@ -90,7 +90,7 @@ export interface VectorLookup {
   readonly isAll: boolean
 }
 
-/** Exactly ranked hits, and those only a pass found, limited in number. */
+/** Exactly ranked hits, and hits that only a pass found, limited in number. */
 const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, limit: number): ReadonlyArray<Hit> => {
   const found = new Set(exact.map(({ id }) => id))
   const missed = observed.filter(({ id }) => !found.has(id))

@@ -48,7 +48,7 @@ export class EmbeddingJobs extends Context.Service<
     /** Leases jobs: untried ones together, a tried one by itself. The active generation's come first. */
     readonly lease: (limit: number, leaseMillis: number) => Sql<ReadonlyArray<Job>>
     /**
-     * Which of the jobs are still this holder's; those are finished and go. In the transaction that stores their
+     * Removes the jobs that this holder still has a lease on, and returns them. In the transaction that stores their
      * vectors.
      */
     readonly finish: (jobs: ReadonlyArray<Job>) => Sql<ReadonlySet<bigint>>

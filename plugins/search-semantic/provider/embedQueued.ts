@@ -41,7 +41,7 @@ const embedBatch = Effect.fnUntraced(function* (generation: Generation, jobs: Re
   const known = versionsOf(documents)
   yield* inTransaction(
     Effect.gen(function* () {
-      // A database that lost its last commits gives ids and fences again, to other resources.
+      // A database that lost its last commits reuses ids and fences, for other resources.
       const now = versionsOf(yield* read)
       const own = yield* queue.finish(jobs.filter(({ id }) => now.get(id) === known.get(id)))
       yield* index.write(

@@ -116,8 +116,8 @@ const askAll = Effect.fnUntraced(function* (
   request: Sought,
   firstWindow: number
 ) {
-  // Alone, a branch gives the whole window; fused, each gives its candidates, or more when the first window was not
-  // enough.
+  // A single branch returns the whole window; fused branches return their candidates each, or more if the first window
+  // was not enough.
   const asked = (branch: SearchBranch) =>
     branches.length === 1
       ? request.window
@@ -132,7 +132,7 @@ const askAll = Effect.fnUntraced(function* (
   return answers.filter((answer) => answer !== undefined)
 })
 
-/** Those of some resources that pass a request's filters. */
+/** The given resources that pass a request's filters. */
 type Passing = (ids: ReadonlyArray<bigint>, request: Sought) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
 
 /** A branch with a full answer is asked again if fewer of its first hits have evidence. */
@@ -358,7 +358,7 @@ export class Ranker extends Context.Service<
         })
         const more =
           !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
-        // One seller's hits have crowded out the others': those are searched for behind them.
+        // One seller's hits have crowded out other sellers: search deeper for those.
         if (isCrowded && more && request.window < settings.window)
           return yield* rankSought({ ...request, window: settings.window })
         return {

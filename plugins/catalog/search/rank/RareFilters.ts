@@ -42,8 +42,8 @@ export class RareFilters extends Context.Service<
   RareFilters,
   {
     /**
-     * All that pass, where there are filters and few pass. On a database error or a timeout the filters count as
-     * common: no search waits long for what only makes it faster.
+     * All resources that pass, if there are filters and few pass. On a database error or a timeout the filters count as
+     * common: a search must not wait long for a mere optimization.
      */
     readonly passing: (filters: Filters, snapshot: bigint) => Effect.Effect<ReadonlyArray<bigint> | undefined>
   }

@@ -18,11 +18,11 @@ const keptMillis = 60_000
 const keptMax = 20_000
 /** A payer counts in full if payers risk a tenth of a cent on average; in ten-millionths of a dollar. */
 const payerRisk = 10_000
-/** Characters of a listing's words, and those of them that are compared with others' whole. */
+/** Characters of a listing's words, and how many of them are compared with others' whole. */
 const textMax = 4_400
 const sketchedMax = 600
 
-/** A time before that of any young evidence. */
+/** A time before any young evidence. */
 export const established = new Date(0)
 
 export interface RankingHints {
@@ -31,11 +31,11 @@ export interface RankingHints {
   readonly prefersCheap: boolean
   /** The query: claims are compared by the terms that it matches. */
   readonly query: string
-  /** Hits with evidence that were asked for separately: weighed however far behind a flood of claims they are. */
+  /** Hits with evidence from a separate request: weighed however far behind a flood of claims they are. */
   readonly evidenced: ReadonlySet<bigint>
 }
 
-/** The hits to weigh first, and how many: the best, and the best of those with evidence behind them. */
+/** The hits to weigh first, and their number: the best, and then the best of the hits with evidence behind them. */
 const considered = (hits: ReadonlyArray<Fused>, evidenced: ReadonlySet<bigint>) => {
   const behind = hits.slice(consideredMax)
   const added = behind.filter(({ id }) => evidenced.has(id)).slice(0, consideredMax)

@@ -150,7 +150,7 @@ export const isAnyFitting = (
   )
 }
 
-/** This lexical relevance, and any semantic one, are two witnesses for a hit where chance is not known. */
+/** This lexical relevance, and any semantic one, are two witnesses for a hit if chance is not known. */
 const witnessMin = 0.06
 
 /** The rank of a hit in one branch, from 1. */
@@ -216,7 +216,7 @@ const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): R
   return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
 }
 
-/** Where nothing exceeds chance, only this many of the nearest are shown. */
+/** If nothing exceeds chance, only this many of the nearest are shown. */
 const nearestMax = 3
 
 /** Best first. */
@@ -266,7 +266,7 @@ export const fuse = (
   return isByRelevance ? inOrderOfRelevance(all, relevanceMin) : shown
 }
 
-/** The hits, those with evidence with their scores among themselves too: claims take no rank from them. */
+/** Adds to each hit with evidence its score among only such hits: claims take no rank from them. */
 export const scoredAmong = (
   hits: ReadonlyArray<Fused>,
   branches: ReadonlyArray<Ranked>,

@@ -48,7 +48,7 @@ export type SignalWeights = Pick<
 const cheapShare = 0.05
 const centDollars = 0.01
 
-/** A hit's relevance by all branches together; 0 where nothing was asked. */
+/** A hit's relevance by all branches together; 0 without any branch. */
 export const relevanceOf = ({ ranks }: Partial<Pick<Weighed, "ranks">>): number =>
   Object.values(ranks ?? {}).reduce((sum, { relevance }) => sum + relevance, 0)
 
@@ -147,7 +147,7 @@ export const weigh = (
     .map((hit) => {
       const signals = known.get(hit.id)
       if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
-      // Being seen costs a payer of merely verified payments nothing: it counts only where there is evidence.
+      // Being seen costs nothing for a payer of merely verified payments, so it counts only with evidence.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
       const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
       if (!signals.hasEvidence || isYoung(signals)) {

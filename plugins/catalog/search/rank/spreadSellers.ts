@@ -88,8 +88,8 @@ const groupsAmong = (
 }
 
 /**
- * Of near-duplicates, all but the first few: those with evidence in the order of the hits, since sellers that use one
- * sentence differ by the very word that was asked for, and then the most original claims.
+ * The near-duplicates beyond the first few. Those with evidence keep the order of the hits, because sellers with the
+ * same sentence may differ by exactly the query's word; then come the most original claims.
  */
 const copiesAmong = (
   hits: ReadonlyArray<{ readonly id: bigint }>,

@@ -1,8 +1,8 @@
 // Queries with no result, or only the nearest ones, visible only to the operator, with the number of callers that asked
-// them. Words are kept as a reader may see them: in lower case, cut, without what could identify a person or leak a
-// secret (addresses, links, long numbers, keys), and without the caller. They are written behind, in batches, bounded
-// in number by the day, and deleted by age; with `search.missed_days` 0 none is stored. The database counts them by
-// their words as they come and go, so that a report over all of them costs little.
+// them. Words are stored in a form that a reader may see: in lower case, cut, without words that could identify a
+// person or leak a secret (addresses, links, long numbers, keys), and without the caller. They are written behind, in
+// batches, bounded in number by the day, and deleted by age; with `search.missed_days` 0 none is stored. The database
+// counts them by their words as they come and go, so that a report over all of them costs little.
 import { Clock, Effect, Queue } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../../kernel/actor/Actor.ts"
@@ -128,7 +128,7 @@ const countedWords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, sinc
 })
 
 /**
- * Of the UTC days that the hours reach into, the most asked first, by callers, then by times. Counts are decimal
+ * Covers the UTC days that overlap the hours, the most asked first, by callers, then by times. Counts are decimal
  * strings. Words are grouped once for page and total; days outside the period are not read.
  */
 export const missedSearches = Effect.fn("Catalog.missedSearches")(function* (
