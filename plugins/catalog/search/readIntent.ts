@@ -85,7 +85,7 @@ interface Limit {
   readonly isCents: boolean
 }
 
-/** The limit that a phrase names; undefined when it names something else. */
+/** The limit that a phrase names; undefined if it names something else. */
 const readLimit = ([, sign, digits = "", unit = ""]: ReadonlyArray<string | undefined>): Limit | undefined => {
   const word = unit.toLowerCase()
   if (sign === undefined && word === "") return undefined

@@ -71,7 +71,7 @@ export class Quotas extends Context.Service<
         return "place_used_up" as const
       })
 
-      /** Quota of one payer's free listings in an hour, across all names and recipients it gives. */
+      /** Quota of one payer's free listings in an hour, across all names and recipients in its payments. */
       const takeHour = ({ isFree, now, payer }: Claimant): Taken =>
         isFree
           ? take(`free listings of payer ${payer} at ${now.getUTCHours()}`, now, config.freeListingsPerHourMax)

@@ -37,8 +37,8 @@ export interface Carrier {
   /** Digest of that signature. */
   readonly signature?: string
   /**
-   * Whether the declaration is that of another recipient, by its account's signature or by a principal that showed
-   * control of it; with the signature's digest.
+   * Whether another recipient has authorized the declaration, by its account's signature or by a principal that showed
+   * control of the account; with the signature's digest.
    */
   readonly authorizedBy?: (payTo: string) => Effect.Effect<Option.Option<{ readonly signature?: string }>>
   /** As `PaymentObservation.authorization`. */

@@ -48,8 +48,8 @@ export class EmbeddingJobs extends Context.Service<
     /** Leases jobs: untried ones together, a tried one by itself. The active generation's come first. */
     readonly lease: (limit: number, leaseMillis: number) => Sql<ReadonlyArray<Job>>
     /**
-     * Removes the jobs that this holder still has a lease on, and returns them. In the transaction that stores their
-     * vectors.
+     * Deletes finished jobs, if this holder's fence is still valid, and returns their ids. In the transaction that
+     * stores their vectors.
      */
     readonly finish: (jobs: ReadonlyArray<Job>) => Sql<ReadonlySet<bigint>>
     /** Returns jobs after a failure: due later, or set aside if the resources caused it and have failed too often. */

@@ -18,7 +18,7 @@ const keptMillis = 60_000
 const keptMax = 20_000
 /** A payer counts in full if payers risk a tenth of a cent on average; in ten-millionths of a dollar. */
 const payerRisk = 10_000
-/** Characters of a listing's words, and how many of them are compared with others' whole. */
+/** Characters of a listing's words that are read, and how many of them are compared in full with others'. */
 const textMax = 4_400
 const sketchedMax = 600
 

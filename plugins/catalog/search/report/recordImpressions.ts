@@ -1,8 +1,8 @@
-// Impressions are written behind, in batches, and never wait for: the queue is bounded and drops the oldest when the
-// database is slower than the searches. The impressions of callers without a key are sampled: all of a session's first
-// ones of a day, then one in ten, up to a bound for the session and one for all, so that the table has a ceiling. A
-// session is a hash of the caller and the UTC day, so that it identifies no caller and ends at midnight; that of a
-// caller with a key is marked so.
+// Impressions are written behind, in batches, and searches never wait for them: the queue is bounded and drops the
+// oldest if the database is slower than the searches. The impressions of callers without a key are sampled: all of a
+// session's first ones of a day, then one in ten, up to a bound for the session and one for all, so that the table has
+// a ceiling. A session is a hash of the caller and the UTC day, so that it identifies no caller and ends at midnight;
+// sessions of callers with a key are marked.
 import { Clock, Effect, Queue } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
