@@ -1,4 +1,4 @@
-// Search by meaning as a plugin, in two branches registered with the catalog. One is always there: vectors by a table
+// Search by meaning as a plugin, in two branches registered with the catalog. One is on by default: vectors by a table
 // of words that the plugin brings along (`embedded/`). The other uses an operator's embedding model, in generations
 // that are switched as a whole. Without a provider it is off, and a slow, wrong or unavailable provider degrades only
 // this branch.
