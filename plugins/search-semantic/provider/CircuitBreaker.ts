@@ -25,8 +25,8 @@ export class CircuitBreaker extends Context.Service<
     readonly trouble: () => string | undefined
     readonly isOpen: Effect.Effect<boolean>
     /**
-     * How a search may use the endpoint: `fast`, it may wait for a short time; `slow`, it must not ask; `probe`, it
-     * sends a request without waiting for the answer.
+     * How a search with other branches may use the endpoint: `fast`, it may wait for a short time; `slow`, it must not
+     * ask; `probe`, it sends a request without waiting for the answer.
      */
     readonly pace: Effect.Effect<"fast" | "slow" | "probe">
     /** An answer came in time or did not. */

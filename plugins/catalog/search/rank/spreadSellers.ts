@@ -2,9 +2,9 @@
 // search, those of near-duplicate texts of any seller: listing one thing a hundred times, under as many names, does not
 // crowd out others. Among near-duplicates, more evidence wins, then the oldest words, whichever row is older: a copy
 // never replaces its original, and equally relevant copies follow it. Claims are also compared by the text that the
-// query matched, so that padding does not make a text distinct. The free listings of one payer get three places. Hits
-// beyond the bound go after the first page in their order, or after the others if those do not fill it: every hit stays
-// in the list, on later pages. Pure.
+// query matched, so that padding does not make a text distinct. The free listings of one payer get three places at
+// most. Hits beyond the bound go after the first page in their order, or after the others if those do not fill it:
+// every hit stays in the list, on later pages. Pure.
 import { relevanceOf, type Weighed } from "./signals.ts"
 import { groupAlike, matchedSketches } from "./textSketch.ts"
 
