@@ -20,7 +20,8 @@ export { facilitatorAt }
  * @typedef {{ payTo: string, asset: string, amount: string, facilitator: string | ReadonlyArray<string>,
  *   network?: string, scheme?: string, maxTimeoutSeconds?: number, description?: string, apiKey?: string,
  *   extra?: any, store?: import("./soldOnce.mjs").Store, log?: (line: string) => void, patience?: number,
- *   prepareUrl?: string, paywall?: { headers?: Record<string, string>, generateHtml: (required: any) => string } }} Options
+ *   prepareUrl?: string,
+ *   paywall?: { headers?: Record<string, string>, generateHtml: (required: any) => string } }} Options
  */
 
 const encode = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value)).toString("base64")

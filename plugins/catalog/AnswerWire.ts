@@ -1,5 +1,5 @@
-// The bodies of the catalog's routes, as Schemas, by which /openapi.json describes them (S31–S48, S106–S132, S312,
-// S315). Pages of resources are written as text from stored bodies; a test holds them to these shapes.
+// Schemas of the catalog's response bodies; /openapi.json is generated from them (S31–S48, S106–S132, S312, S315).
+// Pages of resources are written as text from stored bodies; a test holds them to these shapes.
 import { Schema } from "effect"
 import { anything, text, time, whole } from "../../kernel/http/wireSchema.ts"
 import { PaymentOption } from "../../kernel/payment/PaymentOption.ts"

@@ -1,4 +1,4 @@
-// The settings of the catalog: what is indexed and when, how large a declaration may be, which origins are accepted,
+// The catalog's settings: which declarations are indexed and when, how large they may be, which origins are accepted,
 // what discovery shows, and how often origins are probed. The names are the specification's (S286–S295).
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
@@ -191,7 +191,7 @@ export interface CatalogValues {
   readonly exampleBytesMax: number
   readonly newResourcesPerDayMax: number
   readonly versionsPerDayMax: number
-  /** Of one payer whose payments are only verified. */
+  /** Per payer whose payments are only verified. */
   readonly freeListingsPerHourMax: number
   readonly declaredBytesPerDayMax: number
   /** Atomic units. */
@@ -199,7 +199,7 @@ export interface CatalogValues {
   readonly includeStale: boolean
   readonly includeUnverified: boolean
   readonly cursorMinutes: number
-  /** 0 is no limit. */
+  /** 0 means unlimited. */
   readonly readsPerSecond: number
   readonly requireHttpsOrigins: boolean
   readonly allowLocalOrigins: boolean
@@ -208,9 +208,9 @@ export interface CatalogValues {
   readonly probeBytesMax: number
   readonly probePauseSeconds: number
   readonly probeAgainHours: number
-  /** Pages of other catalogs whose origins are probed. */
+  /** Pages of other catalogs; the origins that they list are probed. */
   readonly foreignCatalogs: ReadonlyArray<string>
-  /** Requested before an origin counts as gone. */
+  /** Requested before an origin is treated as dead. */
   readonly canaryUrls: ReadonlyArray<string>
   /** Recipients by the label of the key that answers for them. */
   readonly recipients: Readonly<Record<string, ReadonlyArray<string>>>

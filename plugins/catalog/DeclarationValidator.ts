@@ -27,7 +27,7 @@ const waitingMax = 64
 const readingPace = { share: 0.2, burstMillis: 1_000 }
 
 export interface ValidatedDeclaration {
-  /** What was declared, as far as it could be read. */
+  /** The part of the declaration that could be read. */
   readonly identity: Identity | undefined
   readonly recorded: Recorded
 }

@@ -1,6 +1,6 @@
 // A fair scheduler: bounded concurrency and a bounded queue, served round-robin across callers, so that a flood delays
-// only itself. When the queue is full, the last place of the caller that holds most goes to a newcomer that holds less,
-// and work that costs its payer nothing gives way to work that was paid for or is an owner's own. An evicted waiter is
+// only itself. When the queue is full, a newcomer that holds fewer places evicts the last place of the caller that
+// holds most, and work that is free for its payer is evicted before paid work or an owner's. An evicted waiter is
 // refused immediately.
 import { Deferred, Effect, Option } from "effect"
 
@@ -71,7 +71,7 @@ export class FairScheduler {
     let holder: string | undefined
     for (const [name, places] of this.#places) {
       const count = countOf(places)
-      // Of equals, the one that would wait longest anyway.
+      // On a tie, evict the caller that would wait longest anyway.
       if (count >= most) [most, holder] = [count, name]
     }
     if (holder === undefined) return false
@@ -104,7 +104,7 @@ export class FairScheduler {
     Deferred.doneUnsafe(place.turn, Effect.succeed(true))
   }
 
-  /** A cancelled waiter gives back its place, or the turn that it was given in the same moment. */
+  /** A cancelled waiter releases its place, and also the turn if it received one in the same moment. */
   #abandon(name: string, place: Place): void {
     if (place.isGiven) return this.#pass()
     const places = this.#places.get(name) ?? []

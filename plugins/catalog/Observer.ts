@@ -24,7 +24,7 @@ import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
 import { riskOf } from "./store/weighEvidence.ts"
 
-/** Charged by usage, a claim's price is paid where at least this part (1/n) of it is. */
+/** A claim with a price charged by usage counts as paid if at least this part (1/n) of the price is. */
 const usagePart = 100
 /** Maximum characters of a text that is its own key. */
 const textMax = 4_096
@@ -59,7 +59,7 @@ const saleOf = (
   const units = Option.getOrElse(amount, () => 0n)
   const settled = units.toString()
   const price = offered(payment).amountText
-  // Schemes that charge for usage settle less than the price, and anyone can name a price of which nothing is paid.
+  // Schemes that charge for usage settle less than the price, and anyone can declare a price without ever paying it.
   const isAtPrice = scheme === "exact" ? settled === price : usagePart * Number(settled) >= Number(price)
   const evidence = claim === undefined || !isAtPrice ? {} : { claim }
   const risked = riskOf(assets, asset, units).toString()
@@ -157,7 +157,7 @@ export class Observer extends Context.Service<Observer, Required<Pick<Extension,
         const grade = yield* recipients.gradeOf(principal, requirements.payTo)
         const digest = digestOf(crypto, observation, { ...sent, grade })
         const known = cached.recall(digest, startedAt)
-        // A settlement by words that are not shown is recorded: it is evidence for the claim, which must be kept.
+        // A settlement under a hidden declaration is recorded: it is evidence for the claim and must be kept.
         const isEvidence = observation.stage === "settled" && known?.recorded.isContender === true
         if (known !== undefined && !isEvidence) {
           yield* touch(observation, known.recorded, new Date(startedAt))

@@ -1,6 +1,7 @@
 // A cache of the outcomes of recent declarations, by digest, valid while nothing newer of the same resource is known:
-// the same declaration again costs no statement. An `unchanged` outcome stays valid while its resource's state is read
-// to be the same, which is read with each stored sighting anyway; any other is validated anew after half a minute.
+// the same declaration again costs no statement. An `unchanged` outcome stays valid while the state of its resource
+// stays the same; each stored sighting reads that state anyway. Any other outcome expires after half a minute, and the
+// declaration is validated again.
 import type { ExtensionOutcome } from "../../kernel/payment/Extension.ts"
 import { BoundedMap } from "../../kernel/cache/BoundedMap.ts"
 import { LruCache } from "../../kernel/cache/LruCache.ts"
@@ -8,7 +9,7 @@ import type { Recorded } from "./store/Recorded.ts"
 
 /** Life of an entry: a change by another replica or an operator is noticed after this. */
 const cacheMillis = 30_000
-/** Upper bound of an entry's life, whatever its state: then the declaration is validated and observed again. */
+/** Maximum lifetime of an entry in any state; after it, the declaration is validated and observed again. */
 const validatedMillis = 600_000
 const cachedMax = 20_000
 /** Characters of all keys together: some are whole texts. */

@@ -1,5 +1,5 @@
-// What the catalog gives to other plugins: documents to index, a fact in the journal for each change, the conditions of
-// discovery as SQL, signed cursors, public bodies in a given order, and the registry of search branches. The catalog
+// The catalog's contract for other plugins: documents to index, a fact in the journal for each change, the conditions
+// of discovery as SQL, signed cursors, public bodies in a given order, and the registry of search branches. The catalog
 // itself ranks nothing; `/discovery/search` is its route, and the registered branches answer it.
 import { Context, type Effect, Option, Schema, type Scope } from "effect"
 import type { SqlError, Statement } from "effect/sql"
@@ -24,7 +24,7 @@ export type ResourceState = "active" | "stale" | "quarantined" | "removed"
 
 /**
  * Published in the transaction of every change: a first listing, a new version, a change of state or owner; `subject`
- * is the resource's id. Consume with `Facts.consume`, then read `Catalog.documents`: the fact has no content.
+ * is the resource's id. Consume with `Facts.consume`, then read `Catalog.documents`: the fact itself is empty.
  */
 export const changedFact = "catalog.changed"
 
@@ -69,7 +69,7 @@ export interface PaymentOption {
   readonly payTo: string
 }
 
-/** One method of an HTTP resource, or the one tool of an MCP resource. Every text in it is untrusted. */
+/** One method of an HTTP resource, or the single tool of an MCP resource. Every text in it is untrusted. */
 export interface Operation {
   /** HTTP method; empty for MCP. */
   readonly method: string
@@ -80,8 +80,8 @@ export interface Operation {
 }
 
 /**
- * Members of a public resource that are not declared text, and no part of its version hash: that is the sha256, in
- * lower-case hex, of the public resource's canonical JSON without these members.
+ * Members of a public resource that are not declared text and are excluded from its version hash. The hash is the
+ * sha256, in lower-case hex, of the public resource's canonical JSON without these members.
  */
 export const volatileMembers: ReadonlyArray<string> =
   `lastUpdated status verification ownership grade settlements payers lastSettledAt priceChangedAt lastLookAt uptime
@@ -126,7 +126,10 @@ export interface Filters {
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
-  /** Internal, no caller sends it: only what has evidence, is established, or has either since before this time. */
+  /**
+   * Internal, callers cannot send it: only resources that have evidence, are established, or have had either since
+   * before this time.
+   */
   readonly evidence?: "any" | "established" | Date
 }
 
@@ -137,7 +140,7 @@ export const isFiltered = (filters: Filters): boolean => Object.values(filters).
 export interface CursorPayload {
   /** Highest resource id of the snapshot. */
   readonly snapshot: bigint
-  /** Where the next page begins; the meaning is the caller's. */
+  /** Start of the next page; the caller defines its meaning. */
   readonly position: string
   /** Hash of the filters and of everything else that must not change between pages. */
   readonly fingerprint: string
@@ -156,8 +159,8 @@ export class Catalog extends Context.Service<
       readonly limit: number
     }) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
     /**
-     * A SQL condition on the resource whose id is the SQL expression `id` (default `r.id`, for `catalog_resources r`):
-     * it is visible to discovery by the settings, at most `snapshot`, and passes the filters.
+     * A SQL condition on the resource with the SQL expression `id` as its id (default `r.id`, for `catalog_resources
+     * r`): it is visible to discovery by the settings, at most `snapshot`, and passes the filters.
      */
     readonly condition: (
       filters: Filters,
@@ -168,7 +171,7 @@ export class Catalog extends Context.Service<
       ids: ReadonlyArray<bigint>,
       snapshot: bigint
     ) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
-    /** Public bodies, each a JSON text, in the order of the ids; a resource that is no longer visible is left out. */
+    /** Public bodies as JSON text, in the order of the ids; resources that have become invisible are left out. */
     readonly bodies: (
       ids: ReadonlyArray<bigint>
     ) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
@@ -236,7 +239,7 @@ export interface RejectedDeclaration {
   /** The public reason. */
   readonly reason: string | null
   readonly detail: string | null
-  /** The listing it was about; null when there is none. */
+  /** The listing that it concerned; null if none. */
   readonly resourceId: bigint | null
   readonly times: bigint
   readonly firstAt: Date
@@ -257,7 +260,7 @@ export class CatalogRecords extends Context.Service<
       ReadonlyArray<{ readonly id: bigint; readonly origin: string | null } | undefined>,
       SqlError.SqlError
     >
-    /** Resources by state, and the origins of those that are not removed. */
+    /** Counts resources by state, and origins that still have a resource. */
     readonly census: Effect.Effect<
       { readonly states: Readonly<Record<ResourceState, bigint>>; readonly origins: bigint },
       SqlError.SqlError
@@ -290,7 +293,7 @@ export class CatalogRecords extends Context.Service<
       { readonly total: bigint; readonly items: ReadonlyArray<RejectedDeclaration> },
       SqlError.SqlError
     >
-    /** Resources whose URL, tool or seller's name holds these words in this order, the last listed first. */
+    /** Resources with these words, in this order, in their URL, tool's name or seller's name; the last listed first. */
     readonly find: (asked: {
       readonly words: string
       readonly limit: number
@@ -308,11 +311,12 @@ export interface SearchRequest {
   readonly filters: Filters
   readonly snapshot: bigint
   /**
-   * All that passes the filters, where that is little (`search/rank/RareFilters.ts`): then it is ranked itself. All
-   * branches share one read, which a branch that ends does not cancel; where it fails, the filters count as common.
+   * All resources that pass the filters, if they are few (`search/rank/RareFilters.ts`); branches then rank exactly
+   * these. All branches share one read, and a branch that ends does not cancel it. If the read fails, the filters count
+   * as common.
    */
   readonly few: Effect.Effect<ReadonlyArray<bigint> | undefined>
-  /** No other branch answers beside this one: it may spend more time. */
+  /** True if no other branch answers this search, so this one may spend more time. */
   readonly isAlone: boolean
   /** Maximum hits. */
   readonly limit: number
@@ -337,21 +341,21 @@ export interface SearchBranch {
   /** Ranked hits, best first, already filtered by `Catalog.condition`. */
   readonly search: (request: SearchRequest) => Effect.Effect<ReadonlyArray<Hit>, BranchFailed>
   /**
-   * Edition of what it answers from: while this stays the same, equal requests have equal hits, as far as the
-   * catalog stays the same too (`search/rank/rankingCache.ts`). Undefined, or absent, where it is not known.
+   * Edition of the branch's data: equal requests have equal hits while both this and the catalog stay the same
+   * (`search/rank/rankingCache.ts`). Undefined or absent if unknown.
    */
   readonly edition?: Effect.Effect<string | undefined, SqlError.SqlError>
   readonly status: Effect.Effect<BranchStatus, SqlError.SqlError>
 }
 
-/** What a search showed to a caller, for attribution. */
+/** The resources that a search showed to a caller, for attribution. */
 export interface Impression {
   readonly query: string
   readonly mode: SearchMode
   /** Ids in the order shown; `offset` is the position of the first, from 0. */
   readonly ids: ReadonlyArray<bigint>
   readonly offset: number
-  /** Some hit counts as an answer; otherwise those shown are merely the nearest. */
+  /** Some hit counts as an answer; otherwise the shown hits are merely the nearest. */
   readonly isAnswered: boolean
   readonly milliseconds: number
   /** Branches that were asked and did not answer. */
@@ -368,14 +372,14 @@ export class Search extends Context.Service<
   {
     /** Adds a branch for as long as the Scope lives; a second one of the same mode is a defect. */
     readonly register: (branch: SearchBranch) => Effect.Effect<void, never, Scope.Scope>
-    /** Called after each answered search, beside the answer; it cannot fail or delay it. */
+    /** Called after each answered search, outside of the request; it cannot fail or delay the answer. */
     readonly observe: (
       observer: (impression: Impression) => Effect.Effect<void>
     ) => Effect.Effect<void, never, Scope.Scope>
     readonly branches: () => ReadonlyArray<SearchBranch>
     /** Provides a branch's similar terms for as long as the Scope lives. */
     readonly registerSimilarTerms: (words: SimilarTerms) => Effect.Effect<void, never, Scope.Scope>
-    /** Terms from the branch that provides them; undefined if there is none. */
+    /** Terms from the branch that provides them; undefined without such a branch. */
     readonly similarTerms: (...asked: Parameters<SimilarTerms>) => Effect.Effect<ReadonlyArray<SimilarTerm> | undefined>
   }
 >()("tollkeeper/catalog/Search") {}
@@ -385,5 +389,5 @@ export class SearchSettings extends Context.Service<SearchSettings, SearchValues
   "tollkeeper/catalog/SearchSettings"
 ) {}
 
-/** What the catalog provides to plugins that index, rank or report. */
+/** The catalog's services for plugins that index, rank or report. */
 export const catalogContract = contract("catalog", Catalog, CatalogRecords, Search, SearchSettings)

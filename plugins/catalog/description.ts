@@ -1,4 +1,4 @@
-// The catalog's routes as they are declared, by the Schemas of `AnswerWire.ts`.
+// Declares the catalog's routes with the Schemas of `AnswerWire.ts`.
 import { Schema } from "effect"
 import type { Parameters } from "../../kernel/http/OpenApi.ts"
 import { type Documented, errors as described, type RouteGroup } from "../../kernel/http/Route.ts"

@@ -1,4 +1,4 @@
-// A JSON object of which nothing is known yet, as callers and origins send them.
+// An unvalidated JSON object from a caller or an origin.
 import { Predicate } from "effect"
 
 export type Fields = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
-// The catalog as a plugin: it observes payments, lists what sellers declare, asks origins for the owner of a resource,
-// and serves discovery. It provides the contract that search, analytics and others build on. An error in it never
-// touches a payment.
+// The catalog as a plugin: it observes payments, lists declared resources, asks origins for the owner of a resource,
+// and serves discovery. It provides the contract that search, analytics and others build on. An error in the plugin
+// never affects a payment.
 import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../kernel/actor/Actor.ts"
@@ -52,14 +52,14 @@ import { Redeclarations } from "./store/Redeclarations.ts"
 import { gather, Sightings } from "./store/Sightings.ts"
 import { Versions } from "./store/Versions.ts"
 
-/** What writes the catalog. */
+/** Services that write the catalog. */
 export const writing = Layer.mergeAll(Listings.layer, Verdicts.layer).pipe(
   Layer.provide(Layer.merge(Redeclarations.layer, Execution.layer)),
   Layer.provideMerge(FirstListings.layer),
   Layer.provide(Layer.mergeAll(Quotas.layer, Versions.layer))
 )
 
-/** What reads it, for other plugins and for discovery. */
+/** Services that read the catalog, for other plugins and for discovery. */
 const reading = Layer.mergeAll(Browse.layer, History.layer, Records.layer).pipe(
   Layer.provideMerge(Resolve.layer),
   Layer.provideMerge(Reads.layer),
@@ -85,7 +85,7 @@ const started = Layer.effectDiscard(
       turn: sightings.flush
     })
     yield* sightings.onFirst(journal.wake)
-    // What is pending is stored before the database under it closes.
+    // Store pending sightings before the database layer closes.
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(sightings.flush, "2 seconds")))
     yield* startAge
     yield* startCircles
@@ -124,7 +124,7 @@ export const plugin = define({
   layer: layer.pipe(Layer.provide(Layer.merge(Config.layer, FetchHttpClient.layer)))
 })
 
-/** The command line's operations without a running facilitator, over the database alone. */
+/** The command line's operations without a running facilitator; they need only the database. */
 export const administration = { explainListing, moveResource }
 
 /** Its reasons, for commands. */

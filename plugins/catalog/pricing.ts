@@ -1,5 +1,5 @@
-// Prices as people write them, a decimal amount of a currency, in the assets of this ledger: what an origin's manifest
-// says of a call and what a query says of a limit mean the same. Pure.
+// Parses human-readable prices, a decimal amount of a currency, into this ledger's assets, so that an origin's manifest
+// and a query's price limit are read in the same way. Pure.
 
 /** An asset of this ledger that can pay a price. */
 export interface PricedAsset {

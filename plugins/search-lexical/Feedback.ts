@@ -1,7 +1,7 @@
-// Pseudo-relevance feedback (RM3): expands a query by the discriminative terms of its best documents, so that documents
-// on the same topic in other words are found too, and those that merely mention a term rank lower. The query's own
-// terms keep the greater share. Expansions are cached until the statistics are refreshed; they come from publicly
-// visible documents, independent of one search's filters. On failure the query runs without feedback.
+// Pseudo-relevance feedback (RM3): expands a query by the discriminative terms of its best documents, to find documents
+// on the same topic in other words and to rank documents that merely mention a term lower. The query's own terms keep
+// the greater share. Expansions are cached until the statistics are refreshed; they come from publicly visible
+// documents, independent of one search's filters. On failure the query runs without feedback.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
@@ -94,7 +94,7 @@ export class Feedback extends Context.Service<
   {
     /**
      * `visible`: the condition of public visibility; `mayTeach`: which of the best documents expand a query, default
-     * all. Copies that cost nothing would give it the words of their writer.
+     * all. Free copies would add their writer's words to the query.
      */
     readonly widen: (
       text: string,

@@ -18,12 +18,12 @@ export interface IndexState {
   readonly complete: boolean
   /** As of the last refresh. */
   readonly documents: number
-  /** As of the last refresh; 0 where they were not counted yet. */
+  /** As of the last refresh; 0 before the first count. */
   readonly origins: number
-  /** Some listing has evidence: they are established origins alone. */
+  /** Some listing has evidence, so `origins` counts only established origins. */
   readonly proven: boolean
   readonly averageLexemes: number
-  /** The other languages that listings are in, those of most listings, by their tags (`languages.ts`). */
+  /** The most frequent other languages of listings, by their tags (`languages.ts`). */
   readonly spoken: string
   readonly changed: number
   /** When the statistics were last refreshed. */
@@ -38,9 +38,9 @@ export class LexicalStore extends Context.Service<
   {
     /** The language of the settings. */
     readonly language: string
-    /** The language whose index answers: the configured one once it is complete, the previous one until then. */
+    /** The language of the index that answers: the configured one once it is complete, the previous one until then. */
     readonly answering: Sql<IndexState>
-    /** The state of the language of the settings; complete where another replica has moved on to another language. */
+    /** The state of the configured language's index; complete if another replica has moved on to another language. */
     readonly state: Sql<IndexState>
     /** Into the index of every language there is. */
     readonly write: (documents: ReadonlyArray<ResourceDocument>) => Sql<void>

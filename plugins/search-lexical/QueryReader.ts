@@ -1,7 +1,7 @@
 // From a query to weighted terms: stemmed as documents are, with the document frequency of each. A word that no
 // document holds may be partial or mistyped: it is replaced by the words that begin with it, or else by the nearest by
-// trigrams, at a reduced weight. Each of the first few words also matches its near-synonyms, for less. What stays
-// unknown counts as missing, so that a query of unknown words finds nothing.
+// trigrams, at a reduced weight. Each of the first few words also matches its near-synonyms, for less. A word that
+// stays unknown counts as missing, so that a query of unknown words finds nothing.
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
@@ -17,15 +17,15 @@ import { translationsOf } from "./translations.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
-  /** At most `termsMax`, those worth most. */
+  /** At most `termsMax`, the terms of highest weight. */
   readonly terms: ReadonlyArray<Term>
-  /** Expansion terms of the best documents: they rank and widen, and are no evidence alone (`Feedback.ts`). */
+  /** Expansion terms of the best documents: they rank and widen, but are not sufficient evidence (`Feedback.ts`). */
   readonly related: ReadonlyArray<Term>
-  /** Adjacent words of the query: a document where some are adjacent too gains this much. */
+  /** Adjacent words of the query: a document with some of them adjacent gains this much. */
   readonly phrase?: Pick<Term, "tsquery" | "weight"> | undefined
-  /** One tsquery of the query's own rare words, without substitutes; undefined where it has none. */
+  /** One tsquery of the query's own rare words, without substitutes; undefined without rare words. */
   readonly discriminative: string | undefined
-  /** What a document could be worth that had every word of the query. */
+  /** The worth of a document with every word of the query. */
   readonly mass: number
 }
 
@@ -40,11 +40,11 @@ const numberShare = 0.5
 
 export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
-/** A word's lexeme, or any of those that it is in the languages of listings. */
+/** A word's lexeme, or any of its lexemes in the languages of listings. */
 const tsqueryOf = ({ foreign = [], lexeme }: Pick<Counted, "foreign" | "lexeme">): string =>
   [lexeme, ...foreign].map(quoted).join(" | ")
 
-/** Each lexeme once, without those that are there already. */
+/** Each lexeme once, without those already present. */
 const distinct = (all: ReadonlyArray<Counted>, there: Set<string>): ReadonlyArray<Counted> =>
   all.filter(({ lexeme }) => !there.has(lexeme) && there.add(lexeme))
 
@@ -58,7 +58,7 @@ const termOf = (counted: Counted, weightOf: WeightOf): Term => ({
   weight: weightOf(counted)
 })
 
-/** Those of the words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
+/** The words that are nearly as rare as a word of a single document; among a few documents nothing is rare. */
 const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, state: IndexState): string | undefined => {
   if (state.documents < discriminativeAmong) return undefined
   const least = discriminativeMin * fullEvidence(state)
@@ -67,7 +67,7 @@ const discriminativeOf = (known: ReadonlyArray<Counted>, weightOf: WeightOf, sta
   return discriminative.length === 0 ? undefined : discriminative.map(tsqueryOf).join(" | ")
 }
 
-/** Without what "leaves" and "leaf" end differently in, which no stemmer takes off. */
+/** Removes the endings that differ between "leaves" and "leaf", which stemmers leave in place. */
 const withoutEnding = (lexeme: string): string => lexeme.replace(/(?<=\p{L}{2})(?:ve?|fe?)$/u, "")
 
 /** Whether two lexemes may be forms of one word. */
@@ -114,7 +114,7 @@ const pairsOf = (word: string): ReadonlyArray<readonly [string, string]> =>
 /** Share of a match by a synonym at full similarity, against one by the word itself. */
 const alikeShare = 0.7
 
-/** Near-synonyms of a word of the query; undefined where the query has all of them. */
+/** Near-synonyms of a word of the query; undefined if the query already has all of them. */
 const alikeTerm = (
   weight: number,
   alike: ReadonlyArray<SimilarTerms>,
@@ -125,7 +125,7 @@ const alikeTerm = (
   if (others.length === 0) return undefined
   const held = { documents: others.reduce((sum, one) => sum + one.documents, 0), origins: sumOf(others) }
   const likeness = others.reduce((sum, one) => sum + one.likeness, 0) / others.length
-  // As rare as the word, or as its substitute: common words are no evidence of a rare one.
+  // As rare as the word or its substitute: common words are not evidence for a rare one.
   const rare = Math.min(weight, evidenceOf(held, state))
   return {
     tsquery: others.map(tsqueryOf).join(" | "),
@@ -134,7 +134,7 @@ const alikeTerm = (
   }
 }
 
-/** What words side by side are worth, against the rarer of them. */
+/** Weight of adjacent words, as a share of the rarer word's weight. */
 const phraseShare = 0.15
 
 /** Every two words of the query that are neighbours and that documents hold. */
@@ -155,16 +155,16 @@ const phraseOf = (
 const withAlike = (term: Term, alike: SimilarTerm | undefined): Term =>
   alike === undefined ? term : { ...term, alike }
 
-/** Worth of what a phrase is about, of a word of the query; and what a word that it explains is missing. */
+/** Weight of a phrase's topic, as a share of a query word's; and the missing weight of a word that a topic explains. */
 const aboutShare = 0.3
 const explainedShare = 0.5
 
-/** Worth of a translated word, of one that the query has itself. */
+/** Weight of a translated word, as a share of a query word's. */
 const translatedShare = 0.7
 /** Share of that for the English of a word that documents hold in the query's own language. */
 const translatedBesideShare = 0.3
 
-/** The term of a word that no document holds, by its near-synonyms alone. */
+/** The term of a word that no document holds, only by its near-synonyms. */
 const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
   tsquery,
   weight,
@@ -172,7 +172,7 @@ const onlyAlike = ({ each, tsquery, weight }: SimilarTerm): Term => ({
   naming: each.reduce((sum, one) => sum + one.naming, 0)
 })
 
-/** What each lexeme is worth, and those that do not name the medium. */
+/** The weight of each lexeme, without those that name the medium. */
 const weighed = (
   all: ReadonlyArray<Counted>,
   wordOf: ReadonlyMap<string, string>,
@@ -201,7 +201,7 @@ const substituteTerms = (
   return like === undefined ? [] : [onlyAlike(like)]
 }
 
-/** The first few long words that no document holds, each as two that documents hold where it is made of such. */
+/** Splits the first few long words that no document holds into two words that documents hold, if possible. */
 const makeApart = (vocabulary: Vocabulary["Service"]) =>
   Effect.fnUntraced(function* (
     words: ReadonlyArray<string>,
@@ -222,7 +222,7 @@ const makeApart = (vocabulary: Vocabulary["Service"]) =>
     return words.flatMap((word): ReadonlyArray<string> => parts.get(word) ?? [word])
   })
 
-/** What a query's phrases are about, of what documents hold, and the words that this explains. */
+/** The topics of a query's phrases, as far as documents hold them, and the words that they explain. */
 const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
   Effect.fnUntraced(function* (
     query: string,
@@ -234,7 +234,7 @@ const makeAboutOf = (vocabulary: Vocabulary["Service"]) =>
     const relations = relationsOf(query).filter(({ covers }) => covers.length > 1 || !heldWords.has(covers[0]))
     const aboutWords = [...new Set(relations.flatMap(({ about }) => about))].filter((word) => !words.includes(word))
     const readings = yield* vocabulary.read(aboutWords, state)
-    // What no listing is about explains nothing.
+    // A topic without any listing explains nothing.
     const heldAbout = new Set(aboutWords.filter((_, at) => readings[at]!.some(isHeld)))
     const explaining = relations.filter((one) => one.about.some((word) => heldAbout.has(word)))
     return {
@@ -306,7 +306,7 @@ export class QueryReader extends Context.Service<
         const wordOf = new Map(
           words.toReversed().flatMap((word, at) => readings[words.length - 1 - at]!.map(({ lexeme }) => [lexeme, word]))
         )
-        // Those that documents hold come first: similar terms are read only for the first few.
+        // Terms that documents hold come first: similar terms are read only for the first few.
         const inTurn = all.toSorted((a, b) => Number(b.documents > 0) - Number(a.documents > 0))
         const meant = yield* vocabulary.meant(
           inTurn.map(({ lexeme }) => wordOf.get(lexeme)!),
@@ -347,7 +347,7 @@ export class QueryReader extends Context.Service<
           unknown.reduce((sum, one) => sum + missing(one), 0)
         const related = relatedTerms(translated.terms, about, asked, weightOf)
         return {
-          // Where no document holds a word of the query, the related terms are the query.
+          // If no document holds a word of the query, the related terms are the query.
           terms: terms.length === 0 ? related : terms,
           related: terms.length === 0 ? [] : related,
           phrase: phraseOf(readings.slice(0, words.length), weightOf),

@@ -1,6 +1,6 @@
 // Interprets the words of queries against the index: their lexemes with document frequencies, substitutes for a lexeme
-// that no document holds (words that begin with it, or else the nearest by trigrams), and near-synonyms. Findings are
-// cached until the statistics are refreshed: queries use the same few words.
+// that no document holds (words that begin with it, or otherwise the nearest by trigrams), and near-synonyms. Findings
+// are cached until the statistics are refreshed: queries use the same few words.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type AlikeWord, Search } from "../catalog/contract.ts"
@@ -11,7 +11,7 @@ import { LruCache } from "../../kernel/cache/LruCache.ts"
 
 export interface Counted {
   readonly lexeme: string
-  /** The lexemes that it is in other languages, with their marks; of those that documents hold. */
+  /** Its lexemes in other languages, with their marks, as far as documents hold them. */
   readonly foreign?: ReadonlyArray<string>
   readonly documents: number
   readonly naming: number
@@ -21,7 +21,7 @@ export interface Counted {
 
 export interface Alternatives {
   readonly found: ReadonlyArray<Counted>
-  /** What a match is worth, against one by the word itself. */
+  /** Weight of a match, as a share of a match by the word itself. */
   readonly share: number
 }
 
@@ -30,11 +30,11 @@ export interface SimilarTerms extends Counted {
   readonly likeness: number
 }
 
-/** What is known of a word besides what documents hold of it. */
+/** Information about a word that does not come from documents. */
 export interface TermInterpretation {
   /** A known word as written: no other word was meant. */
   readonly isSpelt: boolean
-  /** A word of another language in English, where that is known and not guessed. */
+  /** The English of a word of another language, if it is known and not guessed. */
   readonly said: ReadonlyArray<string>
   /** Near-synonyms. */
   readonly alike: ReadonlyArray<SimilarTerms>
@@ -46,7 +46,7 @@ const substituteLengthMin = 4
 const substitutesMax = 4
 const partialMax = 5
 const mistypedMax = 3
-/** Of a match by the beginning of a word and by likeness, against one by the word itself. */
+/** Weight of a match by the beginning of a word and by likeness, as a share of a match by the word itself. */
 const partialShare = 0.5
 const mistypedShare = 0.6
 const likenessMin = 0.25
@@ -71,7 +71,7 @@ interface Reading extends Counted {
   readonly ending: string
 }
 
-/** One word's lexemes of the index's own language, with what the word is in others. */
+/** Combines a word's lexemes of the index's own language with its readings in others. */
 const joined = (
   word: string,
   readings: ReadonlyArray<Reading>,
@@ -87,7 +87,7 @@ const joined = (
   }))
   if (first === undefined) return []
   if (foreign.length === 0) {
-    // "un" and "fur" are no missing words where listings are in French and German.
+    // "un" and "fur" do not count as missing words if listings are in French and German.
     return own.every(({ documents }) => documents === 0) && isSmall(word, others) ? [] : [first, ...rest]
   }
   const whole: Counted = {
@@ -108,7 +108,7 @@ export const countsOf = (sql: SqlClient.SqlClient, language: string, lexeme: str
   sql`(select documents, naming, origins from search_lexical_terms
     where language = ${language} and lexeme = (${sql.literal(lexeme)}) collate "C" limit 1)`
 
-/** Words as lexemes, by word; one that the language leaves out has none. */
+/** Lexemes by word; a word that the language leaves out has no entry. */
 const readWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   words: ReadonlyArray<string>,
@@ -129,8 +129,8 @@ const readWords = Effect.fnUntraced(function* (
 })
 
 /**
- * Substitutes for lexemes, in one statement: words that begin with one, and words similar by trigrams. `offset 0`
- * prevents what two words share from being counted once for each time it is read.
+ * Substitutes for lexemes, in one statement: words that begin with one, and words similar by trigrams. `offset 0` keeps
+ * the planner from inlining the count of shared trigrams and repeating it for each use.
  */
 const readAlternatives = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -160,7 +160,7 @@ const readAlternatives = Effect.fnUntraced(function* (
       order by likeness desc, documents desc limit 20) t`
 })
 
-/** Words that begin with it, or else words that it may be with a slip or two; by lexeme. */
+/** Words that begin with it, or otherwise words within a slip or two of it; by lexeme. */
 const alternatives = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   lexemes: ReadonlyArray<string>,

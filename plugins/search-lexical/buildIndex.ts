@@ -1,7 +1,7 @@
-// Keeps the lexical index in step with the catalog: a first build over all resources, taken up again where it was left,
-// and from then on the catalog's facts. Both read the resource as it is now, so their order does not matter. When the
-// build is complete, its language begins to answer; the one before is removed a little later, when no search on any
-// replica reads it any more.
+// Keeps the lexical index in step with the catalog: a first build over all resources, resumed where it stopped, and
+// then the catalog's facts. Both read the current state of the resource, so their order does not matter. When the build
+// is complete, its language begins to answer; the previous one is removed a little later, when searches on all replicas
+// have stopped reading it.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/facts/Facts.ts"
@@ -11,10 +11,7 @@ import { Catalog, changedResources } from "../catalog/contract.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 
 const batchMax = 500
-/**
- * How long a language that has been replaced stays: longer than replicas believe which one answers, and than a search
- * takes.
- */
+/** How long a replaced language stays: longer than replicas cache which one answers, and than a search takes. */
 const retireAfterMillis = 60_000
 
 export const startIndexing = Effect.gen(function* () {
@@ -67,7 +64,7 @@ export const startIndexing = Effect.gen(function* () {
       const ids = changedResources(batch)
       if (ids.length === 0) return
       yield* store.write(yield* catalog.documents(ids))
-      // Earlier, the turn would not see what this transaction has written, and the next one comes in half a minute.
+      // An earlier turn would not see this transaction's writes, and the next one comes in half a minute.
       yield* sql.afterCommit(statistics.wake)
     })
   })

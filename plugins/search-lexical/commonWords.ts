@@ -1,7 +1,7 @@
 // Prior of how common a word is among interfaces of any kind, before a catalog has been counted, for the weights of
 // words (`evidence.ts`). A catalog of sixty listings cannot separate "endpoint" from a word of one trade; several
-// hundred providers of public interfaces can. What every listing of this protocol is by definition counts as if each
-// contained it. Pure.
+// hundred providers of public interfaces can. Terms that describe every listing of this protocol by definition count as
+// if each listing contained them. Pure.
 import { commonShares } from "./commonShares.ts"
 
 /** A listing is a paid endpoint, tool or service over HTTP or MCP, on any topic. */
@@ -11,7 +11,7 @@ const byDefinition = new Set("api endpoint http https mcp paid service tool x402
 export const singularOf = (word: string): string =>
   /^[a-z]{4,}$/.test(word) ? word.replace(/ies$/, "y").replace(/(?<=[^su])s$/, "") : word
 
-/** By thousandths; a continuation line of one share has no number. */
+/** Parses shares in thousandths; a continuation line of one share has no number. */
 const readShares = (text: string): ReadonlyMap<string, number> => {
   const shares = new Map<string, number>()
   let share = 0
@@ -24,10 +24,10 @@ const readShares = (text: string): ReadonlyMap<string, number> => {
 
 const shares = readShares(commonShares)
 
-/** What fewer use is a word of some trades. */
+/** A less frequent word belongs to a few trades. */
 const usualMin = 0.08
 
-/** The share of interfaces of any kind that use a word, 0 to 1; 0 for a word that is not used across topics. */
+/** The share of interfaces of any kind that use a word, 0 to 1; 0 for a word that is tied to a topic. */
 export const commonShareOf = (word: string): number => {
   const singular = singularOf(word)
   if (byDefinition.has(singular)) return 1

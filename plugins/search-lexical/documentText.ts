@@ -1,7 +1,7 @@
-// What of a resource is searched, by weight: A names it (service, tool, route, host), B describes it (description,
-// names and descriptions of parameters), C tags it, D exemplifies it (rules 5). Payment terms are left out: they
-// are filters, and as text they would match every query about payments. Everything comes from strangers and is bounded
-// in depth, count and length.
+// The searched texts of a resource, by weight: A names (service, tool, route, host), B descriptions (description, names
+// and descriptions of parameters), C tags, D examples (rules 5). Payment terms are left out: they are filters, and as
+// text they would match every query about payments. Everything comes from strangers and is bounded in depth, count and
+// length.
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { boundedText, urlNames } from "./words.ts"
 
@@ -25,7 +25,7 @@ const grammar = new Set(
   uniqueItems`.split(/\s+/)
 )
 
-/** Keys whose strings are part of the schema language. */
+/** Keys of the schema language: their strings are not words of the listing. */
 const wordless = new Set(["type", "format", "pattern", "method", "bodyType", "required"])
 
 interface CollectedTexts {

@@ -1,19 +1,19 @@
 // The weight of a term: its rarity among listings, and whether it is evidence of a topic. A word that one origin in
-// nine uses names the medium and not the topic: beside discriminative words it is left out, and a query of such words
-// alone is answered by them. Its frequency is counted over the catalog's origins, so that the thousand listings of one
-// seller make none of its words common, and smoothed by some hundred imaginary origins without it: sixty listings
-// cannot separate a common word from one of a trade that half of them are of. Nor can they show that "endpoint", which
-// hardly any listing writes and every agent asks for, is no evidence: words that interfaces of any kind use
-// (`commonWords.ts`) are no evidence in any catalog. Pure.
+// nine uses names the medium and not the topic. It is left out if the query has discriminative words; a query of only
+// such words is answered by them. Its frequency is counted over the catalog's origins, so that a thousand listings of
+// one seller do not make its words common. It is smoothed by some hundred imaginary origins without it, because sixty
+// listings cannot separate a common word from the word of a trade that half of them belong to. Nor can they show that
+// "endpoint", which hardly any listing writes and every agent asks for, is not evidence: words that interfaces of any
+// kind use (`commonWords.ts`) are not evidence in any catalog. Pure.
 import { commonShareOf } from "./commonWords.ts"
 import type { IndexState } from "./LexicalStore.ts"
 
-/** Origins that are taken not to use a word, beside the catalog's. */
+/** Imaginary origins without the word, added to the catalog's. */
 const priorOrigins = 200
 /** Up to this share of origins a word is full evidence; above it less, and at the second share next to none. */
 const fullShare = 0.05
 const noShare = 0.115
-/** What is left of a word that every origin uses. */
+/** Remaining weight of a word that every origin uses. */
 const leastEvidence = 0.03
 
 export interface Frequency {
@@ -43,8 +43,8 @@ export const isMedium = (frequency: Frequency, state: Counts, common = 0): boole
   discriminativeShare(shareOf(frequency, state, common)) === leastEvidence
 
 /**
- * By listings; by established origins, smoothed as above, where any listing has evidence: listings that cost nothing or
- * dust make no word frequent. An unknown word is as rare as the rarest.
+ * Rarity by listings. If any listing has evidence, rarity by established origins instead, smoothed as above: free and
+ * dust listings do not make a word frequent. An unknown word is as rare as the rarest.
  */
 const rarityOf = ({ documents, origins }: Frequency, state: Counts): number =>
   state.proven === true
@@ -55,11 +55,11 @@ const rarityOf = ({ documents, origins }: Frequency, state: Counts): number =>
 export const evidenceOf = (frequency: Frequency, state: Counts, common = 0): number =>
   rarityOf(frequency, state) * discriminativeShare(shareOf(frequency, state, common))
 
-/** What a word of a single listing is worth. */
+/** The weight of a word that a single listing holds. */
 export const fullEvidence = (state: Counts): number =>
   evidenceOf({ documents: Math.min(1, state.documents), origins: 0 }, state)
 
-/** How much of its weight a word is worth where no catalog has been counted, by the prior alone; 0 for the medium. */
+/** A word's share of its weight before any catalog was counted, only by the prior; 0 for the medium. */
 export const priorEvidence = (word: string): number => {
   const discriminative = discriminativeShare(commonShareOf(word))
   return discriminative === leastEvidence ? 0 : discriminative

@@ -4,7 +4,7 @@
 // of the catalog, so each of its words is read in all of them. A text without function words is taken to be in the
 // index's own language. Pure.
 
-/** Function words without diacritics. Those that are also names or words of English count least. */
+/** Function words without diacritics. Function words that are also names or words of English count least. */
 const smallWords = {
   english: `the of and to for with by from that any your at or an it is are be which what this into all every in on as
     no a how its their per`,
@@ -43,7 +43,7 @@ const tagOf = new Map(Object.entries(tags).map(([tag, language]): [string, strin
 
 /** Different ones; a single one may be a name. */
 const smallWordsMin = 2
-/** Function words that are words of English too: they count beside others, and decide nothing alone. */
+/** Function words that are also English words: they count only together with others. */
 const ambiguous: ReadonlySet<string> = new Set(
   "an as come den die do in is me met no of on per plus pour son van via war".split(" ")
 )
@@ -64,7 +64,7 @@ const foreign = (language: Language, tag: string): Foreign => ({
   smallWords: wordsOf.get(language)!
 })
 
-/** The language of words without their marks, where it is another than the index's; of an index in a known one. */
+/** The language of words without their marks, if it differs from the index's; only for an index in a known language. */
 export const foreignOf = (words: Iterable<string>, indexLanguage: string): Foreign | undefined => {
   const own = wordsOf.get(indexLanguage)
   if (own === undefined) return undefined
@@ -82,7 +82,7 @@ export const foreignOf = (words: Iterable<string>, indexLanguage: string): Forei
   return best.language === indexLanguage ? undefined : foreign(best.language as Language, tagOf.get(best.language)!)
 }
 
-/** The languages that listings are in besides the index's own, by the tags that its state names. */
+/** The languages of listings other than the index's own, by the tags in its state. */
 export const foreignIn = (spoken: string): ReadonlyArray<Foreign> =>
   spoken.split(",").flatMap((tag) => (tags[tag] === undefined ? [] : [foreign(tags[tag], tag)]))
 

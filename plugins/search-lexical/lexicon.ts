@@ -1,7 +1,7 @@
 // Words of Spanish, Russian and Japanese in English, written by hand for this program: a line is the English of
 // listings, then its equivalents in each of the three languages. Words of trades and of everyday life, not of any
-// listing. A star matches any ending; a `~` before a word marks one that English has too, which is read as Spanish only
-// beside other Spanish. Spanish words are without diacritics. `translations.ts` reads it.
+// listing. A star matches any ending; a `~` before a word marks a word that English has too, and it is read as Spanish
+// only next to other Spanish. Spanish words are without diacritics. `translations.ts` reads it.
 export const lexicon = `
 weather forecast > tiempo, clima, meteorologia, pronostico > погод*, прогноз*, метео* > 天気, 天候, 気象, 予報
 rain precipitation > lluvia, llover, llueve > дожд*, осадк* > 雨, 降水, 雨量

@@ -1,7 +1,7 @@
 // Selects the candidates of a query. Ranking every document that holds any word of the query would cost as much as its
 // commonest word, so candidates are chosen from the rarest words up: single words while they fit the budget, then pairs
-// of common words, then common words where they name or tag the resource. A document left out holds only common words
-// of the query, no two of them together, in prose. Pure; numbers of documents are estimates.
+// of common words, then common words that name or tag the resource. A document left out holds only common words of the
+// query, no two of them together, in prose. Pure; numbers of documents are estimates.
 
 export interface Term {
   /** A tsquery of one lexeme, or of the substitutes for a mistyped or partial word. */
@@ -9,7 +9,7 @@ export interface Term {
   /** Documents that hold it anywhere, and in names or tags. */
   readonly documents: number
   readonly naming: number
-  /** What a match of it is worth. */
+  /** The weight of a match. */
   readonly weight: number
   /** Near-synonyms: a document is worth the maximum of the word's match and theirs. */
   readonly alike?: SimilarTerm
@@ -87,7 +87,7 @@ export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, bu
     return fits
   })
   if (naming.length > 0) conditions.push({ where: "naming", tsquery: anyOf(naming) })
-  // A single common word, or words that nothing distinguishes: where the rarest of them names a resource.
+  // For a single common word, or only undistinguished words: take the resources that the rarest of them names.
   const [rarest] = rising
   return conditions.length === 0
     ? { conditions: [{ where: "naming", tsquery: rarest!.tsquery }], complete: false, documents: rarest!.naming }

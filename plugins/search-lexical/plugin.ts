@@ -1,5 +1,5 @@
-// Full-text search of the catalog as a plugin: an index of its own, kept in step by the catalog's facts, and a branch
-// of search registered with the catalog. Switched off, search falls back to what is on.
+// Full-text search of the catalog as a plugin: a separate index, kept in step by the catalog's facts, and a branch of
+// search registered with the catalog. If it is switched off, search falls back to the other branches.
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseContract } from "../../kernel/database/Database.ts"
@@ -50,7 +50,7 @@ const registered = Layer.effectDiscard(
         const state = yield* answering
         const words = yield* reader.read(query, state)
         const widened = feedback.widen(query, words, state, visible, state.proven ? isEstablished : undefined)
-        // What passes is queried concurrently: either takes the database about as long.
+        // Read the filtered resources concurrently: both reads take the database about as long.
         const [among, read] = yield* Effect.all([few, widened], { concurrency: isFiltered(filters) ? 2 : 1 })
         if (among?.length === 0) return []
         const condition = (id: string) => catalog.condition(filters, { id, snapshot })

@@ -1,8 +1,8 @@
 // The ranking: Σ over the query's terms of rarity · saturation of the weighted term frequency. PostgreSQL's ts_rank_cd
-// of a single term is the sum of the weights of its occurrences, that is BM25F's weighted frequency; what ts_rank_cd
-// lacks, the rarity of a term, a bound on repetition and the length of the document, is put around it (S169). Scores
-// are divided by what a document with every word in its name could reach, so that a relevance of 0 to 1 means the same
-// for every query.
+// of a single term is the sum of the weights of its occurrences, that is BM25F's weighted frequency. The query adds the
+// parts that ts_rank_cd lacks: the rarity of a term, a bound on repetition and the length of the document (S169).
+// Scores are divided by the highest score possible, of a document with every word in its name, so that a relevance of 0
+// to 1 means the same for every query.
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { withSpanIfSampled } from "../../kernel/effect/withSpanIfSampled.ts"
@@ -23,7 +23,7 @@ import type { ReadQuery } from "./QueryReader.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
 export const fieldWeights = "{0.125,0.75,0.5,1}"
-/** Saturation: the weighted frequency at which half of a term's worth is reached, halved like the weights. */
+/** Saturation: the weighted frequency that gives half of a term's worth, halved like the weights. */
 export const saturation = 0.6
 /** How much a document longer than the average is expected to repeat itself: 0 not, 1 in proportion. */
 export const lengthShare = 0.4
@@ -41,12 +41,12 @@ const lastReadMax = 2_000
 /** Numbers of placeholders for terms in a statement. */
 const placesOf = [0, 2, 4, 8, 16]
 
-/** One pass: which documents are ranked, and where the filters apply. */
+/** One pass: its documents, and the point where the filters apply. */
 export interface RankLookup {
   readonly plan: CandidatePlan
   /**
-   * `choosing`: with the words, in what order the database likes; `between`: to what the words have chosen, before it
-   * is ranked; `after`: to what is ranked.
+   * `choosing`: together with the words, in the database's preferred order; `between`: to the documents that the words
+   * selected, before ranking; `after`: to the ranked documents.
    */
   readonly filters: "choosing" | "between" | "after"
   readonly documentsMax: number
@@ -55,13 +55,13 @@ export interface RankLookup {
 }
 
 /**
- * What of a statement of ranking its values do not change; equal for equal texts. They are few, so that statements stay
- * prepared: a connection that plans one anew takes longer for that than for the ranking.
+ * The parts of a ranking statement that do not depend on its values; equal for equal texts. They are few, so that
+ * statements stay prepared: on a new connection, planning takes longer than the ranking.
  */
 interface Shape {
-  /** Parameters before those of the ranking: the condition's. */
+  /** Number of the condition's parameters, which precede the ranking's. */
   readonly before: number
-  /** Placeholders of terms with similar terms, and of those without. */
+  /** Placeholders of terms with similar terms, and of terms without. */
   readonly asked: number
   readonly related: number
   readonly isAnywhere: boolean
@@ -72,7 +72,10 @@ interface Shape {
   readonly isCommon: boolean
 }
 
-/** The text up to a condition within the ranking, from there to one on what is ranked, and from there to its end. */
+/**
+ * The text up to a condition within the ranking, from there to a condition on the ranked documents, and from there to
+ * the end.
+ */
 type RankTexts = readonly [string, string, string]
 
 /** The number of placeholders for this many terms; unused ones hold null, which matches nothing. */
@@ -101,8 +104,8 @@ const writeTexts = (shape: Shape): RankTexts => {
   ]
   const [documentsMax, mass, limit, among] = [next(), next(), next(), next()]
   const words = `(${chosen.join(" or ")})`
-  // Left to itself the database reads the whole table by ids where it believes that more match than do: sixty times
-  // as long as the index of words takes. A sum is in the order of no index.
+  // If the planner overestimates the matches, it reads the whole table by ids: sixty times as long as the index of
+  // words takes. No index has the order of a sum.
   const bounded = `order by ${isCommon ? "id" : "id + 0"} limit ${documentsMax}`
   // Read by id before the words are tested: the index of words would read every document with a common one.
   const within = isAmong ? `id = any(${among}::int8[]) offset 0` : `${words} ${bounded}`
@@ -160,7 +163,7 @@ export const rankStatement = (
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
   const { among, documentsMax, filters, plan } = options.read
   const { mass, phrase, related, terms } = query
-  // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
+  // One scan of each index, and few shapes of the statement: planning is cheap and few statements stay prepared.
   const anyIn = (where: Condition["where"]) =>
     plan.conditions
       .filter((one) => one.where === where)
@@ -209,7 +212,7 @@ const toHits = (
   return ranked.map(({ id, score }) => ({ id, score, relevance: score, evidence: score * words }))
 }
 
-/** Hits of a later pass, and those only an earlier one found: the last pass takes no more than it can rank. */
+/** Hits of a later pass, and hits that only an earlier pass found: the last pass reads only as many as it can rank. */
 const withEarlier = (later: ReadonlyArray<Ranked>, earlier: ReadonlyArray<Ranked>, limit: number) => {
   const found = new Set(later.map(({ id }) => id))
   const missed = earlier.filter(({ id }) => !found.has(id))
@@ -225,8 +228,8 @@ const scaledTo = <T extends Omit<Term, "weight">>(terms: ReadonlyArray<T>, share
   terms.map((term) => ({ ...term, documents: share * term.documents, naming: share * term.naming }))
 
 /**
- * Of what passes rare filters first what holds the query's rarer words, as where nothing is filtered, but without a
- * bound on how much that is; then, where that is little, all that holds any.
+ * Among the resources that pass rare filters, first ranks those with the query's rarer words, as without filters but
+ * without a bound on their number; then, if those are few, all with any of its words.
  */
 const rankPassing = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -248,21 +251,21 @@ const rankPassing = Effect.fnUntraced(function* (
     const hits = yield* readBy(alsoRelated(planCandidates(terms, passing.length, budget), expanded, budget))
     if (hits.length >= Math.min(limit, fewHits)) return toHits(hits, query, state)
   }
-  // By related words alone too, as where nothing is filtered.
+  // Related words are enough here too, as without filters.
   return toHits(yield* readBy(scanAll([...query.terms, ...others])), query, state)
 })
 
 /**
- * Ranked hits, best first. What passes selective filters is ranked directly, however common the words are. Otherwise
- * further passes follow when the first, after its filters, holds too few: over more candidates, and at last over all
- * that match and pass, as far as time allows. A later pass loses nothing that an earlier one found.
+ * Ranked hits, best first. Resources that pass selective filters are ranked directly, however common the words are. If
+ * the first pass, after its filters, holds too few, further passes follow: over more candidates, and finally over all
+ * that match and pass, as far as time allows. Hits of an earlier pass are kept.
  */
 export const rankDocuments = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
   options: RankOptions & {
-    /** All that pass the filters, where they are few. */
+    /** All resources that pass the filters, if they are few. */
     readonly passing?: ReadonlyArray<bigint> | undefined
   }
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
@@ -275,7 +278,7 @@ export const rankDocuments = Effect.fnUntraced(function* (
   const choose = (budget: number, filters: RankLookup["filters"]): RankLookup => {
     const chosen = planCandidates(query.terms, state.documents, budget)
     const plan = alsoRelated(chosen, [...alike, ...query.related], budget)
-    // Counts are as of the last refresh: what seems to be all may have become more.
+    // Counts are as of the last refresh: a complete result may have grown since.
     return { plan, filters, documentsMax: overrun * budget }
   }
   const inspect = (find: RankLookup) => rankStatement(sql, state, query, { ...options, read: find })
@@ -298,7 +301,7 @@ export const rankDocuments = Effect.fnUntraced(function* (
   return toHits(hits, query, state)
 }, withSpanIfSampled("rankDocuments"))
 
-/** The hits, those marked that hold a rare word of the query itself: for an answer of which the ranking is not sure. */
+/** Marks the hits that hold a rare word of the query itself, for answers without a confident ranking. */
 export const withEvidence = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { language }: IndexState,

@@ -1,7 +1,7 @@
-// Document frequencies of lexemes, and the length of documents: counted anew when a fifth of the documents has changed,
-// after five minutes with any change, and immediately while there are few. A ranking does not need the exact numbers.
-// One replica counts; a concurrent one finds nothing due. The other languages of listings are counted too, by the marks
-// of their lexemes (`languages.ts`).
+// Document frequencies of lexemes, and the length of documents: counted again when a fifth of the documents has
+// changed, after five minutes with any change, and immediately while there are few. A ranking does not need the exact
+// numbers. One replica counts; a concurrent one finds nothing due. The other languages of listings are counted too, by
+// the marks of their lexemes (`languages.ts`).
 import { Clock, Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
@@ -11,7 +11,9 @@ import { languageMark } from "./languages.ts"
 const refreshAfterMillis = 300_000
 /** Up to this many documents counting takes milliseconds. */
 const countedAlways = 2_000
-/** Maximum languages that queries are read in beside the index's own, most listings first: all that are detected. */
+/**
+ * Maximum languages for reading queries, in addition to the index's own, most listings first: all that are detected.
+ */
 const spokenMax = 6
 
 const isDue = Effect.fnUntraced(function* (language: string) {
@@ -23,17 +25,17 @@ const isDue = Effect.fnUntraced(function* (language: string) {
   return row?.due ?? false
 })
 
-/** Conditions on the resource whose id is this expression: it has evidence, and evidence that dust cannot make. */
+/** Conditions on the resource with this expression as its id: it has evidence, and evidence that dust cannot make. */
 export interface EvidenceConditions {
   readonly any: (id: string) => Statement.Fragment
   readonly established: (id: string) => Statement.Fragment
 }
 
 /**
- * One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often. Where any
- * listing has evidence only what is established is counted, though that may be nothing: names that cost nothing, and
- * payments of dust, make no word common. Fewer than some twenty origins make none common either: `evidence.ts` takes
- * 200 more not to use it.
+ * One listing of each origin, drawn by its id: a listing of an origin drawn by lot holds a word as often. If any
+ * listing has evidence, only established listings are counted, even if there are none: free names and dust payments
+ * must not make a word common. Fewer than some twenty origins cannot make a word common either: `evidence.ts` adds 200
+ * origins without it.
  */
 const drawnOf = Effect.fnUntraced(function* (language: string, evidence: EvidenceConditions | undefined) {
   const sql = yield* SqlClient.SqlClient
@@ -77,7 +79,7 @@ const count = Effect.fnUntraced(function* (language: string, evidence: EvidenceC
   const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`select 1 from search_lexical_state where language = ${language} for update`
   if (!(yield* isDue(language))) return false
-  // Counting reads every document once: it may take long, and searches continue meanwhile.
+  // Counting reads every document once: it may take long, and searches continue during it.
   yield* sql`set local statement_timeout = '10min'`.unprepared
   const { drawn, isProven } = yield* drawnOf(language, evidence)
   yield* countLexemes(language, drawn)

@@ -4,14 +4,14 @@ import { relationTable } from "./relationTable.ts"
 import { isSmallEnglish, wordsOf } from "./words.ts"
 
 export interface Relation {
-  /** Words of the query, as it is split. */
+  /** Words of the query, in its split form. */
   readonly covers: ReadonlyArray<string>
   readonly about: ReadonlyArray<string>
 }
 
-/** Words between those of a phrase. */
+/** Maximum words between the words of a phrase. */
 const gapMax = 1
-/** Of one query. */
+/** Maximum for one query. */
 const relationsMax = 6
 
 /** A word without the ending that most forms of it differ in. */
@@ -47,7 +47,7 @@ const byHead = Map.groupBy(phrases, ({ words }) => words[0]!.stem.slice(0, 2))
 const matches = (word: string, { isPrefix, stem }: Phrase["words"][number]): boolean =>
   isPrefix ? word.startsWith(stem) : stemOf(word) === stem
 
-/** The positions of a phrase's words from one on; undefined where they do not all occur. */
+/** The positions of a phrase's words from a given word on; undefined unless all occur. */
 const placesOf = (words: ReadonlyArray<string>, from: number, phrase: Phrase): ReadonlyArray<number> | undefined => {
   if (!matches(words[from]!, phrase.words[0]!)) return undefined
   const places = [from]
@@ -60,7 +60,7 @@ const placesOf = (words: ReadonlyArray<string>, from: number, phrase: Phrase): R
   return places
 }
 
-/** What a query's phrases are about, the longest phrases first; each of its words counts for one of them. */
+/** The topics of a query's phrases, the longest phrases first; each word counts for one phrase. */
 export const relationsOf = (query: string): ReadonlyArray<Relation> => {
   const found: Array<Relation & { readonly size: number }> = []
   const words = wordsOf(query).words.filter((word) => !isSmallEnglish(word))

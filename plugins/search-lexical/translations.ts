@@ -1,15 +1,15 @@
-// What the words of a query in Spanish, Russian or Japanese are in English, by the lexicon. Russian words and
-// phrases are matched by their beginnings, since most forms differ in their endings; Spanish ones in both numbers and
-// genders, and only in a query that is in Spanish. A run of Japanese, which is written without blanks,
-// is matched from left to right by the longest entry, and a single character counts only between what is matched: else
-// it is a part of another word. Pure, and about as fast as splitting the query.
+// Translates the words of a query in Spanish, Russian or Japanese to English, by the lexicon. Russian words and phrases
+// are matched by their beginnings, since most forms differ in their endings; Spanish ones in both numbers and genders,
+// and only in a query that is in Spanish. A run of Japanese, which is written without blanks, is matched from left to
+// right by the longest entry. A single character counts only between matches: otherwise it is a part of another word.
+// Pure, and about as fast as splitting the query.
 import { lexicon } from "./lexicon.ts"
 import { isSmallEnglish, isSmallSpanish, wordsOf } from "./words.ts"
 
 export interface Translation {
-  /** Words of the query, as it is split. */
+  /** Words of the query, in its split form. */
   readonly covers: ReadonlyArray<string>
-  /** What they are in English, the best word first. */
+  /** Their English, the best word first. */
   readonly english: ReadonlyArray<string>
 }
 
@@ -28,7 +28,7 @@ interface Entry {
   readonly isEnglishToo: boolean
 }
 
-/** Of one query. */
+/** Maximum for one query. */
 const translationsMax = 12
 
 const isCyrillic = (word: string): boolean => /\p{Script=Cyrillic}/u.test(word)
@@ -126,7 +126,7 @@ interface Span {
   readonly english: ReadonlyArray<string>
 }
 
-/** The longest entry at a place; one in Katakana of a few characters is no part of a longer word in Katakana. */
+/** The longest entry at a position; a short Katakana entry does not match inside a longer Katakana word. */
 const longestAt = (text: string, from: number): Span | undefined => {
   const found = (japanese.get(text[from]!) ?? []).find(({ text: entry }) => {
     if (!text.startsWith(entry, from)) return false
@@ -148,7 +148,10 @@ const spansOf = (text: string): ReadonlyArray<Span> => {
   return spans.filter(({ from, text: { length } }) => length > 1 || !(isLeft(from - 1) || isLeft(from + 1)))
 }
 
-/** A run's pairs of characters, as it is split, belong to the entry that holds their first, where all is matched. */
+/**
+ * Once the whole run is matched, each of its character pairs (the split form) belongs to the entry with the pair's
+ * first character.
+ */
 const japaneseOf = (query: string): ReadonlyArray<Translation> =>
   (query.normalize("NFKC").match(run) ?? []).flatMap((text) => {
     const spans = spansOf(text)
@@ -164,7 +167,7 @@ const japaneseOf = (query: string): ReadonlyArray<Translation> =>
     }))
   })
 
-/** What the words of a query in these languages are in English; of an English one nothing. */
+/** The English of the words of a query in these languages; empty for an English query. */
 export const translationsOf = (query: string): ReadonlyArray<Translation> => {
   const { words } = wordsOf(query)
   const cyrillic = words.some(isCyrillic) ? words.flatMap((_, at) => matchesAt(words, at, russian)) : []

@@ -8,7 +8,7 @@ const wordLengthMax = 40
 
 export interface Words {
   readonly words: ReadonlyArray<string>
-  /** Compounds in one piece: `e-mail` and `eMail` give `email`, `pdf2text` stays as it is. */
+  /** Compounds in one piece: `e-mail` and `eMail` give `email`, `pdf2text` stays unchanged. */
   readonly joined: ReadonlyArray<string>
 }
 
@@ -49,7 +49,7 @@ const withoutMarks = (text: string): string =>
         .replace(/[ßæœøłđı]/gi, withoutMark)
     : text
 
-/** A word has a letter or a digit; symbols alone, such as emoji, are not words. */
+/** A word has a letter or a digit; pure symbols, such as emoji, are not words. */
 const keep = (word: string): boolean => word.length <= wordLengthMax && /[\p{L}\p{N}]/u.test(word)
 
 /** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
@@ -118,8 +118,8 @@ const decodeSegment = (segment: string): string => {
 }
 
 /**
- * English words by which people frame a request and which carry no topic. Only verbs and nouns of asking: a word that
- * could name a service stays out of the list. PostgreSQL's own stop words come on top.
+ * English words that frame a request and carry no topic. Only verbs and nouns of asking: a word that could name a
+ * service stays out of the list. PostgreSQL's own stop words come on top.
  */
 const framing = new Set(
   `able anything currently everything find get give gets gave getting going help helps keep let lets like look
@@ -189,13 +189,13 @@ const isParticle = (word: string): boolean => word.length <= 2 && /\p{Script=Hir
 
 const currencyCodes = new Set(Intl.supportedValuesOf("currency"))
 const currencyNames = new Intl.DisplayNames(["en"], { type: "currency" })
-/** Codes that are no words of English: one of them alone, or two side by side, can mean nothing else. */
+/** Codes that are not English words: a single one, or two side by side, can only be codes. */
 const plainCodes = new Set(
   `AED ARS AUD BRL CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR JPY KES KRW MXN MYR NGN NOK NZD PLN RUB
   SAR SEK SGD THB TWD USD VND ZAR`.split(/\s+/)
 )
 const currencySigns: Readonly<Record<string, string>> = { $: "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR" }
-/** What is traded under a short name that is no word. */
+/** Coins with a short name that is not a word. */
 const coinNames: Readonly<Record<string, string>> = {
   BCH: "bitcoin",
   BNB: "binance",
@@ -210,12 +210,12 @@ const coinNames: Readonly<Record<string, string>> = {
   XRP: "ripple"
 }
 
-/** A sign that is no part of an amount. */
+/** A sign outside of an amount. */
 const loneSign = /(?<![\d.,])\s*([$€£¥₹])\s*(?![\d.,])/gu
 /** One against another, in any case of letters. */
 const moneyPair =
   /(?<![\p{L}\p{N}])([a-z]{3,4})(?:\s+(?:to|in|into|vs|and|against)\s+|\s*[/→>-]\s*)([a-z]{3,4})\b(?!\p{L})/giu
-/** Words beside a code that do not change its meaning. */
+/** Words next to a code that do not change its meaning. */
 const aboutMoney = new Set(
   "convert converter conversion course currency exchange forex fx price rate rates today now to in".split(" ")
 )
@@ -250,7 +250,7 @@ const amountOf = /\b(?:lists?|lots?|kinds?|sorts?|types?|pieces?|bunch|couple|co
 /** Small words that no neighbour of Spanish has. */
 const plainSpanish = new Set("el los las del con sin mas cual cuanto cuanta y hay muy mis sus esta este".split(" "))
 
-/** By a small word of Spanish alone, and none of English but for those that both have. */
+/** A Spanish function word is enough, if the only English ones are words of both languages. */
 const isSpanish = (words: ReadonlyArray<string>): boolean =>
   words.some((word) => plainSpanish.has(word)) &&
   !words.some((word) => word.length > 2 && isSmallEnglish(word) && !isSmallSpanish(word))
@@ -277,7 +277,7 @@ export const queryWords = (query: string, language: string): Words => {
 const cyrillic = /\p{Script=Cyrillic}/u
 
 /**
- * The configuration that stems a text in an index of a language: in an English one, what has Cyrillic letters is
+ * The configuration that stems a text in an index of a language. In an English index, text with Cyrillic letters is
  * stemmed as Russian; PostgreSQL's configuration of that name stems words in Latin letters as English.
  */
 export const stemmedAs = (text: string, language: string): string =>

@@ -8,7 +8,7 @@ import { documentText, type WeightedText } from "./documentText.ts"
 import { foreignOf } from "./languages.ts"
 import { stemmedAs } from "./words.ts"
 
-/** How the texts of a document are stemmed in the index of a language, without the small words of its own. */
+/** Stems the texts of a document for the index of a language, without the text's own function words. */
 const stemmed = (text: WeightedText, language: string) => {
   const words = Object.values(text).join(" ").split(" ")
   const foreign = foreignOf(words, language)
@@ -29,7 +29,9 @@ const stemmed = (text: WeightedText, language: string) => {
   }
 }
 
-/** A field's lexemes. Those of another language get its mark; words are letters and digits, so none needs an escape. */
+/**
+ * A field's lexemes. Lexemes of another language get its mark; words are letters and digits, so none needs an escape.
+ */
 const vectorOf = (field: "a" | "b" | "c" | "d"): string => `setweight(case when ending = ''
   then to_tsvector(stems::regconfig, ${field})
   else (select coalesce(string_agg(format('''%s'':%s', lexeme || ending, array_to_string(positions, ',')), ' '), '')

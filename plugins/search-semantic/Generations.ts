@@ -1,7 +1,7 @@
 // The generations of embeddings in the database: begun by the settings, filled by jobs (`EmbeddingJobs.ts`), active
 // when complete. Exactly one is active, by a unique index; the move to a new one is a single transaction, so a search
-// sees the old one whole or the new one whole. What a generation means (model, revision, dimension, prefixes) never
-// changes: another meaning is another generation (S319).
+// sees the old one whole or the new one whole. The configuration of a generation (model, revision, dimension, prefixes)
+// never changes: another configuration is another generation (S319).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
@@ -11,7 +11,7 @@ import type { Method, VectorPosition } from "./index/VectorIndex.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** What decides what a vector means. */
+/** The settings that determine the meaning of a vector. */
 export interface EmbeddingConfig {
   readonly provider: string
   readonly url: string
@@ -33,7 +33,7 @@ export interface Generation extends EmbeddingConfig {
   readonly stored: bigint
 }
 
-/** Where the vectors of a generation are. */
+/** The table and columns of a generation's vectors. */
 export const embeddingColumnOf = ({ dimension, id, method }: Generation): VectorPosition => ({
   generation: id,
   dimension,
@@ -81,23 +81,20 @@ const activate = Effect.fn("Generations.activate")(function* (generation: bigint
 export class Generations extends Context.Service<
   Generations,
   {
-    /** The generation of this meaning that is being built or active; begins one when there is none. */
+    /** The generation of this configuration that is being built or active; begins one if there is none. */
     readonly begin: (meaning: EmbeddingConfig, fingerprint: string, method: Method) => Sql<Generation>
     readonly active: Sql<Option.Option<Generation>>
-    /** Those that are being built or active; changes of resources concern all of them. */
+    /** Generations that are being built or active; changes of resources concern all of them. */
     readonly live: Sql<ReadonlyArray<Generation>>
     readonly scannedTo: (generation: bigint, id: bigint, complete: boolean) => Sql<void>
     /** Vectors of it are being stored, in this transaction. */
     readonly storing: (generation: bigint) => Sql<void>
     /** Every generation there was, newest first; at most 1 000. */
     readonly history: Sql<ReadonlyArray<GenerationStatus>>
-    /**
-     * Makes it the active one and retires the one before; false, and nothing changes, when it is not being built any
-     * more.
-     */
+    /** Activates it and retires the previous one; false, without any change, if it is no longer being built. */
     readonly activate: (generation: bigint) => Sql<boolean>
     readonly giveUp: (generation: bigint, detail: string) => Sql<void>
-    /** Live generations of other meanings than this one are no longer wanted, except the active one. */
+    /** Marks live generations of other configurations as no longer needed, except the active one. */
     readonly abandonOthers: (generation: bigint) => Sql<void>
     /** Ended generations whose vectors may be dropped now. */
     readonly droppable: Sql<ReadonlyArray<Generation>>

@@ -20,8 +20,8 @@ const makeQueryVector = Effect.gen(function* () {
     vectors.vector(
       `${id} ${query}`,
       {
-        // The settings may name a new endpoint for the same model; the active generation's own is the one that has its
-        // model.
+        // The settings may name a new endpoint for the same model; for another model, use the generation's own
+        // endpoint.
         url: model === semantic.model ? semantic.url : url,
         model,
         dimension,
@@ -58,7 +58,7 @@ export const makeVectorSearch = Effect.gen(function* () {
   )
 })
 
-/** Of the generation that answers; undefined before there is one. */
+/** Edition of the generation that answers; undefined before there is one. */
 export const makeEdition = Effect.gen(function* () {
   const { answering } = yield* ActiveGeneration
   const index = yield* VectorIndex

@@ -1,6 +1,6 @@
-// The text of a resource that is embedded: its names, what it says of itself, tags and the names of its parameters, as
-// prose. Bounded, and without payment terms: they are filters. All of it is a stranger's text and goes to the embedding
-// model as data only.
+// The embedded text of a resource: its names, its own description, tags and the names of its parameters, as prose.
+// Bounded, and without payment terms: they are filters. All of it is a stranger's text and goes to the embedding model
+// as data only.
 import type { ResourceDocument } from "../catalog/contract.ts"
 
 const charactersMax = 4_000

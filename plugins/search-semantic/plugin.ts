@@ -1,7 +1,7 @@
-// Search by meaning as a plugin, in two branches registered with the catalog. One is always there: vectors by a table
-// of words that the plugin brings along (`embedded/`). The other is by an operator's embedding model, in generations
-// that change over whole; without a provider it is off, and one that is slow, wrong or away degrades it and nothing
-// else.
+// Search by meaning as a plugin, in two branches registered with the catalog. One is on by default: vectors by a table
+// of words that the plugin brings along (`embedded/`). The other uses an operator's embedding model, in generations
+// that are switched as a whole. Without a provider it is off, and a slow, wrong or unavailable provider degrades only
+// this branch.
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Settings, settingsContract } from "../../kernel/config/Settings.ts"

@@ -1,6 +1,6 @@
-// The routes below /catalog/v1: why a URL is or is not listed, for callers with a key (or all callers, without keys),
-// the same of an account for the browser that has shown control of it, and the actions of operators, which need a key
-// of their own; without one configured, actions are refused over HTTP and left to the command line.
+// The routes below /catalog/v1. They explain why a URL is or is not listed, to callers with a key (or to all callers if
+// no keys are configured), and explain an account's listings to the browser that has shown control of it. Operators'
+// actions need a separate key; if none is configured, HTTP refuses them and only the command line offers them.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,6 @@
 // The filter of the operators' list of resources.
 
-/** What the operators' list of resources is narrowed to; absent members narrow nothing. */
+/** Filters of the operators' list of resources; an absent member does not filter. */
 export interface RecordFilter {
   readonly state?: string | undefined
   readonly grade?: string | undefined

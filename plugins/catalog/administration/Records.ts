@@ -51,7 +51,7 @@ interface Spelled {
   readonly spelled: ResourceUrl | undefined
 }
 
-/** The one candidate that a payment was for: by its exact URL, else by the dynamic route of the origin that fits. */
+/** The single candidate that a payment was for: by its exact URL, otherwise by the origin's dynamic route that fits. */
 const chosen = (
   crypto: Crypto["Service"],
   { payTo, spelled }: Spelled,
@@ -147,10 +147,10 @@ const historyWith = (sql: SqlClient.SqlClient): Records["history"] =>
     })
   })
 
-/** Of the newest listings alone, so that its cost has a bound; an exact URL is found wherever it is. */
+/** Search only the newest listings, to bound the cost; an exact URL is found among all of them. */
 const findScannedMax = 20_000
 
-/** Where a listing, of the newest ones, holds words in its URL or in its tool's or seller's name. */
+/** Matches recent listings that contain the words in the URL, the tool's name or the seller's name. */
 const holds = (sql: SqlClient.SqlClient, words: string): Statement.Fragment => {
   const asked = words.toLowerCase()
   return sql`r.id >= coalesce((select min(id) from (select id from catalog_resources order by id desc

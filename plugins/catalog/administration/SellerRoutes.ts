@@ -1,6 +1,6 @@
 // A seller's routes below /catalog/v1: showing that a recipient is its own (`POST /catalog/v1/challenge`, without a
-// signature for a challenge, with one to answer it), and a probe of an origin before the first payment there
-// (`POST /catalog/v1/look?origin=…`). A key is required where the facilitator has any; probes are bounded.
+// signature for a challenge, with one to answer it), and a probe of an origin before the first payment there (`POST
+// /catalog/v1/look?origin=…`). A key is required if the facilitator has any; probes are bounded.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { AccountSignatures } from "../../../kernel/accounts/AccountSignatures.ts"

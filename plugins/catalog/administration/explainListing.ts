@@ -1,6 +1,6 @@
-// "Why am I not listed?": everything that was observed of one URL, or of one recipient, what was decided with which
-// public reasons, how long it took, and the current state of the listings with each change. Details for operators are
-// left out. A recipient sees its own observations and the listings that pay it, and nothing that others declared.
+// Answers "Why am I not listed?": every observation of one URL or one recipient, the decision with its public reasons,
+// the time it took, and the current state of the listings with each change. Details for operators are left out. A
+// recipient sees its own observations and the listings that pay it, and nothing that others declared.
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -90,7 +90,10 @@ const toDecision = ({ at, by, from_state, move, reason, to_state }: DecisionRow)
   reason
 })
 
-/** What a rival must spend to precede it where it answers, as `npm run relevance -- cost-to-fake` measures it. */
+/**
+ * How much a rival must spend to rank above this listing for a query that it answers, as measured by `npm run relevance
+ * -- cost-to-fake`.
+ */
 const costToFake = (hasEvidence: boolean): string =>
   hasEvidence
     ? `faking this rank costs about ${fullRisk / dollar} USDC or ${fullAgeDays} days`

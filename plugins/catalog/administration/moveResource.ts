@@ -1,5 +1,5 @@
 // An operator's actions: a listing is removed, quarantined or restored, with the operator's name and reason on record.
-// A removed listing stays removed, whatever is paid for it, until it is restored (S317).
+// A removed listing stays removed until it is restored, even if it is paid for (S317).
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -37,7 +37,7 @@ export interface Moved {
   readonly to: ResourceState
 }
 
-/** None when there is no such listing. An action that would not change the state does nothing. */
+/** None if the listing does not exist. An action that would not change the state does nothing. */
 export const moveResource = Effect.fn("Catalog.move")(function* (
   request: MoveRequest,
   facts: Facts["Service"],

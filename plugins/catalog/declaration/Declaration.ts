@@ -1,6 +1,6 @@
-// What a seller declares about a resource, read from a payment: clean, bounded and typed. A declaration speaks of one
-// operation (an HTTP method, or the one tool of an MCP resource) and of the one option that was paid; a resource is the
-// sum of them.
+// A seller's declaration of a resource, read from a payment: clean, bounded and typed. A declaration describes one
+// operation (an HTTP method, or the single tool of an MCP resource) and the one option that was paid. A resource is the
+// sum of its declarations.
 import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Operation, ResourceType } from "../contract.ts"
@@ -17,8 +17,8 @@ export type PublicReason =
   | "catalog_unavailable"
 
 /**
- * Extensions that a seller declares of a resource, by neutral key. They are published when the origin itself says so;
- * any other that a payment carries, such as `payment-identifier`, is its buyer's and no part of a listing.
+ * Extensions that a seller declares of a resource, by neutral key. They are published when the origin itself sends
+ * them. Any other extension of a payment, such as `payment-identifier`, belongs to its buyer and not to the listing.
  */
 export const sellersExtensions: ReadonlyArray<string> = ["catalog", "offer-receipt", "sign-in-with-x"]
 
@@ -46,7 +46,9 @@ export interface Declaration {
   readonly identity: Identity
   readonly about: Description
   readonly operation: Operation
-  /** The key the extension was sent under, `catalog` or `bazaar`: entries are returned as they were declared. */
+  /**
+   * The key under which the extension was sent, `catalog` or `bazaar`; responses return entries as they were declared.
+   */
   readonly sentKey: string
   readonly dialect: Dialect
   /** Neutral keys of the extensions that the seller declares, sorted. */

@@ -1,7 +1,7 @@
 // The catalog extension on the wire, as sellers declare it and buyers echo it: `{ info: { input, output? }, schema,
-// routeTemplate? }` under `catalog` or `bazaar`, beside `paymentPayload.resource`. What is known and well-formed is
-// kept; everything else, and what a buyer's own request put in (concrete path parameters), is left out (S20, S24, S25,
-// S256, rules 4).
+// routeTemplate? }` under `catalog` or `bazaar`, next to `paymentPayload.resource`. Known, well-formed members are
+// kept. Everything else is left out, and so are values from the buyer's own request, such as concrete path parameters
+// (S20, S24, S25, S256, rules 4).
 import { Option } from "effect"
 import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Payment, Terms } from "../../../kernel/payment/Payment.ts"
@@ -51,7 +51,7 @@ const readHttpInput = (input: Fields): Record<string, unknown> => {
   for (const key of ["queryParams", "headers", "pathParams"]) {
     if (input[key] !== undefined && !isFields(input[key])) throw new Refused("schema_invalid", `info.input.${key}`)
   }
-  // Path parameters are those of one buyer's request: the schema has their names.
+  // Path parameters belong to one buyer's request: the schema has their names.
   return pick(input, ["type", "method", "queryParams", "headers", "bodyType", "body"])
 }
 
@@ -95,7 +95,7 @@ const checkSizes = (extension: Fields, info: Fields, schema: unknown, config: Ca
     throw new Refused("schema_invalid", "the schema is too deep or has too many values")
 }
 
-/** What is validated has no oversized output example in it, so that leaving one out keeps the rest valid. */
+/** Oversized output examples are removed before validation, so that leaving one out keeps the rest valid. */
 const validated = (info: Fields, exampleBytesMax: number): Fields => {
   const output = info["output"]
   if (!isFields(output) || bytesOf(output["example"]) <= exampleBytesMax) return info
@@ -103,7 +103,7 @@ const validated = (info: Fields, exampleBytesMax: number): Fields => {
   return rest
 }
 
-/** The legacy name of a tool is validated under the name that schemas know. */
+/** Renames the tool's legacy member to the name that schemas use, for validation. */
 const withToolName = (info: Fields): Fields => {
   const input = info["input"]
   if (!isFields(input) || input["type"] !== "mcp" || input["toolName"] !== undefined || input["tool"] === undefined)
@@ -214,7 +214,7 @@ export const readDeclaration = (
   }
 }
 
-/** A tool's own description serves where the resource has none. */
+/** Falls back to the tool's own description if the resource has none. */
 const aboutOf = (resource: Payment["resource"], operation: Operation, type: string): Declaration["about"] => {
   const input = operation.info["input"] as Fields
   return readAbout({ ...(type === "mcp" ? { description: input["description"] } : {}), ...resource })
@@ -232,7 +232,7 @@ export const offerOf = (payment: Payment): Offer => ({
 
 /**
  * The terms under which a resource is offered: the seller's, with the amount that the buyer accepted. A scheme that
- * charges for usage may settle less; that is no change of the offer.
+ * charges for usage may settle less; the offer stays the same.
  */
 export const offered = ({ accepted, requirements }: Payment): Terms => ({
   ...requirements,

@@ -1,6 +1,6 @@
-// The grade of a listing's words: their source. A payment is a hint that a resource exists; what is listed is what its
-// origin says. A higher grade displaces a lower one, a lower one never touches a higher one, and among mere claims the
-// first stays (rules 4).
+// The grade of a listing's words: their source. A payment only hints that a resource exists; the listing shows what its
+// origin declares. A higher grade replaces a lower one, and a lower one never changes a higher one. Among mere claims
+// the first stays (rules 4).
 
 export const grades = ["claimed", "declared", "origin"] as const
 
@@ -28,7 +28,7 @@ export interface Raisable {
 const documents =
   "name it, with `accepts`, in /.well-known/x402, /.well-known/x402.json or (x-payment-info) openapi.json"
 
-/** Where the origin can state its terms: its live 402 where that may be requested, else its documents alone. */
+/** The place for an origin to state its terms: its live 402 if that may be requested, otherwise only its documents. */
 const originAdvice = ({ isDynamic, methods, type }: Raisable): string => {
   if (type === "mcp") return `let the origin ${documents}, and allow an unpaid call of the tool (\`unpaidCall\`)`
   const isAsked = !isDynamic && methods.some((method) => method === "GET" || method === "HEAD")
@@ -41,7 +41,7 @@ const ownAdvice =
   "settle a payment that carries these words, sign the declaration with the account that is paid, or, where this " +
   "facilitator has keys, show control of that account (POST /catalog/v1/challenge) and settle under the key"
 
-/** What a seller can do to raise the grade, and to show again what probes found dead. */
+/** Advice for the seller: how to raise the grade, and how to show a listing again after probes found it dead. */
 export const raisedBy = (listing: Raisable): string => {
   const { grade, isDead } = listing
   if (grade === "origin") return isDead ? originAdvice(listing) : "nothing: these are the origin's own words"

@@ -1,6 +1,6 @@
 // The optional text of a resource: description, media type, service name, tags, icon. Each is cleaned and validated
-// separately, and one that cannot be used is left out while the rest is listed (soft drop), by the rules of the
-// official helpers. Pure.
+// separately. An unusable one is left out and the rest is listed (soft drop), by the rules of the official helpers.
+// Pure.
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import { parseAddress } from "../../../kernel/http/addresses.ts"
 import { cleanLine, cleanString } from "./cleanText.ts"
@@ -58,7 +58,7 @@ const readIconUrl = (value: unknown): string | undefined => {
 
 const isUnusableName = (value: unknown): boolean => value !== "" && readName(value) === undefined
 
-/** Fields whose value cannot be used: names and tags are at most 32 printable ASCII characters in the protocol. */
+/** Fields with an unusable value: the protocol limits names and tags to 32 printable ASCII characters. */
 export const droppedFields = ({ iconUrl, serviceName, tags }: Readonly<Record<string, unknown>>) => [
   ...(serviceName !== undefined && isUnusableName(serviceName) ? ["serviceName"] : []),
   ...(tags !== undefined && (!Array.isArray(tags) || tags.some(isUnusableName)) ? ["tags"] : []),

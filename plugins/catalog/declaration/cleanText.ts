@@ -1,5 +1,5 @@
-// Cleans untrusted text without changing what it says: terminal sequences, control characters, characters that reorder
-// or hide text, and broken Unicode are removed; the rest stays as it is, markup included, for it is data. Pure.
+// Cleans untrusted text without changing its meaning: it removes terminal sequences, control characters, characters
+// that reorder or hide text, and broken Unicode. The rest, including markup, stays unchanged, because it is data. Pure.
 
 const escape = String.fromCodePoint(0x1b)
 

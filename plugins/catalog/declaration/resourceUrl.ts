@@ -1,6 +1,6 @@
-// The URL of a resource, read into the one spelling under which it is listed: without query and fragment, host in lower
-// case and punycode, no trailing dot, unreserved characters not escaped; for a dynamic route the origin and its
-// template. Origins that a profile does not take are refused here, in any spelling (S24, S25, S40–S42). Pure.
+// Normalizes a resource's URL to the single spelling under which it is listed: without query and fragment, host in
+// lower case and punycode, no trailing dot, unreserved characters not escaped; for a dynamic route the origin and its
+// template. Origins that the profile does not accept are refused here, in any spelling (S24, S25, S40–S42). Pure.
 import { isInstanceAddress } from "../../../kernel/http/addresses.ts"
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import type { CatalogValues } from "../Config.ts"
@@ -48,8 +48,9 @@ const fullyDecoded = (text: string): string | undefined => {
 }
 
 /**
- * A route template as the official helpers write it, with `[param]` and `*` segments in the `:param` form; undefined
- * when it is none. A path without a part that varies is none: its page can be asked, and a dynamic route's cannot.
+ * Converts a route template of the official helpers, with `[param]` and `*` segments, to the `:param` form; undefined
+ * if it is not a template. A path without a variable part is not a template: its page can be requested, and a dynamic
+ * route's cannot.
  */
 export const readTemplate = (value: unknown): string | undefined => {
   if (typeof value !== "string" || value.length > templateLengthMax) return undefined
@@ -128,7 +129,7 @@ export const readResourceUrl = (
   if (host === "" || host.endsWith(".")) return refused("missing_resource_url", "resource.url has no host")
   if (!policy.allowLocalOrigins && isLocalName(host)) return refused("local_origin", "the host is local by its name")
   if (isInstanceAddress(host)) return refused("local_origin", "the host is a cloud's instance metadata address")
-  // A seller on a local machine has no certificate: where local origins are accepted, they may be plain http.
+  // A seller on a local machine does not have a certificate, so plain http is allowed if local origins are accepted.
   const mayBePlain = !policy.requireHttpsOrigins || (policy.allowLocalOrigins && isLocalName(host))
   if (url.protocol === "http:" && !mayBePlain) return refused("insecure_origin", "the resource is plain http")
   const origin = `${url.protocol}//${host}${url.port === "" ? "" : `:${url.port}`}`

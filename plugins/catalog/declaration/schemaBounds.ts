@@ -98,7 +98,7 @@ const pointed = (root: Fields, pointer: string): unknown => {
 const sizeOf = (value: unknown): number =>
   Array.isArray(value) ? value.length : isFields(value) ? Object.keys(value).length : 0
 
-/** Names that depend on others, each of which is compiled. */
+/** Counts the names that depend on others; each is compiled. */
 const dependents = (schema: Fields): number =>
   ["dependentRequired", "dependencies"]
     .flatMap((key) => (isFields(schema[key]) ? Object.values(schema[key]) : []))
@@ -108,8 +108,8 @@ const keywordsOf = (schema: Fields): number =>
   Object.keys(schema).filter((key) => !annotations.has(key)).length + dependents(schema)
 
 /**
- * What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data to
- * validate.
+ * Describes the schema's problem for an operator; undefined if the schema may be compiled. `depth`: levels of the data
+ * to validate.
  */
 export const schemaIssue = (root: unknown, depth: number): string | undefined => {
   if (!isFields(root)) return "the schema is no object"
@@ -133,7 +133,7 @@ export const schemaIssue = (root: unknown, depth: number): string | undefined =>
     if (typeof reference === "string") referred.push(pointed(root, reference))
     pending.push(...definitions, ...descending, ...inPlace)
   }
-  // An example or an unknown keyword is no schema: its contents were not examined.
+  // An example or an unknown keyword is not a schema, so its contents were not examined.
   if (!referred.every((target) => known.has(target as Fields))) return "$ref leads to what is no schema"
   const dialect = root["$schema"]
   if (
@@ -145,7 +145,7 @@ export const schemaIssue = (root: unknown, depth: number): string | undefined =>
   try {
     return costError(root, depth)
   } catch {
-    // The stack is what bounds a chain of references.
+    // The stack limits a chain of references.
     return "validating would take too long"
   }
 }
@@ -192,7 +192,7 @@ const allTables = new Set([...inPlaceTables, ...descendingTables, ...definitionT
 /** The keyword that holds a subschema's weight. */
 export const weightKeyword = "x-weight"
 
-/** What one visit of a subschema itself costs: its lists are iterated each time. */
+/** Cost of one visit of a subschema itself: each visit iterates its lists. */
 const weightOf = (schema: Fields): number =>
   ["required", "properties", "patternProperties", "dependentRequired"].reduce(
     (sum, key) => sum + sizeOf(schema[key]),

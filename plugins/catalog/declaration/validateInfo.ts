@@ -1,7 +1,7 @@
-// Validates what a seller shows of its input and output against the schema it declares, with ajv (JSON Schema 2020-12)
-// under bounds: the schema is checked first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not
-// checked, and all work that depends on the data is counted as it is done and ends the validation when there is too
-// much of it. Validators are cached for the last schemas, since a seller declares the same one with every payment.
+// Validates a seller's example input and output against the declared schema, with ajv (JSON Schema 2020-12) under
+// bounds. The schema is checked first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not
+// checked, and all work that depends on the data is counted as it runs; too much of it ends the validation. Validators
+// are cached for the last schemas, since a seller declares the same one with every payment.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -23,7 +23,7 @@ const programsSizeMax = 6_000
 const visitsMax = 20_000
 const comparedMax = 1_000_000
 const matchedMax = 10_000_000
-/** Cost of comparing a value besides its characters. */
+/** Cost of comparing a value, in addition to its characters. */
 const comparisonCost = 20
 /** Cached validators, by schema. */
 const cachedMax = 256
@@ -31,7 +31,7 @@ const cachedMax = 256
 export interface InfoIssue {
   /** For an operator: a place, never content. */
   readonly detail: string
-  /** Where the value is not of the schema; absent where the schema itself is at fault. */
+  /** Position of the value that violates the schema; absent if the schema itself is invalid. */
   readonly at?: { readonly path: string; readonly keyword: string; readonly missing?: string }
 }
 
@@ -68,10 +68,7 @@ const asText = (value: unknown): string => {
   return text
 }
 
-/**
- * A pattern as a linear automaton; one that only backtracking can match is refused by throwing, which fails the
- * compilation.
- */
+/** Compiles a pattern to a linear automaton. A pattern that needs backtracking throws, which fails the compilation. */
 const makeLinearPattern = () => {
   let programs = 0
   return Object.assign(

@@ -1,8 +1,8 @@
 // Browsing. Resources with evidence come first (their recipient's key, their origin, or a settled payment that counts),
-// then what is merely claimed; each newest listing first. Of the first twenty at most three are of one recipient or
-// origin, unless a filter names the recipient; the rest of theirs follows. Pages begin after the last id seen, so that
-// a deep page costs what the first one does. Within the snapshot that a first page fixes, each resource that stays
-// visible is seen exactly once, though it rises meanwhile. The total is that of the snapshot (S106–S109, S312).
+// then mere claims; each group newest listing first. Of the first twenty at most three are of one recipient or origin,
+// unless a filter names the recipient; the rest of theirs follows. Each page begins after the last id seen, so a deep
+// page costs as much as the first. Within the snapshot that a first page fixes, each resource that stays visible
+// appears exactly once, even if it rises between pages. The total is that of the snapshot (S106–S109, S312).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
@@ -35,8 +35,8 @@ interface Span {
 }
 
 /**
- * Pages of at most this many rows have a prepared statement: its limit is part of its text, since a plan for any limit
- * is none for a small one. Those without filters share it (`batchPages.ts`).
+ * Pages of at most this many rows have a prepared statement. The limit is part of its text, because a plan for any
+ * limit is bad for a small one. Pages without filters share it (`batchPages.ts`).
  */
 const preparedMax = 101
 
@@ -45,7 +45,7 @@ interface Row extends Body {
   readonly hasEvidence: boolean
 }
 
-/** Chooses rows by the indexes alone, and reads documents for what is on the page. */
+/** Selects rows through the indexes only, and reads documents only for the rows on the page. */
 const makeRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
@@ -72,7 +72,7 @@ const makeRows = Effect.gen(function* () {
           }
         )
 
-  /** What follows a position among the resources with evidence, or among the others. */
+  /** Rows after a position, either among the resources with evidence or among the others. */
   const tier = (hasEvidence: boolean, place: BrowsePosition, filters: Filters, { count, skip }: Span) => {
     const reported = Effect.map((all: ReadonlyArray<Body>): ReadonlyArray<Row> =>
       all.map((body) => ({ ...body, hasEvidence }))
@@ -94,7 +94,7 @@ const makeRows = Effect.gen(function* () {
       ([row]) => Number(row!.count)
     )
 
-  /** What follows a position; the second tier is read where the first has ended. */
+  /** Rows after a position; the second tier is read when the first has ended. */
   const after = Effect.fnUntraced(function* (
     place: BrowsePosition,
     snapshot: bigint,
@@ -140,7 +140,7 @@ export class Browse extends Context.Service<
         const leading = first.slice(offset, offset + limit)
         const led = leading.length === 0 ? [] : yield* rows.firsts(leading, filters)
         const room = limit - leading.length
-        // One more row shows whether another page follows; where the first ones fill this one, the total does.
+        // One more row shows whether another page follows; if the first ones fill this page, the total shows it.
         const behind = room === 0 ? [] : yield* rows.after(at, snapshot, filters, { count: room + 1, skip })
         const shown = behind.slice(0, room)
         const isLast = room === 0 ? offset + limit >= total : behind.length <= room

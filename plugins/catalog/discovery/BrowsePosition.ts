@@ -1,6 +1,6 @@
-// Where a page of browsing begins, as its cursor carries it: how far the first ones were shown, and the last row behind
-// them. The cursor holds the time of the first page, which fixes the evidence of the snapshot, and the ids of the first
-// ones, so that what rises meanwhile is neither repeated nor lost. Pure.
+// The start of a page of browsing, as its cursor carries it: how many of the first resources were shown, and the last
+// row after them. The cursor holds the time of the first page, which fixes the evidence of the snapshot, and the ids of
+// the first ones, so that a resource that rises between pages is neither repeated nor lost. Pure.
 
 export interface BrowsePosition {
   /** The next rows are those with evidence; otherwise the merely claimed ones. */

@@ -1,8 +1,7 @@
-// How many resources a set of filters shows, which come first, and the snapshot that this is of. A count holds until
-// the catalog changes: this process notifies its own changes, and the journal of facts, polled about once a second,
-// has those of other replicas. Requests for one count share one run; of different counts only a few run concurrently,
-// and what does not fit the queue is refused, so that a flood of strange filters leaves the database to the rest
-// (S106–S109, S312).
+// The number of resources that pass a set of filters, the first of them, and the snapshot of both. A count holds until
+// the catalog changes: this process notifies its own changes, and the journal of facts, polled about once a second, has
+// those of other replicas. Requests for one count share one run. Only a few different counts run concurrently, and the
+// queue rejects the rest, so that a flood of unusual filters leaves the database to other work (S106–S109, S312).
 import { Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -16,7 +15,7 @@ import { conditionOf, hadEvidence, isYoung } from "./conditions.ts"
 
 /** Cached counts, by filters. */
 const countedMax = 1_000
-/** Concurrent counts, and those that may wait for their turn. */
+/** Concurrent counts, and counts that may wait for their turn. */
 const concurrentMax = 2
 const waitingMax = 64
 /**
@@ -37,7 +36,7 @@ export interface Counted {
   /** Highest resource id. */
   readonly snapshot: bigint
   readonly total: number
-  /** What had evidence by then, milliseconds, comes first. */
+  /** Milliseconds; resources that had evidence by then come first. */
   readonly asOf: number
   /** The first of them in the order of browsing; few of one seller, unless a filter names the recipient. */
   readonly first: ReadonlyArray<bigint>
@@ -49,7 +48,7 @@ interface Kept extends Counted {
   readonly at: number
 }
 
-/** Rows that a first page is chosen from, and once more where one seller has most of them. */
+/** Rows to choose a first page from, and a second window for when one seller has most of the first. */
 const windows = [100, 1_000]
 
 /** Too many different counts are waiting. */

@@ -28,7 +28,7 @@ type Response = HttpServerResponse.HttpServerResponse
 /** Browsing: a larger limit is reduced to this. */
 const browseLimitMax = 1_000
 
-/** The database is unavailable or overloaded: the answer is short and says when to retry. */
+/** The database is unavailable or overloaded: a short answer with the time to retry. */
 const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogOverloaded, R>) =>
   Effect.catch(answer, (error) =>
     Effect.as(

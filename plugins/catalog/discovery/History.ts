@@ -1,6 +1,6 @@
 // The history of a public resource: its versions with the source of each one's words, and its prices with their
-// periods. Newest first, and bounded. A buyer who compares sellers asks this of what is listed now; a resource that is
-// not shown has no public history (S31–S48, S113).
+// periods. Newest first, and bounded. Buyers use it to compare listed sellers, so the public history only covers
+// resources that are shown (S31–S48, S113).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"

@@ -1,10 +1,10 @@
-// One current resource by its type, URL and, for MCP, its tool's name. An identity that exists, in any state, ends the
-// search: what is hidden or removed resolves to nothing. A mere claim ends it neither for a path of a template that the
-// origin has named for another recipient, nor by another spelling of what is listed with evidence for another one.
-// Otherwise a concrete URL of a dynamic route leads to the route's entry, but only where the origin's owner has shown
-// the template or the recipient that it names, and never for a path that a listing or a document of the origin names,
-// however it is spelled. Of several templates that fit, the origin's own goes first, then the one with the most literal
-// segments (S110–S112, S315).
+// One current resource by its type, URL and, for MCP, its tool's name. An existing identity, in any state, ends the
+// search: a hidden or removed resource resolves to nothing. Two kinds of mere claim do not end it: a claim for a path
+// of a template that the origin has named for another recipient, and a claim in another spelling of a resource that is
+// listed with evidence for another recipient. Otherwise a concrete URL of a dynamic route leads to the route's entry,
+// but only if the origin's owner has shown the template or the recipient that it names, and never for a path that a
+// listing or a document of the origin names, in any spelling. If several templates fit, the origin's own goes first,
+// then the template with the most literal segments (S110–S112, S315).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -25,7 +25,7 @@ export interface ResolveRequest {
   readonly toolName: string
 }
 
-/** The spellings in which a listing of the same path may be stored, in lower case. */
+/** Spellings, in lower case, under which a listing of the same path may be stored. */
 const spellingsOf = ({ origin = "", resource }: ResourceUrl): ReadonlyArray<string> => {
   const path = resource.slice(origin.length)
   const loose = loosePath(path)
@@ -69,7 +69,10 @@ const makeReads = Effect.gen(function* () {
       ([row]) => row
     )
 
-  /** A claim, or what has younger evidence, in another spelling of what is listed for another recipient. */
+  /**
+   * True for a claim, or a listing with younger evidence, in another spelling of a resource that is listed for another
+   * recipient.
+   */
   const isRespelled = (id: bigint, read: ResourceUrl) =>
     Effect.map(
       sql`select 1 from catalog_resources r join catalog_resources o on o.origin = r.origin and o.type = r.type
@@ -95,9 +98,9 @@ const makeReads = Effect.gen(function* () {
       and o.standing_at < r.standing_at)))`
 
   /**
-   * Templates of an origin that may answer, each with evidence for its words: what the origin itself has named, what
-   * pays a recipient that it has named, or what has evidence (a key's or a settlement's; an account signs at no cost)
-   * where nothing of the origin pays another recipient but claims that came later.
+   * Templates of an origin that may answer. Each has evidence for its words, and either the origin has named it, or it
+   * pays a recipient that the origin has named, or it has evidence from a key or a settlement (an account signs at no
+   * cost) and no listing of the origin pays another recipient, except claims that came later.
    */
   const templatesOf = (origin: string) =>
     sql<Template>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template

@@ -1,7 +1,7 @@
-// The bodies of public resources, read for many requests in one batch: what is asked while a statement runs goes with
-// the next. A statement costs this process as much as twenty bodies do, and concurrent requests mostly ask for the same
-// ones. Each request's bodies are of a statement that began after it asked, so that nothing is shown that was hidden
-// before; and they come from where the request reads, the replica or the primary.
+// Reads the bodies of public resources for many requests in one batch; requests that arrive while a statement runs go
+// into the next one. A statement costs this process as much as twenty bodies do, and concurrent requests mostly ask for
+// the same ones. Each request's bodies come from a statement that began after the request, so a resource that was
+// hidden before is not shown. They come from the request's own read target, the replica or the primary.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
@@ -12,7 +12,9 @@ import { Config } from "../Config.ts"
 import { serveBody, volatileText } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 
-/** Requests of one batch; and the resources of one request, beyond which it has a statement of its own. */
+/**
+ * Maximum requests of one batch, and maximum resources of one batched request; a larger request runs its own statement.
+ */
 const callsMax = 8
 const batchedMax = 50
 /** Resources of one request. */

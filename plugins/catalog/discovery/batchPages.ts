@@ -1,5 +1,5 @@
-// The pages of browsing without filters that are requested concurrently, read in one batch, as bodies are
-// (`batchBodies.ts`): each of a statement that began after it was asked for, and from where its request reads.
+// Batches concurrent requests for pages of browsing without filters, like `batchBodies.ts`: each page comes from a
+// statement that began after its request, on the request's own read target.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { ReadTarget } from "../../../kernel/database/ReadReplica.ts"
@@ -13,7 +13,7 @@ import { type Body, bodyFrom, toBody } from "./batchBodies.ts"
 
 const callsMax = 8
 
-/** What follows a position, among the resources with evidence or among the others. */
+/** Asks for the rows after a position, either among the resources with evidence or among the others. */
 export interface PageAsked {
   readonly hasEvidence: boolean
   readonly place: BrowsePosition

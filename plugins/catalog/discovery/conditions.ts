@@ -1,5 +1,5 @@
-// What discovery may show, and the filters, as SQL over `catalog_resources r`. A filter on the terms of payment holds
-// for one and the same option. Statements with such a filter are sent unprepared, so that PostgreSQL plans each for the
+// Visibility and filters of discovery, as SQL over `catalog_resources r`. A filter on the terms of payment holds for
+// one and the same option. Statements with such a filter are sent unprepared, so that PostgreSQL plans each for the
 // values it is given: a rare recipient is found by index, a common network is not (S107, S114).
 import type { SqlClient, Statement } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"
@@ -16,7 +16,7 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
 export const hadEvidence = (sql: SqlClient.SqlClient, asOf: number | Statement.Fragment): Statement.Fragment =>
   sql`r.standing_at <= ${typeof asOf === "number" ? new Date(asOf) : asOf}`
 
-/** Payments alone are evidence for it, of which too little was risked, too lately. A condition on `r`. */
+/** Its only evidence is payments, and they risked too little, too recently. A condition on `r`. */
 export const isYoung = (sql: SqlClient.SqlClient): Statement.Fragment => sql`${sql.literal(youngText)}`
 
 const evidenceOf = (sql: SqlClient.SqlClient, of: Required<Filters>["evidence"]): Statement.Fragment => {
@@ -63,14 +63,14 @@ export const conditionOf = (
   ])
 }
 
-/** Where the rows of a page begin (`BrowsePosition`), as values or SQL expressions; `first` is an array of ids. */
+/** Start of a page (`BrowsePosition`), as values or SQL expressions; `first` is an array of ids. */
 export interface Behind {
   readonly asOf: number | Statement.Fragment
   readonly below: bigint | Statement.Fragment
   readonly first: Statement.Fragment
 }
 
-/** What follows a position, among the resources with evidence or among the others. A condition on `r`. */
+/** Rows after a position, either among the resources with evidence or among the others. A condition on `r`. */
 export const following = (
   sql: SqlClient.SqlClient,
   config: CatalogValues,

@@ -1,6 +1,6 @@
 // The query of discovery, declared and read: structured filters in neutral names, paging, and every issue of it in one
-// sentence each. A network that is well-formed but not of this ledger is no issue, it just matches nothing (S107, S108,
-// S118–S124). Pure.
+// sentence each. A well-formed network of another ledger is valid; it just matches nothing (S107, S108, S118–S124).
+// Pure.
 import { Option, Schema } from "effect"
 import { neutralExtension, type NeutralNetwork, readNetwork } from "../../../kernel/Dialect.ts"
 import { inForm, readQuery } from "../../../kernel/http/readQuery.ts"
@@ -19,7 +19,7 @@ const natural = { pattern: /^(0|[1-9][0-9]{0,9})$/, expected: "a whole number of
 
 export const kind = Schema.Literals(["http", "mcp"]).annotate({ description: "Kind of resource." })
 
-/** The parameters that filter listings, as the document has them and as they are read. */
+/** The parameters that filter listings, for parsing and for the OpenAPI document. */
 export const filterParameters = {
   type: Schema.optionalKey(inForm(kind, { pattern: /^(http|mcp)$/, expected: "http or mcp" })),
   network: Schema.optionalKey(
@@ -44,7 +44,7 @@ export const filterParameters = {
   )
 }
 
-/** A page's parameters; `limit` says what its bounds are. */
+/** A page's parameters; `limit` describes its bounds. */
 export const pagingParameters = (limit: string) => ({
   limit: Schema.optionalKey(
     inForm(Schema.Int.annotate({ description: limit, default: 20 }).check(Schema.isGreaterThanOrEqualTo(1)), natural)

@@ -1,11 +1,11 @@
-// The rate limit of the public routes, for callers without a key. Callers with a key and those on this machine have
-// none. A caller is an address, read from the headers that the settings trust.
+// The rate limit of the public routes, for callers without a key. It does not apply to callers with a key or on this
+// machine. A caller is an address, read from the headers that the settings trust.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 
-/** Seconds that a request must wait, 0 when it may pass; a rate of 0 is no limit. */
+/** Seconds that a request must wait, 0 if it may pass; a rate of 0 means unlimited. */
 export const limitCallers = (perSecond: number) =>
   Effect.map(Authentication, (callers) => {
     const takeToken = makeRateLimit(perSecond)

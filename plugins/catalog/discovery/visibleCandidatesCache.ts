@@ -1,7 +1,7 @@
-// A cache of which resources are public: a search checks a hundred candidates, and asking the database for them costs
-// this process as much as finding them. It holds until the journal reports a change, polled before an answer that is
-// older than a second and after each change of this process's own, so that a candidate may be a second too many or too
-// few. What is shown is read anew (`batchBodies.ts`). One byte a resource.
+// A cache of resource visibility: a search checks a hundred candidates, and querying the database for them costs this
+// process as much as finding them. It holds until the journal reports a change, polled before an answer that is older
+// than a second and after each change of this process's own, so that a candidate may be a second too many or too few.
+// The bodies that a page shows are always read from the database (`batchBodies.ts`). One byte a resource.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -99,7 +99,7 @@ const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
     const [row] = yield* sql<{ ids: string | null }>`select string_agg(r.id::text, ',') as ids from catalog_resources r
       where r.id = any(${`{${ids.join(",")}}`}::int8[]) and ${conditionOf(sql, config, {})}`
     const seen = new Set(row?.ids?.split(",").map(BigInt) ?? [])
-    // What was read while something changed may be stale.
+    // A read that overlapped a change may be stale, so do not cache it.
     if (before === changes()) for (const id of ids) verdicts.put(id, seen.has(id) ? visible : hidden)
     return seen
   })
@@ -116,8 +116,8 @@ const visibleFrom = Effect.fnUntraced(function* (source: ReadTargetName) {
 })
 
 /**
- * `visible`: those of these resources that are public and that were there at the snapshot, in their order.
- * `edition`: changes when the journal has reported a change, and differs for each read target.
+ * `visible`: the given resources that are public and existed at the snapshot, in their order. `edition`: changes when
+ * the journal has reported a change, and differs for each read target.
  */
 export const visibleCandidatesCache = Effect.gen(function* () {
   let places = 0

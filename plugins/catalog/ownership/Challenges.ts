@@ -18,7 +18,7 @@ const encoder = new TextEncoder()
 
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
 
-/** Where a challenge is made and answered: the request's Host, in lower case, and the ledger's network. */
+/** The host and network of a challenge: the request's Host, in lower case, and the ledger's network. */
 export interface ChallengePlace {
   readonly host: string
   readonly network: string
@@ -34,7 +34,7 @@ export interface Challenge {
 export class Challenges extends Context.Service<
   Challenges,
   {
-    /** Undefined where the host is not a valid name. */
+    /** Undefined if the host is not a valid name. */
     readonly make: (
       principal: Principal,
       payTo: string,

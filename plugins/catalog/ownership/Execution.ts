@@ -1,6 +1,6 @@
 // Applies each verdict on an origin's statement, in the caller's transaction: the owner is proven, displaced with the
-// origin's own words or the claimant's declaration, or contradicted; each with its decision and its fact. Naming a
-// recipient is no evidence for words, price or URL. Where the origin names another recipient than the one it named
+// origin's own words or the claimant's declaration, or contradicted; each with its decision and its fact. If the origin
+// only names a recipient, that is not evidence for words, price or URL. If the origin names another recipient than
 // before, the seller has changed its account: words that have evidence stay, with the new recipient.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -24,10 +24,10 @@ export interface ClaimRow {
   readonly declaration: Declaration
 }
 
-/** The state of a resource before a verdict, besides its row. */
+/** The state of a resource before a verdict, in addition to its row. */
 export interface Evidence {
   readonly claims: ReadonlyArray<ClaimRow>
-  /** What the origin itself says of the resource. */
+  /** The origin's own text for the resource. */
   readonly words: DeclaredText | undefined
 }
 
@@ -35,7 +35,7 @@ const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<st
   Effect.gen(function* () {
     yield* sql`update catalog_resources set ownership = 'proven', pay_tos = ${payTos} where id = ${id}`
     yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = any(${payTos})`
-    // Options that pay other recipients are no longer options of this resource.
+    // Retire options that pay other recipients.
     yield* sql`update catalog_options set retired_at = ${now} where resource_id = ${id} and retired_at is null
       and pay_to <> all(${payTos})`
   })
@@ -49,7 +49,7 @@ const paidTo = (row: ResourceRow, live: ReadonlyArray<NamedOption>, payTo: strin
   options: live.map((one) => ({ ...one, payTo, option: { ...one.option, payTo } }))
 })
 
-/** What the claimant's payments carried: the words that settled, else those that were only verified. */
+/** Text from the claimant's payments: from settled ones, otherwise from verified ones. */
 const claimedBy = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { id }: ResourceRow,
@@ -136,7 +136,7 @@ export class Execution extends Context.Service<
         yield* publishChange(facts, row.id, "proven")
       })
 
-      /** No recipient that the origin names has declared it: what the origin offers is listed, or nothing is. */
+      /** Without a declaration from a recipient that the origin names, list the origin's own offer, or nothing. */
       const contradict = Effect.fnUntraced(function* (
         row: ResourceRow,
         payTos: ReadonlyArray<string>,

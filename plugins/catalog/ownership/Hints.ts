@@ -1,6 +1,6 @@
-// Resources that payments declared and that were not listed, because others had used up the daily quota of their
-// origin: their origins are asked, and what they offer is listed. The queue is bounded, for each origin and each payer;
-// a hint that finds no place returns with the next payment.
+// Resources that payments declared but that were not listed, because others had used up the daily quota of their
+// origin. Their origins are probed, and the origins' offers are listed. The queue is bounded, for each origin and each
+// payer; a hint that finds no place returns with the next payment.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"

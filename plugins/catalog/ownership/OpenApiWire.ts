@@ -1,9 +1,10 @@
 // An origin's OpenAPI document on the wire, by the explorer's convention: a paid operation has `x-payment-info`, with
-// `price` (`{ mode: "fixed", currency, amount }`; before that a plain amount, beside `pricingMode`) and `protocols`,
-// each a name or `{ x402: { scheme, network, asset, payTo, amount } }`. Terms are read from `accepts` or from
-// `protocols`; or they follow from a fixed price in a currency that an asset of this ledger represents, and from the
-// one recipient that the origin's own document names. A range is no price. What is malformed is ignored; an operation
-// with parameters in its path cannot be requested as it is, and documents of other servers are not the origin's.
+// `price` (`{ mode: "fixed", currency, amount }`; in the older form a plain amount next to `pricingMode`) and
+// `protocols`, each a name or `{ x402: { scheme, network, asset, payTo, amount } }`. Terms are read from `accepts` or
+// from `protocols`. Otherwise they follow from a fixed price in a currency that an asset of this ledger represents, and
+// from the single recipient that the origin's own document names. A price range is not accepted as a price. Malformed
+// values are ignored. Operations with parameters in their path cannot be requested directly, and documents of other
+// servers do not describe the origin.
 import { type Fields, isFields } from "../fields.ts"
 import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
 import { type NamedResource, readEntry, readUnusableEntry, unusable, type UnusableEntry } from "./OriginWire.ts"
@@ -41,8 +42,8 @@ const acceptsOf = (price: Price, payTo: string, assets: ReadonlyArray<PricedAsse
   })
 
 /**
- * The terms of an operation: as declared, or as they follow from its price. The live 402 has the price of what can be
- * requested without effect.
+ * The terms of an operation: as declared, or as they follow from its price. For operations that can be requested
+ * without effect, the live 402 has the price.
  */
 const termsOf = (method: string, payment: Fields, { assets, payTos }: Pricing): ReadonlyArray<unknown> => {
   const { accepts, payTo, protocols } = payment
@@ -76,7 +77,7 @@ const inputOf = (method: string, { requestBody }: Fields): Fields | undefined =>
   return { type: "http", method, bodyType: first.bodyType, body }
 }
 
-/** What goes before the document's paths: a path, or a URL where its server is another origin's; undefined: none. */
+/** Prefix of the document's paths: a path, or a URL if its server is another origin's; undefined means none. */
 const prefixOf = (servers: unknown, base: string): string | undefined => {
   const [first] = Array.isArray(servers) ? servers : []
   if (!isFields(first) || typeof first["url"] !== "string") return ""
@@ -92,7 +93,7 @@ interface PaidOperation {
   readonly payment: Fields
 }
 
-/** The paid operations of a document that can be requested as they are. */
+/** The paid operations of a document that can be requested without filling in parameters. */
 const paidOperations = (document: Fields): ReadonlyArray<PaidOperation> => {
   const paths = isFields(document["paths"]) ? document["paths"] : {}
   const operations = Object.entries(paths).flatMap(([path, item]) =>
@@ -106,7 +107,7 @@ const paidOperations = (document: Fields): ReadonlyArray<PaidOperation> => {
   })
 }
 
-/** The resources of the paid operations of an OpenAPI document; none that is not of the origin itself. */
+/** The resources of the paid operations of an OpenAPI document; resources of other origins are skipped. */
 export const readOpenApi = (document: unknown, base: string, pricing: Pricing): ReadonlyArray<NamedResource> => {
   const prefix = isFields(document) ? prefixOf(document["servers"], base) : undefined
   if (!isFields(document) || prefix === undefined) return []

@@ -1,6 +1,6 @@
 // The documents of origins, each requested once for all resources of one and cached; later it is requested
 // conditionally. Every request goes through `safeFetch`, within bounds (attacks 49). A host that cannot be reached
-// counts as gone only by an authoritative answer and while a canary, some other outside host, answers.
+// counts as dead only after an authoritative answer and while a canary, another outside host, answers.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
@@ -19,7 +19,7 @@ const nothing = new Uint8Array()
 
 const agent = { "user-agent": "Tollkeeper/0.1 (catalog; asks for /.well-known/x402)", accept: "application/json" }
 
-/** An origin's document as bytes, since parsed it takes many times the memory; or why there is none. */
+/** An origin's document as bytes, because the parsed form takes many times the memory; or why it is missing. */
 export interface OriginDocument {
   readonly document: Uint8Array
   readonly detail: string
@@ -87,7 +87,7 @@ export class OriginDocuments extends Context.Service<
   {
     /** One request to an untrusted host, within the settings' bounds. */
     readonly send: (url: URL, method: string, more?: MoreOfRequest) => Effect.Effect<OutboundAnswer, FetchRefused>
-    /** Whether a failure says that the origin is gone: an authoritative answer, while other hosts can be reached. */
+    /** True if the failure proves that the origin is dead: an authoritative answer while other hosts can be reached. */
     readonly isGone: (url: URL, refused: FetchRefused) => Effect.Effect<boolean>
     /** `/.well-known/x402`. */
     readonly wellKnown: (origin: string) => Effect.Effect<OriginDocument>

@@ -1,7 +1,7 @@
 // A probe of a whole origin, on request: its documents are read, each in its own format, and the resources that they
 // name are listed by the origin's own words, unverified until a payment for them is observed. So a new seller is found
-// before its first sale. What is listed of the origin already is probed again, by the actor of probes. Bounded for each
-// origin and each caller, and never to a private address.
+// before its first sale. The probe actor probes existing listings of the origin again. Bounded for each origin and each
+// caller, and never to a private address.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inStatement, inTransaction } from "../../../kernel/database/Database.ts"
@@ -33,7 +33,7 @@ import { PricedAssets } from "./PricedAssets.ts"
 const pauseMillis = 60_000
 const probesPerCallerMax = 10
 const callerMillis = 3_600_000
-/** Resources that one probe lists or asks to be probed again, and those whose live pages it requests itself. */
+/** Resources that one probe lists or schedules for another probe, and resources that it requests live pages for. */
 const listedMax = 100
 const pagesMax = 10
 
@@ -44,10 +44,9 @@ export interface Unlisted {
 }
 
 /**
- * `listed_before`: it was known, in any state. `no_terms`: neither the documents nor the live page say what it costs
- * and which recipient it pays. `not_asked`: a tool without terms, or beyond the pages that one probe requests.
- * `beyond_limit`: beyond the resources that one probe lists. `other_origin` and `unreadable_url`: the entry names no
- * resource of this origin.
+ * `listed_before`: it was known, in any state. `no_terms`: neither the documents nor the live page state its price and
+ * recipient. `not_asked`: a tool without terms, or beyond the pages that one probe requests. `beyond_limit`: beyond the
+ * resources that one probe lists. `other_origin` and `unreadable_url`: the entry names no resource of this origin.
  */
 export type UnlistedReason =
   | "delisted"
@@ -67,15 +66,15 @@ export type ProbeAnswer =
       readonly named: number
       /** Resources that were not known before. */
       readonly listed: number
-      /** Listings of the origin, known before, whose probe was asked for. */
+      /** Number of the origin's existing listings that were scheduled for a probe. */
       readonly probedAgain: number
-      /** What the documents name and was not listed now, and why. */
+      /** Resources that the documents name and that were not listed now, with the reason. */
       readonly unlisted: ReadonlyArray<Unlisted>
       /** The requests made, and their results. */
       readonly asked: string
     }
 
-/** Writes what a probe found of an origin. */
+/** Stores the results of a probe of an origin. */
 const writing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const config = yield* Config
@@ -105,7 +104,7 @@ const writing = Effect.gen(function* () {
     return isListed ? undefined : "listed_before"
   })
 
-  /** Asks for probes of what is listed of the origin: a seller that was counted dead returns when it answers. */
+  /** Schedules probes of the origin's existing listings: a seller that was counted dead returns when it answers. */
   const probeAgain = Effect.fnUntraced(function* (origin: string) {
     const now = new Date(yield* trusted)
     const requested = yield* inStatement(requestProbesOf(sql, { origin, max: listedMax }, config, now))
@@ -166,7 +165,7 @@ export class OriginProbes extends Context.Service<
   )
 }
 
-/** What an origin's documents name: its resources, and entries that name none of them. */
+/** Reads the resources of an origin's documents, and the entries that name no valid resource. */
 const readDocuments = (
   documents: ReadonlyArray<OriginDocument>,
   origin: string,
@@ -195,7 +194,7 @@ const unlistedOf = ({ resource, toolName }: NamedResource | UnusableEntry, reaso
   reason
 })
 
-/** Each entry once, however many documents or operations name it. */
+/** Removes duplicates across documents and operations. */
 const distinct = (all: ReadonlyArray<UnusableEntry>): ReadonlyArray<UnusableEntry> => [
   ...new Map(all.map((one) => [`${one.resource} ${one.toolName}`, one])).values()
 ]

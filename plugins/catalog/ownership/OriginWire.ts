@@ -1,7 +1,7 @@
 // An origin's statements about itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a
-// list of them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo?, accepts?, … }`
-// describe one resource each (a string is a URL without an owner; a tool's `unpaidCall` is read by `ToolWire.ts`);
-// `delist`, a list of URLs, or of `{ resource, toolName }`, that are not to be listed. `/.well-known/x402.json` lists
+// list of them) for the whole origin; `resources`, with objects `{ resource, toolName?, payTo?, accepts?, … }` that
+// each describe one resource (a string is a URL without an owner; a tool's `unpaidCall` is read by `ToolWire.ts`);
+// `delist`, a list of URLs, or of `{ resource, toolName }`, that must not be listed. `/.well-known/x402.json` lists
 // resources in the shape of discovery itself, under `resources` or `items`. A live 402 is a PaymentRequired of either
 // protocol version, in its header or its body. Unknown members and malformed values are ignored.
 import { Option, Result } from "effect"
@@ -19,7 +19,7 @@ export interface OriginStatement {
   readonly delisted: boolean
 }
 
-/** What an origin offers under one method, or as one tool: its declaration, and each way to pay on this ledger. */
+/** An origin's offer under one method, or as one tool: its declaration, and each way to pay on this ledger. */
 export interface OriginOffer {
   readonly sentKey: string
   /** The declaration in the form of the extension. */
@@ -34,17 +34,17 @@ export interface NamedResource {
   readonly type: "http" | "mcp"
   readonly resource: string
   readonly toolName: string
-  /** HTTP methods that the document names; empty where it names none. */
+  /** HTTP methods that the document names; may be empty. */
   readonly methods: ReadonlyArray<string>
   readonly offers: ReadonlyArray<OriginOffer>
 }
 
-/** An entry of a document that names no resource of the document's own origin: an origin can name its own alone. */
+/** An entry of a document that names no resource of the document's own origin; an origin can only name its own. */
 export interface UnusableEntry {
   /** As the document has it: the URL, or an entry without one as JSON; cut at `entryLengthMax`. */
   readonly resource: string
   readonly toolName: string
-  /** `unreadable_url`: no URL, or one that no listing can have (credentials, another protocol, too long). */
+  /** `unreadable_url`: not a URL, or a URL that cannot be listed (credentials, another protocol, too long). */
   readonly reason: "other_origin" | "unreadable_url"
 }
 
@@ -182,7 +182,7 @@ export interface Live402 {
   readonly body: Uint8Array
 }
 
-/** The PaymentRequired of a live 402; undefined when it is none. */
+/** The PaymentRequired of a live 402; undefined if the response is not one. */
 const requiredOf = ({ body, headers, status }: Live402): Fields | undefined => {
   if (status !== 402) return undefined
   const header = headers["payment-required"]
@@ -204,7 +204,7 @@ export const readLive402 = (answer: Live402): OriginStatement => {
   return { payTos: [...new Set(payTos)].slice(0, payTosMax), delisted: false }
 }
 
-/** What a live 402 offers of the requested resource, by this method. */
+/** A live 402's offer of the requested resource, by this method. */
 export const readLiveOffer = (answer: Live402, url: string, method: string): OriginOffer | undefined => {
   const required = requiredOf(answer)
   if (required === undefined) return undefined
@@ -234,7 +234,7 @@ const methodsOf = (entry: Fields): ReadonlyArray<string> => {
   return methods.filter((method) => named.includes(method))
 }
 
-/** The operations of an entry: each its own, or the one of its declaration. */
+/** The operations of an entry: one for each offer, or the single operation of its declaration. */
 const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): ReadonlyArray<OriginOffer> => {
   const { sentKey, value } = declarationOf(entry["extensions"], [])
   const extensions = extensionsOf(entry["extensions"])
@@ -255,7 +255,7 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
   })
 }
 
-/** What an entry of a document names, a string by its URL alone. */
+/** Reads one entry of a document; a string is only a URL. */
 const readNamed = (given: unknown, base: string): NamedResource | UnusableEntry => {
   const entry = typeof given === "string" ? { resource: given } : given
   if (!isFields(entry)) return unusable(given, "", "unreadable_url")
@@ -270,7 +270,7 @@ const readNamed = (given: unknown, base: string): NamedResource | UnusableEntry 
   return { type, resource: spelled.resource, toolName, methods: methodsOf(entry), offers }
 }
 
-/** The resource that an entry of a document names; none that is not of the origin itself. */
+/** Reads the resource that a document's entry names; empty for resources of other origins. */
 export const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedResource> => {
   const read = readNamed(entry, base)
   return "reason" in read ? [] : [read]

@@ -1,7 +1,7 @@
-// Requests to an origin for its statement on its resources: its well-known document, read once for all of them and
-// cached; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD), or a tool by an
-// unpaid call where that document allows it. Where none can be asked, its list of resources in the shape of discovery
-// or its OpenAPI document may speak for it. Nothing else is ever requested: no body method, no dynamic route. Requests
+// Requests to an origin for its statement on its resources. They read its well-known document, once for all resources
+// and cached; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD), or a tool by an
+// unpaid call if that document allows it. If neither is possible, its list of resources in the shape of discovery or
+// its OpenAPI document may supply the terms. Nothing else is ever requested: no body method, no dynamic route. Requests
 // to one origin are counted, so that many listings under its name do not make us a flood; half of them are reserved for
 // resources with evidence, and half of that half for probes caused by a seller's own payments and the schedule.
 import { Context, Effect, Layer } from "effect"
@@ -36,7 +36,7 @@ export interface AskedResource {
   readonly identity: Identity
   /** HTTP methods declared; empty for MCP. */
   readonly methods: ReadonlyArray<string>
-  /** Methods that other recipients' claims name: which recipient their pages name counts, and nothing else of them. */
+  /** Methods that other recipients' claims name: only the recipients that their pages name count. */
   readonly claimedMethods?: ReadonlyArray<string>
   readonly isDynamic: boolean
   readonly share: Share
@@ -49,25 +49,25 @@ export interface AskedResource {
 export type Share = "claimed" | "free" | "own"
 
 /**
- * Whether an endpoint there asks to be paid. `origin_gone` only by an authoritative answer (`OriginDocuments.isGone`);
- * `unknown`: it could not be asked, or did not say.
+ * Whether an endpoint there asks to be paid. `origin_gone` requires an authoritative answer (`OriginDocuments.isGone`);
+ * `unknown`: the probe was impossible or inconclusive.
  */
 export type Life = "alive" | "origin_gone" | "not_found" | "no_payment_required" | "unknown"
 
 export interface OriginAnswer {
   readonly word: OriginStatement
-  /** The origin's own declarations of the resource, one for each operation and option; empty when it has none. */
+  /** The origin's own declarations of the resource, one for each operation and option; may be empty. */
   readonly declarations: ReadonlyArray<Declaration>
   readonly life: Life
   /** For the operator: the requests made, and their results. */
   readonly detail: string
-  /** The origin's name resolves to a private address; where that is not allowed, it cannot be listed. */
+  /** The origin's name resolves to a private address; unless the settings allow that, it cannot be listed. */
   readonly isLocal: boolean
   /** Resources that the documents read for it name, whether or not they are to be listed. */
   readonly named?: ReadonlyArray<string>
 }
 
-/** Live requests to one origin in a minute: of a share, and of those before it together. */
+/** Maximum live requests to one origin in a minute, of a share and the shares before it together. */
 const livePerMinuteMax: Readonly<Record<Share, number>> = { claimed: 10, free: 15, own: 20 }
 /** Declarations of origins are read in this share of the process's time. */
 const readingPace = { share: 0.1, burstMillis: 500 }
@@ -81,7 +81,7 @@ interface Live {
   readonly isLocal: boolean
 }
 
-/** What an origin's documents say of one resource. */
+/** The origin's documents on one resource. */
 interface Documented {
   readonly offers: ReadonlyArray<OriginOffer>
   readonly methods: ReadonlyArray<string>
@@ -122,9 +122,10 @@ const unreached = (reason: FetchRefused["reason"], method: string, isGone: boole
 })
 
 /**
- * Any sign of life outweighs the rest: a 402, or terms in the origin's documents for an operation that was not asked or
- * that answered without a payment (a trial). An operation that the documents name and the page does not find may need
- * its inputs. A page that was asked says nothing of other operations (`isPartial`). Otherwise the first result counts.
+ * Any sign of life outweighs the rest: a 402, or terms in the origin's documents for an operation that was not
+ * requested or that answered without a payment (a trial). An operation that the documents name and the page does not
+ * find may need its inputs. A requested page proves nothing about other operations (`isPartial`). Otherwise the first
+ * result counts.
  */
 const lifeOfAll = (
   live: ReadonlyArray<Live>,
@@ -151,7 +152,7 @@ const isOf =
   (one: NamedResource): boolean =>
     one.type === type && one.resource === resource && one.toolName === toolName
 
-/** The requests to an origin besides its own document, and the reading of its offers. */
+/** The live requests to an origin, after its own document, and the parsing of its offers. */
 const questions = Effect.gen(function* () {
   const config = yield* Config
   const { isGone, manifest, openApi, send } = yield* OriginDocuments
@@ -187,7 +188,7 @@ const questions = Effect.gen(function* () {
       Effect.catch(unreachedAt(new URL(identity.resource), method))
     )
 
-  /** What the origin's documents offer of a resource that gave no terms itself, and the methods that they name. */
+  /** Reads the documents' offers of a resource whose live page gave no terms, and the methods that they name. */
   const documented = Effect.fnUntraced(function* (
     identity: Identity,
     base: string,
@@ -224,7 +225,7 @@ export class Origins extends Context.Service<
   {
     /** `later`: the origin's request limit is reached. */
     readonly ask: (resource: AskedResource) => Effect.Effect<OriginAnswer | "later">
-    /** What an origin offers, as declarations; what cannot be read is left out. */
+    /** Converts an origin's offers to declarations; unreadable ones are left out. */
     readonly read: (offers: ReadonlyArray<OriginOffer>) => Effect.Effect<ReadonlyArray<Declaration>>
   }
 >()("tollkeeper/catalog/Origins") {
@@ -264,16 +265,17 @@ export class Origins extends Context.Service<
           args === undefined
             ? yield* Effect.forEach(methods, (method) => askLive(identity, method))
             : [yield* askTool(identity, args)]
-        // What cannot be requested may live.
+        // An operation that cannot be requested may be alive.
         const isPartial = identity.type === "http" && methods.length < asked.methods.length
         const claimed = yield* Effect.forEach(others, (method) => askLive(identity, method))
         const offered = pages.flatMap(({ offer }) => offer ?? [])
-        // Where no live page gave its terms, the documents may: for an operation that is not asked (a POST), or for
-        // one that is served without payment as a trial.
+        // Without terms from a live page, the documents may supply them: for an operation that is not requested (a
+        // POST), or that is served without payment as a trial.
         const isSilent = offered.length === 0 && isGone !== true
         const isNaming = isSilent && identity.type === "http"
         const said = isSilent ? yield* documented(identity, base, document) : { offers: offered, methods: [] }
-        // Documents that name it by none of the declared methods say that those are wrong: the page is asked by theirs.
+        // Documents that name the resource by other methods only show that the declared ones are wrong: request the
+        // page by theirs.
         const isOther = said.offers.length === 0 && !said.methods.some((method) => asked.methods.includes(method))
         const corrected = isOther ? among(said.methods) : []
         if (!(yield* mayAsk(base, asked.share, corrected.length))) return "later"
@@ -305,14 +307,14 @@ const payTosOf = (declarations: ReadonlyArray<Declaration>): ReadonlyArray<strin
   ...new Set(declarations.map(({ terms }) => terms.payTo))
 ]
 
-/** Where a resource is reached: at itself, or at the endpoint of a symbolic name. */
+/** URL of a resource: its own, or the endpoint of its symbolic name. */
 const baseOf = ({ origin, resource }: Identity, endpoints: Readonly<Record<string, string>>): string | undefined => {
   if (origin !== undefined) return origin
   const endpoint = endpoints[resource]
   return endpoint === undefined ? undefined : new URL(endpoint).origin
 }
 
-/** Where a tool is called: at its resource, or at the endpoint of a symbolic name. */
+/** URL to call a tool at: its resource, or the endpoint of a symbolic name. */
 const endpointOf = ({ resource }: Identity, endpoints: Readonly<Record<string, string>>): URL =>
   new URL(endpoints[resource] ?? resource)
 

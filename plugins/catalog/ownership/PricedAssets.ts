@@ -1,5 +1,5 @@
-// The assets of this ledger that represent a currency, as the settings name them: they give a manifest's or a query's
-// "0.05 USD" its atomic units.
+// The assets of this ledger that represent a currency, by the settings: they convert a manifest's or a query's "0.05
+// USD" to atomic units.
 import { Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import type { PricedAsset } from "../pricing.ts"

@@ -1,6 +1,7 @@
 // Which principals showed that a recipient is theirs: by the settings, or by a challenge that the recipient's account
-// signed. What such a principal's payments carry to that recipient is `declared`; all else is `claimed`. A caller
-// without a key has no principal and shows nothing. A binding that another replica stored is known within seconds.
+// signed. Such a principal's payments to that recipient carry `declared` words; all others carry `claimed` words. A
+// caller without a key has no principal and cannot show anything. A binding that another replica stored arrives within
+// seconds.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Principal.ts"
@@ -16,9 +17,9 @@ const boundMax = 1_000
 export class Recipients extends Context.Service<
   Recipients,
   {
-    /** The grade of what a payment to this recipient carries under this principal; `claimed` on a database error. */
+    /** The grade of a payment's declaration to this recipient under this principal; `claimed` on a database error. */
     readonly gradeOf: (principal: Principal, payTo: string) => Effect.Effect<Carrier["grade"]>
-    /** The same from the cache alone. */
+    /** The same, from the cache only. */
     readonly knownGradeOf: (principal: Principal, payTo: string, now: number) => Carrier["grade"] | undefined
     /** Stores that the recipient is this principal's; false when it has too many. */
     readonly bind: (principal: Principal, payTo: string) => Effect.Effect<boolean, SqlError.SqlError>

@@ -1,5 +1,5 @@
-// MCP of revision 2026-07-28 as a client speaks it over HTTP: no `initialize` and no session. Each request carries its
-// protocol version, client and capabilities in `params._meta`, and headers that mirror its method, its tool and the
+// MCP revision 2026-07-28 over HTTP, from the client's side: without `initialize` and sessions. Each request carries
+// its protocol version, client and capabilities in `params._meta`, and headers that mirror its method, its tool and the
 // arguments that the tool's schema marks with `x-mcp-header`. The x402 extension is advertised, so a seller of this
 // revision may ask for payment by a result of its own type. Pure.
 import { Base64 } from "effect/encoding"
@@ -36,7 +36,10 @@ const headerParametersMax = 32
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 const sentinel = /^=\?base64\?.*\?=$/
 
-/** A header's value: what is no plain ASCII, or is spelled as an encoding, is sent as Base64 of its UTF-8. */
+/**
+ * Encodes a header's value: text that is not plain ASCII, or that looks like an encoding, is sent as Base64 of its
+ * UTF-8.
+ */
 const headerValue = (text: string): string =>
   /^[\x20-\x7e]*$/.test(text) && text.trim() === text && !sentinel.test(text)
     ? text
@@ -47,7 +50,7 @@ interface HeaderParameter {
   readonly header: string
 }
 
-/** The arguments that a schema has mirrored, along its `properties`; undefined when a mark is none that may be. */
+/** The arguments that a schema marks for headers, along its `properties`; undefined if a mark is invalid. */
 const headerParameters = (schema: unknown): ReadonlyArray<HeaderParameter> | undefined => {
   const found: Array<HeaderParameter> = []
   const visit = (schema: unknown, path: ReadonlyArray<string>): boolean => {

@@ -1,8 +1,8 @@
 // An unpaid call of an MCP tool on the wire: JSON-RPC over streamable HTTP, whose answers are JSON or an event stream.
 // The demand for payment is a PaymentRequired, in the result's structured content or its text, or in the data of an
 // error 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is
-// true or the arguments of the call. Both eras: a server of revision 2026-07-28 demands payment by a result of its own
-// type. What is malformed is ignored.
+// true or the arguments of the call. Both eras are supported: a server of revision 2026-07-28 demands payment by a
+// result of its own type. Malformed values are ignored.
 import type { Identity } from "../declaration/Declaration.ts"
 import { type Fields, isFields } from "../fields.ts"
 import { declarationOf, entriesFor, extensionsOf, type OriginOffer, readJson, readOffers } from "./OriginWire.ts"
@@ -92,7 +92,9 @@ export const isServedUnpaid = (reply: Fields | undefined): boolean => {
   return requiredOf(reply) === undefined && result["isError"] !== true
 }
 
-/** The terms and texts of a tool from its unpaid call; its entry in the list of tools fills what the answer omits. */
+/**
+ * The terms and texts of a tool from its unpaid call; the tool's entry in the list of tools fills in missing members.
+ */
 export const readToolOffer = (
   reply: Fields | undefined,
   { resource, toolName }: Identity,

@@ -1,8 +1,8 @@
-// What follows from a probe of an origin, in one transaction: the owner of the resource, what is listed of it, and
-// whether it lives. The origin's own words take the place of any other; a resource for which no endpoint asks to be
-// paid, twice in a row, goes stale until its origin answers again. Dead probes belong to the operation and the words
-// that were probed, and a settled payment refutes them for as long as `probe_again_hours`. The fence of the probe's
-// lease is checked in the same transaction, so an answer that comes too late changes nothing.
+// Applies a probe of an origin in one transaction: to the resource's owner, its listed text, and whether it is alive.
+// The origin's own words replace any others. A resource goes stale if no endpoint asks to be paid, twice in a row,
+// until its origin answers again. Dead probes belong to the operation and the words that were probed, and a settled
+// payment refutes them for as long as `probe_again_hours`. The fence of the probe's lease is checked in the same
+// transaction, so an answer that comes too late changes nothing.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -35,7 +35,10 @@ const waitSeconds = (
   return isProven ? again : Math.min(again, Math.max(probePauseSeconds, [1, 600, 3_600][attempts] ?? again))
 }
 
-/** When the next probe is due. What asked for one while this one ran may know what this one did not see. */
+/**
+ * When the next probe is due. A request that arrived during this probe may know of something that the probe did not
+ * see.
+ */
 const nextProbe = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSeconds: number) => {
   const after = (wait: number) => new Date(now.getTime() + wait * 1_000)
   return sql`free = free and coalesce(due_at < leased_until, false),
@@ -43,11 +46,11 @@ const nextProbe = (sql: SqlClient.SqlClient, now: Date, seconds: number, pauseSe
       else ${after(seconds)} end`
 }
 
-/** What a probe is about: the operations that are listed, and the source of the words that name them. */
+/** The subject of a probe: the listed operations, and the source of the words that name them. */
 const subjectOf = ({ declaration, grade }: Pick<ResourceRow, "declaration" | "grade">): string =>
   [grade, ...declaration.operations.map(({ method }) => method)].join(" ")
 
-/** A resource as it was probed. */
+/** The resource's state when it was probed. */
 export type Probed = Pick<ResourceRow, "type" | "resource" | "tool_name" | "declaration" | "grade">
 
 const identityOf = ({ resource, tool_name, type }: Probed): string => [type, resource, tool_name].join(" ")
@@ -90,7 +93,7 @@ export class Verdicts extends Context.Service<
       fence: bigint,
       asked: OriginAnswer,
       now: Date,
-      /** What was probed, as it was then; default: what is listed now. */
+      /** The resource's state when it was probed; default: its current row. */
       probed?: Probed
     ) => Effect.Effect<boolean, SqlError.SqlError>
   }
@@ -110,9 +113,9 @@ export class Verdicts extends Context.Service<
               where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
-            // A database that lost its last commits gives ids and fences again, to other resources.
+            // A database that lost its last commits reuses ids and fences, for other resources.
             if (probed !== undefined && identityOf(probed) !== identityOf(row)) return false
-            // Other words and other operations came meanwhile: a dead probe of the former ones says nothing of these.
+            // The words or operations changed during the probe, so a dead result does not apply to the new ones.
             const isOutdated = probed !== undefined && subjectOf(probed) !== subjectOf(row)
             const asked = isOutdated && isDead(given.life) ? { ...given, life: "unknown" as const } : given
             const claims = yield* claimsOf(sql, id)
@@ -141,7 +144,7 @@ export class Verdicts extends Context.Service<
   )
 }
 
-/** Effects of a probe besides its verdict, in the same transaction; each is true when discovery shows a change. */
+/** Further effects of a probe, in the same transaction as its verdict; each is true if discovery shows a change. */
 const aftermath = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
@@ -159,7 +162,9 @@ const aftermath = Effect.gen(function* () {
     return true
   })
 
-  /** Where the origin's name resolves to a private address and that is not allowed, the listing is quarantined. */
+  /**
+   * If the origin's name resolves to a private address and the settings do not allow that, the listing is quarantined.
+   */
   const take = Effect.fnUntraced(function* (row: ResourceRow, { detail, isLocal }: OriginAnswer, now: Date) {
     if (!isLocal || config.allowLocalOrigins || (row.state !== "active" && row.state !== "stale")) return false
     const move = { by: "facilitator", move: "quarantined", to: "quarantined", reason: "local_origin" } as const
@@ -187,10 +192,10 @@ const aftermath = Effect.gen(function* () {
     return sales.length > 0
   })
 
-  /** Changes the state of what died or lives again. */
+  /** Changes the state of a resource that died or is alive again. */
   const weigh = Effect.fnUntraced(function* (row: ResourceRow, life: Life, dead: number, now: Date) {
     const isStale = row.state === "stale"
-    // What no payment was observed for stays so, however healthy its origin is.
+    // A listing that went stale for lack of payments stays stale, however healthy its origin is.
     if (life === "alive" && isStale && row.state_reason !== "not_seen") {
       const move = { by: "origin", move: "returned", from: "stale", to: "active", reason: "origin_answers" } as const
       yield* moveState(sql, facts, row.id, now, move)

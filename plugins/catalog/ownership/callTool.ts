@@ -1,8 +1,8 @@
-// An unpaid call of an MCP tool whose origin's document allows it, in either era of the protocol: a session is begun,
-// or where the server refuses that, `server/discover` is asked and each request carries its own envelope (2026-07-28);
-// the tool's own entry of the list is read, it is called without a payment, and the demand for payment is the origin's
-// statement. Five requests at most, each through `safeFetch` and within the settings' bounds; nothing is sent that
-// could pay. A server of neither is called without a session.
+// An unpaid call of an MCP tool whose origin's document allows it, in either era of the protocol. It begins a session;
+// if the server refuses that, it requests `server/discover`, and each request carries its own envelope (2026-07-28).
+// Then it reads the tool's own entry of the list and calls it without a payment; the demand for payment is the origin's
+// statement. It makes five requests at most, each through `safeFetch` and within the settings' bounds; no request can
+// pay. A server of neither is called without a session.
 import { Effect } from "effect"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import type { OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
@@ -49,7 +49,7 @@ const sessionHeaders = (answer: OutboundAnswer, version: string | undefined): He
 
 type Send = (body: Uint8Array, headers: Headers) => Effect.Effect<OutboundAnswer, FetchRefused>
 
-/** One request with its answer, as the era has it; undefined for a call whose headers no schema may ask for. */
+/** Sends one request in the era's form; undefined for a call whose schema asks for invalid headers. */
 type Ask = (
   id: number,
   method: string,
@@ -69,7 +69,7 @@ const askStateless =
     })
   }
 
-/** Whether a server that began no session supports requests without one; an answer that does not come says no. */
+/** Whether a server that began no session supports requests without one; a missing answer counts as false. */
 const isStateless = (post: Send) =>
   askStateless(post)(2, "server/discover", {}).pipe(
     Effect.map((answer) => {

@@ -1,7 +1,7 @@
-// A canary probe: whether any outside host can be reached. An answer of any public host within a minute shows it, and
-// else one of the canary URLs of the settings is requested, at most once a minute: two dead probes are further apart,
-// and no outage that began after an answer counts as both. Without an answer a failed request says nothing of its
-// origin: this machine's network or its resolver may have failed. Local hosts need none.
+// A canary probe: whether any outside host can be reached. An answer of any public host within a minute is enough.
+// Otherwise the canary requests one of the settings' canary URLs, at most once a minute: two dead probes are further
+// apart, and no outage that began after an answer counts as both. Without an answer, a failed request proves nothing
+// about its origin: this machine's network or its resolver may have failed. Local hosts do not need a canary.
 import { Effect } from "effect"
 import { isPublicAddress, parseAddress } from "../../../kernel/http/addresses.ts"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"

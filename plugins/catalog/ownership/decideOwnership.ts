@@ -1,7 +1,7 @@
-// What follows from an origin's statement on a resource. Pure: the same statement on the same state decides the same,
-// on any replica and after a crash. No statement decides nothing; one that names the owner proves it; one that names a
-// claimant displaces the owner; one that names an unknown recipient quarantines the listing until that one is paid
-// (rules 4, S317).
+// Decides the effect of an origin's statement on a resource. Pure: the same statement on the same state decides the
+// same, on any replica and after a crash. Without a statement nothing changes. A statement that names the owner proves
+// it; a statement that names a claimant displaces the owner; a statement that names an unknown recipient quarantines
+// the listing until that recipient is paid (rules 4, S317).
 import type { ResourceState } from "../contract.ts"
 import type { OriginStatement } from "./OriginWire.ts"
 

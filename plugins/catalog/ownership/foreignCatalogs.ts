@@ -1,7 +1,7 @@
 // Other catalogs as a source of origins, off by default: their pages are read hourly, with conditional requests, and
-// each origin that they name is probed as a seller's own request would have it probed. What is found there is listed by
-// the origin's own words, unverified until a payment is observed, so it is hidden and ranks last; what the other
-// catalog says of a resource (recipient, price, text) is never read. Bounded in pages, bytes, origins and probes.
+// each origin that they name is probed as a seller's own request would have it probed. Resources found there are listed
+// by the origin's own words, unverified until a payment is observed, so they are hidden and rank last. The other
+// catalog's own text on a resource (recipient, price, text) is never read. Bounded in pages, bytes, origins and probes.
 import { Effect, Result } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { BoundedMap } from "../../../kernel/cache/BoundedMap.ts"
@@ -13,7 +13,7 @@ import { OriginProbes } from "./OriginProbes.ts"
 /** Resources of one page, and pages of one turn. */
 const pageItems = 100
 const pagesMax = 10
-/** Origins whose probe is kept. */
+/** Origins that it keeps as probed. */
 const originsMax = 10_000
 
 interface Page {
@@ -29,7 +29,7 @@ const originOf = (item: unknown): string | undefined => {
   return protocol === "https:" || protocol === "http:" ? origin : undefined
 }
 
-/** The origins that a page names; none of what is no page. */
+/** The origins that a page names; empty for an invalid page. */
 const readPage = (body: Uint8Array): Page => {
   const read = Result.getOrElse(readJson(body), () => undefined) as { readonly items?: unknown } | null | undefined
   const items = Array.isArray(read?.items) ? read.items.slice(0, pageItems) : []
@@ -53,7 +53,9 @@ export const startForeignCatalogs = Effect.gen(function* () {
   )
   const probed = new BoundedMap<string, true>(originsMax)
 
-  /** One page; one that has not changed names nothing new, and what follows it may have. Undefined: it is not given. */
+  /**
+   * Reads one page. An unchanged page names nothing new, but its successor may. Undefined if the page is unavailable.
+   */
   const pageAt = Effect.fnUntraced(function* (url: URL) {
     const before = known.get(url.href)
     const more = before === undefined ? undefined : { headers: { "if-none-match": before.tag } }
@@ -65,7 +67,7 @@ export const startForeignCatalogs = Effect.gen(function* () {
     return { ...page, tag: answer.value.headers["etag"] }
   })
 
-  /** Probes what is new; false when the catalog has used up its probes of this hour. */
+  /** Probes new origins; false if the catalog has used up its probes of this hour. */
   const probeAll = Effect.fnUntraced(function* (origins: ReadonlyArray<string>, catalog: string) {
     for (const origin of origins) {
       if (probed.get(origin) !== undefined) continue

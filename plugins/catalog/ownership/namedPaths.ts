@@ -1,5 +1,5 @@
 // The paths that origins' documents name, kept so that no other recipient's template resolves for them. Written when a
-// probe has read documents that name others than the last time; a path that was not named for a month is deleted.
+// probe reads documents whose paths differ from the last time; a path that was not named for a month is deleted.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { LruCache } from "../../../kernel/cache/LruCache.ts"

@@ -1,7 +1,6 @@
 // The actors that probe origins. Each turn leases a few resources that are due, asks, and decides; a lease that expires
-// is taken by the next holder, and the late holder's answer is void. Listings with evidence have an actor of their own,
-// so that neither a flood of claims nor the slow origins of those delay a seller's new price. They never run on a
-// payment's path.
+// is taken by the next holder, and the late holder's answer is void. Separate actors serve listings with evidence, so
+// that neither a flood of claims nor their slow origins delay a seller's new price. They never run on a payment's path.
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -23,7 +22,7 @@ const leaseSeconds = 60
 const gather = Duration.seconds(1)
 /** Between two turns; doubled with each that finds nothing due. */
 const restMin = Duration.seconds(2)
-/** Maximum delay of what other replicas ask for; no other process has an embedded database. */
+/** Maximum delay of requests from other replicas; an embedded database has a single process. */
 const restMax = { server: Duration.seconds(16), embedded: Duration.seconds(64) }
 export const restAfter = (
   rest: Duration.Duration,
@@ -46,13 +45,13 @@ interface DueRow {
   readonly origin: string | null
   readonly declaration: StoredBody
   readonly grade: Grade
-  /** HTTP methods that other recipients claim of what has no evidence. */
+  /** HTTP methods that other recipients claim of a resource without evidence. */
   readonly claimed: ReadonlyArray<string>
 }
 
 /**
- * Leases for a minute what is due and not leased by another; the fence separates this holder from the next one. It is
- * due again when the lease ends: what is due before that was asked for meanwhile.
+ * Leases due rows for a minute, unless another holder has leased them; the fence separates this holder from the next
+ * one. The row is due again when the lease ends; an earlier due time means that a request arrived during the probe.
  */
 export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, hasEvidence: boolean) => {
   const until = new Date(now.getTime() + leaseSeconds * 1_000)
@@ -69,7 +68,7 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date, hasEvidence: bo
     from due join catalog_resources r on r.id = due.resource_id`
 }
 
-/** An actor that polls for what is due, soon after a request and less often the longer there is none. */
+/** An actor that polls for due probes, soon after a request and less often while it finds none. */
 const startActor = Effect.fnUntraced(function* <E>(id: string, askDue: Effect.Effect<boolean, E>) {
   const { onAsked } = yield* Changes
   const { kind } = yield* Database
@@ -109,7 +108,7 @@ export const startProbes = Effect.gen(function* () {
     })
     const now = new Date(yield* trustedMillis)
     if (asked === "later") {
-      // A probe that the seller's own payment asked for meanwhile does not wait for the free one.
+      // A probe that the seller's own payment requested during the free one does not wait for it.
       const later = new Date(now.getTime() + laterSeconds * 1_000)
       yield* sql`update catalog_probes set leased_until = null,
           due_at = case when ${row.free} and not free and due_at < leased_until then due_at else ${later} end

@@ -1,6 +1,6 @@
 // A declaration that the recipient's account has signed is the seller's own, with or without a key of the facilitator.
-// Beside `info` and `schema` it has `signature`, the base64 of a SEP-53 signature by the payTo account, over the
-// version hash of the resource as that declaration alone would list it, or over that hash, a space and `signedAt`, any
+// Next to `info` and `schema` it has `signature`, the base64 of a SEP-53 signature by the payTo account. It signs the
+// version hash of the resource as that declaration by itself would list it, or that hash, a space and `signedAt`, any
 // text of at most 64 printable characters. The hash covers the description, the operation, the price and the recipient,
 // so that a signature is worth nothing for other words or another price. Pure.
 import { Option, Result } from "effect"
@@ -12,7 +12,7 @@ import { isFields } from "../fields.ts"
 const signatureBytes = 64
 const signatureLengthMax = 128
 
-/** The signature's own digest, sha256 hex, where the extension is signed by this account over this hash. */
+/** The signature's own digest, sha256 hex, if this account signed the extension over this hash. */
 export const readSignature = (
   crypto: Crypto["Service"],
   extension: unknown,

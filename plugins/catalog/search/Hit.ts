@@ -8,13 +8,13 @@ export interface Hit {
   readonly relevance: number
   /** How much of the query's terms it holds, in units of a term of a single listing, not divided by the query's. */
   readonly evidence?: number
-  /** It holds a rare term of the query itself: an answer where nothing is relevant enough. */
+  /** It holds a rare term of the query itself, so it is an answer even if no hit is relevant enough. */
   readonly isEvident?: boolean
   /**
-   * Standard deviations by which it is nearer to the query than chance makes the nearest of all listings; of branches
+   * How far it exceeds the expected similarity of a chance nearest listing, in standard deviations; only from branches
    * that measure it.
    */
   readonly prominence?: number
-  /** Returned for its prominence alone: it is no answer of its branch. */
+  /** Returned only for its prominence; it is not an answer of its branch. */
   readonly isAside?: boolean
 }

@@ -1,6 +1,6 @@
 // The registry of search branches and of observers of its answers, each for as long as its plugin lives, and of the
-// similar terms that one branch provides to another. Observers are notified beside an answer: one that fails is logged,
-// and none of them delays or changes an answer.
+// similar terms that one branch provides to another. Observers run outside of the request: a failure is logged, and no
+// observer delays or changes an answer.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type Impression, Search, type SearchBranch } from "../contract.ts"
 import type { SimilarTerms } from "./rank/SimilarTerms.ts"

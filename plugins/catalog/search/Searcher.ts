@@ -1,7 +1,7 @@
 // `/discovery/search`: a ranking is made once and paged through. The first page ranks a window; its cursor carries the
-// ranking, so that later pages neither repeat nor skip while the catalog is written, on any replica. A list that was
-// used up and may continue is ranked once more over the largest window, without what was shown (S115, S121–S128).
-// Observers are notified beside each answer.
+// ranking, so that later pages neither repeat nor skip while the catalog is written, on any replica. An exhausted list
+// that may continue is ranked once more over the largest window, without the hits already shown (S115, S121–S128).
+// Observers run after each answer, outside of the request.
 import { Context, Effect, Exit, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
@@ -39,7 +39,7 @@ export type SearchAnswer =
       readonly _tag: "Page"
       readonly resources: ReadonlyArray<string>
       readonly partial: boolean
-      /** No hit counts as an answer: those shown are the nearest. */
+      /** No hit counts as an answer: the shown hits are the nearest. */
       readonly nearestOnly: boolean
       readonly cursor: string | null
       /** The interpretation of the query's words about the price. */
@@ -48,7 +48,10 @@ export type SearchAnswer =
       readonly explained: ReadonlyArray<unknown> | undefined
     }
 
-/** A list that pages are cut from. A fresh one comes with its ranking, and its hits where they are to be explained. */
+/**
+ * A list that pages are cut from. A fresh list comes with its ranking, and with its hits if the caller asked for an
+ * explanation.
+ */
 interface Listed {
   readonly position: RankingPosition
   readonly ranking: (Listing & Partial<Pick<Ranking, "hits">>) | undefined
@@ -102,7 +105,7 @@ const listFor = Effect.fnUntraced(function* (
   return { position, ranking }
 })
 
-/** Those of some resources that pass the filters now, in their order. */
+/** The given resources that pass the filters now, in their order. */
 type Passing = (ids: ReadonlyArray<bigint>, filters: Filters) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
 
 const makePassing =
@@ -116,7 +119,7 @@ const makePassing =
           (rows) => rows.map(({ id }) => id)
         )
 
-/** The page of a list. Its cursor carries the list, and what passed the filters then need not pass them now. */
+/** The page of a list. Its cursor carries the list; a resource that passed the filters then may fail them now. */
 const pageOf = Effect.fnUntraced(function* (
   { catalog, passing }: { readonly catalog: Catalog["Service"]; readonly passing: Passing },
   read: ReadSearch,
@@ -146,7 +149,7 @@ const pageOf = Effect.fnUntraced(function* (
   return { page, shownIds }
 })
 
-/** A caller's or an operator's key; where callers need none, this machine itself. */
+/** A caller's or an operator's key; if callers need none, this machine itself. */
 const mayExplain = (callers: Authentication["Service"], request: HttpServerRequest.HttpServerRequest): boolean =>
   callers.isOperator(request) ||
   Option.exists(callers.authenticate(request), ({ keyed }) => keyed || callers.isLocal(request))

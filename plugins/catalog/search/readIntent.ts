@@ -1,8 +1,7 @@
-// What a query says of the price, in words: "under $0.002 a call" is the filter that it means, "cheapest" and a leading
-// "free" are a preference that orders equals. Such words name no service: the rest of the query is searched for, and
-// the answer shows what was understood. A filter of the caller's own goes before the words, an amount that no call
-// costs is about something else ("flights under $200"), and a query that says nothing but a price is left as it is.
-// Pure.
+// Parses price words in a query: "under $0.002 a call" becomes a filter, "cheapest" and a leading "free" become a
+// preference that orders equals. Such words do not describe a service: the rest of the query is searched for, and the
+// answer shows the parsed intent. The caller's own filter takes precedence over the words. An amount that no call costs
+// is about something else ("flights under $200"), and a query with nothing but a price stays unchanged. Pure.
 import type { Filters } from "../contract.ts"
 import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
 
@@ -42,7 +41,7 @@ const lead = "(?:for|priced|costs?|costing|für|pour|por|per)\\s+"
 const budget = "(?:with\\s+)?(?:a\\s+)?budget(?:\\s+cap)?\\s+of"
 const after = "or (?:less|cheaper|under|below)|max(?:imum)?|at (?:the )?most"
 const per = "(?:\\s*(?:per|an?|each|\\/)\\s*(?:call|request|query|use|lookup|message|image|page))?"
-/** "$10 billion" is no price of a call, and neither is "5MB". */
+/** "$10 billion" is not a price of a call, and neither is "5MB". */
 const large = "(?:\\s*(?:thousand|million|billion|trillion|bn|[kmb])\\b)"
 const cheapest = [
   "cheapest",
@@ -86,7 +85,7 @@ interface Limit {
   readonly isCents: boolean
 }
 
-/** The limit that a phrase names; undefined when it names something else. */
+/** The limit that a phrase names; undefined if it names something else. */
 const readLimit = ([, sign, digits = "", unit = ""]: ReadonlyArray<string | undefined>): Limit | undefined => {
   const word = unit.toLowerCase()
   if (sign === undefined && word === "") return undefined
@@ -128,7 +127,7 @@ export const readIntent = (query: string, filters: Filters, assets: ReadonlyArra
   const rest = limits[0] === undefined ? query : query.replace(limits[0], " ")
   const wishes = rest.match(cheap) ?? []
   const probed = rest.replace(cheap, " ").replace(/\s+/g, " ").trim()
-  // A query that says nothing but a price is searched for as it is.
+  // A query that consists only of a price is searched for unchanged.
   if (!/\p{L}/u.test(probed)) return { query, filters, prefersCheap: false, words: [] }
   return {
     query: probed,

@@ -9,7 +9,7 @@ const queryLengthMax = 512
 export interface ReadSearch {
   readonly query: string
   readonly mode: SearchMode
-  /** The mode was asked for; otherwise it is that of the branches that are on. */
+  /** The caller asked for the mode; otherwise it follows from the branches that are on. */
   readonly isModeAsked: boolean
   readonly filters: Filters
   readonly limit: number

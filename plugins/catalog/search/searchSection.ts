@@ -1,6 +1,7 @@
-// The settings of search: how branches are fused and bounded, and what each branch may use. One section has one owner,
-// so the catalog reads it and hands its values to the branches by its contract. Weights and constants are measured
-// (`npm run relevance` prints the figures), not guessed; both halves of the queries agreed on each.
+// The settings of search: the fusion and the bounds of branches, and the resources that each branch may use. One
+// section has one owner, so the catalog reads it and hands its values to the branches by its contract. Weights and
+// constants are measured (`npm run relevance` prints the figures), not guessed; both halves of the queries agreed on
+// each.
 import {
   choice,
   fraction,

@@ -1,10 +1,10 @@
-// Claims that contend for one listing. What no payment was made under gives way to words that settled, to the payTo and
-// at the price that they name. Words that were paid under stay: no number of payers displaces them, since accounts and
-// payments to oneself cost next to nothing; the origin or the recipient's signature changes them (rules 4). Only where
-// nothing was paid under them for thirty days, words that were paid under for as long take their place. Declared and
-// origin words are out of reach. Every claim that differs from what is shown is kept here, bounded; payers are stored
-// with sales, and a listing changes its words and, while its ownership is provisional, its recipient in a transaction
-// of its own.
+// Claims that contend for one listing. Words that no payment was made under are replaced by words that settled, to the
+// payTo and at the price that they name. Words that were paid under stay: no number of payers displaces them, since
+// accounts and payments to oneself cost next to nothing; the origin or the recipient's signature changes them (rules
+// 4). Only if nothing was paid under them for thirty days, words that were paid under for as long replace them.
+// Payments cannot change declared and origin words. Every claim that differs from the shown words is kept here,
+// bounded. Payers are stored with sales, and a listing changes its words, and its recipient while its ownership is
+// provisional, in a separate transaction.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -18,7 +18,7 @@ import { lockResource, recordMove, requestProbe, type ResourceRow, revive, publi
 import { Versions } from "./Versions.ts"
 import { fullAgeDays, isOutsideCircles, weighEvidence } from "./weighEvidence.ts"
 
-/** Maximum claims of one resource. Verified ones give way to settled ones, and then the oldest to the newest. */
+/** Maximum claims of one resource. Settled claims evict verified ones, then the newest evict the oldest. */
 const contendersMax = 16
 
 interface Contender {
@@ -27,10 +27,13 @@ interface Contender {
   readonly declaration: Declaration
 }
 
-/** Payments may decide: over claims, and over what an account signed at no cost, for another recipient's words. */
+/**
+ * Whether payments may decide: over claims, and over words that an account signed at no cost, for another recipient's
+ * words.
+ */
 const isOpen = ({ grade, has_evidence }: ResourceRow): boolean => grade === "claimed" || !has_evidence
 
-/** The claim that takes the place of what is shown: of those that risked as much the first. */
+/** The claim that replaces the shown words; at equal risk, the first. */
 const winnerOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { id, version_hash }: ResourceRow, now: Date) {
   const since = new Date(now.getTime() - fullAgeDays * 86_400_000)
   const [winner] = yield* sql<Contender>`with paid as (
@@ -75,13 +78,13 @@ const moveOwner = Effect.fnUntraced(function* (
 export class Contenders extends Context.Service<
   Contenders,
   {
-    /** Keeps a claim that differs from what is shown, and returns its hash. In the caller's transaction. */
+    /** Keeps a claim that differs from the shown words, and returns its hash. In the caller's transaction. */
     readonly keep: (
       id: bigint,
       declaration: Declaration,
       carrier: Pick<Carrier, "isDust" | "now" | "stage">
     ) => Effect.Effect<string, SqlError.SqlError>
-    /** Shows the claim that was paid under, where what a resource shows was not; true when any changed. */
+    /** Shows a paid claim instead of words that no payment was made under; true if any listing changed. */
     readonly contest: (ids: ReadonlyArray<bigint>, now: Date) => Effect.Effect<boolean, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Contenders") {
@@ -126,7 +129,7 @@ export class Contenders extends Context.Service<
         const terms = { ...declaration.terms, amount: Option.none() }
         yield* versions.apply(row, mergeDeclaration(undefined, { ...declaration, terms }, "claimed"), now)
         if (!row.pay_tos.includes(winner.pay_to)) yield* moveOwner(sql, row, winner, now)
-        // The evidence was for other words: it begins anew.
+        // The evidence was for other words, so it restarts.
         yield* sql`update catalog_resources set verification = 'payment_observed', standing_at = null,
           established_at = null where id = ${id}`
         yield* weighEvidence(sql, [id], now)

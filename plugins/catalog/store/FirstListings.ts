@@ -1,7 +1,7 @@
 // The first declaration of a resource lists it, provisionally owned by its recipient, within the day's quotas; a probe
-// of the origin is asked for. One authorization of a payer lists one resource: any further one is an observation. Where
-// others have used up the daily quota of an origin, nothing is refused: the origin itself is asked, and what it offers
-// is listed.
+// of the origin is asked for. One authorization of a payer lists one resource: any further one is an observation. If
+// others have used up the daily quota of an origin, the declaration is not refused: the origin itself is asked, and its
+// offer is listed.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -14,7 +14,7 @@ import { awaitsOrigin, type Carrier, claimantOf, isFree, type Recorded, unavaila
 import { type Actor, recordMove, requestProbe, publishChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
-/** An origin's own words on a resource that is not listed. */
+/** An origin's own words on an unlisted resource. */
 export interface OriginListing {
   readonly words: DeclaredText
   /** The recipients that the origin names; not empty. */
@@ -93,7 +93,9 @@ export class FirstListings extends Context.Service<
         return { decision: isListable ? "listed" : "held", resourceId: id, versionHash: hash, claim: hash } as Recorded
       })
 
-      /** Lists if the authorization has listed nothing before; where nothing is listed it is not used up. */
+      /**
+       * Lists if the authorization has listed nothing before; if nothing is listed, the authorization is not used up.
+       */
       const list = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
         const authorization = Option.getOrUndefined(carrier.authorization())
         if (authorization === undefined) return yield* listed(declaration, carrier)

@@ -17,7 +17,7 @@ const wasReplaced = (sql: SqlClient.SqlClient, id: bigint, signature: string) =>
     (rows) => rows.length > 0
   )
 
-/** Signatures kept of one resource; none is kept of what `max_versions_per_day` refused. */
+/** Maximum stored signatures of one resource; signatures that `max_versions_per_day` refused are not stored. */
 const signaturesMax = 1_000
 
 /** The signatures of an operation but this one declare nothing any more. */
@@ -44,8 +44,8 @@ const keepSignature = Effect.fnUntraced(function* (
 const authorizersMax = 4
 
 /**
- * The declaration as one by the recipient that is listed, where that has authorized it: another one is to be paid. What
- * the origin itself has said is changed by the origin alone.
+ * The carrier of a declaration that pays a new recipient, upgraded to `declared`, if a listed recipient has authorized
+ * the new one. Only the origin can change the origin's own statement.
  */
 const rotationOf = Effect.fnUntraced(function* (row: ResourceRow, { terms }: Declaration, carrier: Carrier) {
   const { authorizedBy } = carrier
@@ -73,7 +73,7 @@ export class Listings extends Context.Service<
       const first = yield* FirstListings
       const redeclarations = yield* Redeclarations
 
-      /** A change of the recipient that the one before has signed, once. */
+      /** Applies a change of recipient that the previous recipient has signed, once. */
       const rotate = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const { now, signature } = carrier
         const isReplaced = signature !== undefined && (yield* wasReplaced(sql, row.id, signature))
@@ -94,7 +94,7 @@ export class Listings extends Context.Service<
           if (signature === undefined) {
             if (row === undefined) return yield* first.list(declaration, carrier)
             const recorded = yield* redeclarations.take(row, declaration, carrier)
-            // The key's holder has changed what the account signed before.
+            // The key's holder has changed the declaration that the account signed before.
             if (recorded.decision === "updated" && carrier.grade === "declared")
               yield* replaceSignatures(sql, row.id, declaration.operation.method, "")
             return recorded

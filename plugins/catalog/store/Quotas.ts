@@ -1,6 +1,6 @@
 // Quotas of listings and declarations in a UTC day, counted in the transaction that uses them up. A payer can name any
-// recipient: what a payment merely claims counts against its payer and the origin it speaks of, verified and settled
-// payments apart, and never against the day of the owner, which only the owner's own declarations use.
+// recipient. So mere claims count against the payer and the origin that the payment names, verified and settled
+// payments separately. They never use up the owner's quota, which only the owner's own declarations use.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
@@ -13,7 +13,7 @@ const subjectMax = 2_200
 export interface Claimant {
   readonly payer: string
   readonly payTo: string
-  /** The origin that it speaks of, or a symbolic name. */
+  /** The origin that it names, or a symbolic name. */
   readonly place: string
   readonly stage: "verified" | "settled"
   /** Control of the recipient was shown. */
@@ -71,7 +71,7 @@ export class Quotas extends Context.Service<
         return "place_used_up" as const
       })
 
-      /** Quota of one payer's free listings in an hour, across all names and recipients it gives. */
+      /** Quota of one payer's free listings in an hour, across all names and recipients in its payments. */
       const takeHour = ({ isFree, now, payer }: Claimant): Taken =>
         isFree
           ? take(`free listings of payer ${payer} at ${now.getUTCHours()}`, now, config.freeListingsPerHourMax)

@@ -6,20 +6,20 @@ import type { Claimant } from "./Quotas.ts"
 
 export interface Recorded {
   readonly decision: "listed" | "updated" | "unchanged" | "held" | "rejected"
-  /** Why it was rejected; or, of one that is held, what it waits for. */
+  /** The reason for a rejection, or the event that a held declaration waits for. */
   readonly reason?: PublicReason | "awaits_origin"
   /** Fields of the payment's resource that were left out. */
   readonly dropped?: ReadonlyArray<string>
   /** For operators. */
   readonly detail?: string
   readonly resourceId: bigint | undefined
-  /** Of the resource as it is now, when it is listed. */
+  /** Version hash of the current resource, if it is listed. */
   readonly versionHash?: string
-  /** Of the state of an unchanged resource: while it is the same, the same declaration is unchanged. */
+  /** Hash of the state of an unchanged resource: while it stays equal, the same declaration is unchanged. */
   readonly stateHash?: string
-  /** Version hash of the words that the declaration alone makes, where what settles by them is evidence for them. */
+  /** Version hash of the words of this declaration by itself, if a settlement under them is evidence for them. */
   readonly claim?: string
-  /** It claims other words than those shown: a settlement by it is recorded anew, for it may displace them. */
+  /** It claims other words than the listing shows: a settlement is recorded again, because it may displace them. */
   readonly isContender?: true
   /** Nothing was listed: the origin is to be asked for the resource. */
   readonly isHint?: true
@@ -37,8 +37,8 @@ export interface Carrier {
   /** Digest of that signature. */
   readonly signature?: string
   /**
-   * Whether the declaration is that of another recipient, by its account's signature or by a principal that showed
-   * control of it; with the signature's digest.
+   * Whether another recipient has authorized the declaration, by its account's signature or by a principal that showed
+   * control of the account; with the signature's digest.
    */
   readonly authorizedBy?: (payTo: string) => Effect.Effect<Option.Option<{ readonly signature?: string }>>
   /** As `PaymentObservation.authorization`. */

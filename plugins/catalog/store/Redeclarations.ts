@@ -1,6 +1,6 @@
-// A declaration of a resource that is listed already, whose row the caller has locked. One by another recipient is kept
-// as a claim and the origin is asked. An equal one writes nothing. One that differs makes a version only when its grade
-// permits; otherwise the listing stays as it is and the origin is asked (rules 4).
+// A second declaration of a listed resource; the caller has locked its row. A declaration by another recipient is kept
+// as a claim and the origin is probed. An equal one writes nothing. A different one creates a version only if its grade
+// permits; otherwise the listing stays unchanged and the origin is probed (rules 4).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/facts/Facts.ts"
@@ -28,8 +28,8 @@ import { Versions } from "./Versions.ts"
 const claimsMax = 8
 
 /**
- * Words of a claim that nothing settled, and that probes of the operation they name have refuted: they give way to a
- * claim of another operation. Where the whole origin is gone that says nothing.
+ * True for words of a claim without a settlement whose operation was refuted by probes; a claim of another operation
+ * may replace them. If the whole origin is dead, that refutes nothing.
  */
 const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
   isDead(row) &&
@@ -39,14 +39,14 @@ const isRefuted = (row: ResourceRow, { operation }: Declaration): boolean =>
   !row.has_evidence &&
   row.declaration.operations.every(({ method }) => method !== operation.method)
 
-/** What went stale unseen returns with a payment; a dead one returns when its origin answers. */
+/** A resource that went stale unseen returns with a payment; a dead one returns when its origin answers. */
 const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
   state === "quarantined" || (state === "stale" && (state_reason ?? "not_seen") === "not_seen")
 
 /**
- * The words that a declaration of this grade adds to. Words of a higher grade begin anew, and so do the first with
- * evidence: those of a listing that no payment of the kind in the settings was observed for, or whose words were those
- * of a recipient that the origin does not name.
+ * The words that a declaration of this grade adds to. Words of a higher grade start from scratch. So do the first words
+ * with evidence, if the listing has no observed payment of the configured kind, or shows the words of a recipient that
+ * the origin does not name.
  */
 const baseWords = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -75,7 +75,7 @@ const returning = {
   reason: "payment_observed"
 } as const
 
-/** Keeps what another recipient claims; what costs nothing never takes the place of what is kept of it already. */
+/** Keeps another recipient's claim; a free claim never replaces a kept one of that recipient. */
 const keepClaim = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,
@@ -98,7 +98,7 @@ const keepClaim = Effect.fnUntraced(function* (
     declaration = case when ${isFree(carrier)} then catalog_claims.declaration else excluded.declaration end`
 })
 
-/** A row of an earlier version, whose body had extensions that a buyer may add, is written anew without them. */
+/** Rewrites the row of an earlier version without the extensions that a buyer may add. */
 const restated = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   versions: Versions["Service"],
@@ -143,8 +143,9 @@ const taken = (decision: Recorded["decision"], { id, stateHash }: ResourceRow, v
 })
 
 /**
- * Whether what settles by these words may displace those shown: a claim's, whatever grade the words of another
- * recipient have; and of what an account signed at no cost, by what another recipient declares too.
+ * Whether a settlement under these words may displace the shown ones. On a claimed listing: any claim, and another
+ * recipient's words at any grade. On other words without evidence, such as those that an account signed at no cost:
+ * only another recipient's declared words.
  */
 const isOpen = (row: ResourceRow, { terms }: Declaration, { grade }: Carrier): boolean => {
   const isOfAnother = !row.pay_tos.includes(terms.payTo)
@@ -152,7 +153,7 @@ const isOpen = (row: ResourceRow, { terms }: Declaration, { grade }: Carrier): b
   return isOfAnother && grade === "declared" && !row.has_evidence
 }
 
-/** What settles by these words may displace what is shown. */
+/** Records words whose settlement may displace the shown ones. */
 const contend = Effect.fnUntraced(function* (
   contenders: Contenders["Service"],
   row: ResourceRow,
@@ -237,7 +238,7 @@ export class Redeclarations extends Context.Service<
       const versions = yield* Versions
       const contenders = yield* Contenders
 
-      /** The origin is asked, for it may have changed; what is listed stays as it is. */
+      /** Schedules a probe of the origin, because it may have changed; the listing stays unchanged. */
       const ask = Effect.fnUntraced(function* <A>(row: ResourceRow, isFree: boolean, now: Date, recorded: A) {
         yield* requestProbe(sql, row.id, config, { isFree, now })
         yield* asked
@@ -251,7 +252,7 @@ export class Redeclarations extends Context.Service<
         return yield* ask(row, true, carrier.now, conflicting(row, payTo))
       })
 
-      /** What is listed is to be paid to another recipient: its words are new, and its evidence stays. */
+      /** Changes the listing's recipient: its words are new, and its evidence stays. */
       const rotate = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
         const words = { ...mergeDeclaration(undefined, declaration, "declared"), isFree: true }
         const faulty = yield* replace({ quotas, versions }, row, words, claimantOf(declaration, carrier))

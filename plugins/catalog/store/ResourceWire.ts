@@ -1,7 +1,7 @@
 // A resource on the wire: the public body that discovery serves, and its version hash. The hash is the sha256, in
-// lower-case hex, of the body's canonical JSON (RFC 8785) without the members that the contract names as volatile; so
-// any client can compute it from what it was given, and it changes exactly when the declaration or an accepted option
-// does (S31–S48, S194, S310). Nothing internal is in a body (S113).
+// lower-case hex, of the body's canonical JSON (RFC 8785) without the contract's volatile members. Any client can
+// compute it from the body that it received, and it changes exactly when the declaration or an accepted option does
+// (S31–S48, S194, S310). Nothing internal is in a body (S113).
 import { Hex } from "effect/encoding"
 import { encodeNetwork } from "../../../kernel/Dialect.ts"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -98,14 +98,14 @@ export const versionHash = (crypto: Crypto["Service"], body: Fields): string => 
 
 const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** Of `catalog_resources r`: payments alone are evidence for it, of which too little was risked, too lately. */
+/** For `catalog_resources r`: its only evidence is payments, and they risked too little, too recently. */
 export const youngText = `(r.established_at is null and r.standing_at > now() - interval '${fullAgeDays} days')`
 
 /**
  * The volatile members of a body as PostgreSQL writes them, over `catalog_resources r` and its `catalog_activity a` if
  * it has one: a page of bodies is twenty texts then, and not twelve times as many values that this process would read
- * and write again. What is null is left out: no payment, no price but the first, no probe. Settlements and payers are
- * those of thirty days that count for rank; `evidence` says whose the words and the recipient are; `uptime` is the
+ * and write again. Null members are left out: no payment, no price but the first, no probe. Settlements and payers are
+ * those of thirty days that count for rank; `evidence` shows the source of the words and the recipient; `uptime` is the
  * share of thirty days' probes that found it alive. None of the words needs to be escaped: they are of closed sets.
  */
 export const volatileText = `concat('"lastUpdated":"', ${isoTime("r.updated_at")},
@@ -121,10 +121,7 @@ export const volatileText = `concat('"lastUpdated":"', ${isoTime("r.updated_at")
   '","weight":"', case when r.standing_at is null then 'none' when ${youngText} then 'young' else 'established' end,
   '"},"versionHash":"', r.version_hash, '"}')`
 
-/**
- * The body as it is served: the stored text with its volatile members behind. Listed bodies only come as active or
- * stale.
- */
+/** The served body: the stored text followed by its volatile members. Listed bodies only come as active or stale. */
 export const serveBody = (document: string, volatile: string): string => `${document.slice(0, -1)},${volatile}`
 
 const hashOf = (crypto: Crypto["Service"], value: unknown): string =>
@@ -134,8 +131,8 @@ const hashOf = (crypto: Crypto["Service"], value: unknown): string =>
 export const resourceKey = (crypto: Crypto["Service"], resource: string): string => hashOf(crypto, resource)
 
 /**
- * `/users/:id` and `/users/:name` mean the same paths: a declaration that names the part otherwise has no listing of
- * its own for them.
+ * `/users/:id` and `/users/:name` match the same paths: a declaration with another parameter name does not get a second
+ * listing.
  */
 const withoutNames = (resource: string): string => resource.replace(/\/:[A-Za-z_]\w*(?=\/|$)/g, "/:")
 

@@ -1,4 +1,4 @@
-// Rows of resources and what every change of one has in common: an option that begins or ends, a version that is added,
+// Rows of resources and the steps that all their changes share: an option that begins or ends, a version that is added,
 // a change of state or owner with its decision, and the fact that notifies indexes of it. Everything here runs in the
 // caller's transaction.
 import { Effect } from "effect"
@@ -138,7 +138,7 @@ export const revive = Effect.fnUntraced(function* (
 
 type Probing = Pick<CatalogValues, "probeOrigins" | "probePauseSeconds">
 
-/** Makes probes due soon, of what the condition selects from `catalog_resources`; as rows, one each. */
+/** Makes probes due soon for the resources of `catalog_resources` that match the condition; returns one row each. */
 const makeDue = (
   sql: SqlClient.SqlClient,
   condition: Statement.Fragment,
@@ -153,8 +153,8 @@ const makeDue = (
 }
 
 /**
- * Makes a probe of the origin due soon, though not sooner after the last one than the pause, and in the queue where the
- * listing belongs. A free request never makes free what is due for another reason, or as soon.
+ * Makes a probe of the origin due soon, but not before the pause after the last one has passed, and in the listing's
+ * own queue. A free request never marks a probe as free that is due for another reason, or due as soon.
  */
 export const requestProbe = (
   sql: SqlClient.SqlClient,
@@ -163,7 +163,7 @@ export const requestProbe = (
   asked: { readonly isFree: boolean; readonly now: Date }
 ) => (config.probeOrigins ? makeDue(sql, sql`id = ${id}`, config, asked) : Effect.void)
 
-/** As `requestProbe`, free, for the listings of an origin, what is hidden first; answers how many. */
+/** Like `requestProbe`, free, for the listings of an origin, hidden ones first; returns their number. */
 export const requestProbesOf = (
   sql: SqlClient.SqlClient,
   { max, origin }: { readonly origin: string; readonly max: number },

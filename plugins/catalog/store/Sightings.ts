@@ -1,7 +1,8 @@
-// What is written behind the payments: when resources were last seen, how often they were paid and by which payers, and
-// the outcomes of observations. They are batched in memory; an actor stores them within a second, and last-seen times
-// alone every ten. A crash loses at most that, and while the database is unavailable what exceeds the bounds is lost,
-// counted. A settled payment counts once, by its transaction, whichever replica saw it. No payment waits for any of it.
+// Written behind the payments: when resources were last seen, how often they were paid and by which payers, and the
+// outcomes of observations. They are batched in memory; an actor stores them within a second, or every ten seconds if
+// there are only last-seen times. A crash loses at most that. While the database is unavailable, entries beyond the
+// bounds are dropped and counted. A settled payment counts once, by its transaction, whichever replica saw it. No
+// payment waits for any of it.
 import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { metrics } from "../metrics.ts"
 import { Clock, Context, Duration, Effect, Layer } from "effect"
@@ -18,7 +19,7 @@ import { storeBatch } from "./storeSightings.ts"
 
 /** Delay from the first sale or observation of a batch to its write. */
 export const gather = Duration.seconds(1)
-/** Interval at which last-seen times alone are written. */
+/** Write interval if only last-seen times are pending. */
 const beat = Duration.seconds(10)
 
 export class Sightings extends Context.Service<
@@ -26,12 +27,12 @@ export class Sightings extends Context.Service<
   {
     /** A listed resource was observed, with its sale when the payment is settled. Never waits. */
     readonly touch: (id: bigint, at: Date, sale: Sale | undefined) => Effect.Effect<void>
-    /** The same of one that was not sold, immediately. */
+    /** Records immediately that it was seen without a sale. */
     readonly seen: (id: bigint, at: Date) => void
     /** A payment was settled to a recipient that the listing does not name: evidence for its claim. */
     readonly contend: (id: bigint, at: Date, sale: Sale) => Effect.Effect<void>
     readonly observe: (observed: ObservedDeclaration) => Effect.Effect<void>
-    /** Stores the batch. What fails is kept for the next time. */
+    /** Stores the batch. Entries that fail are kept for the next time. */
     readonly flush: Effect.Effect<void, SqlError.SqlError>
     /** Until something is due. */
     readonly dueIn: Effect.Effect<Duration.Duration>

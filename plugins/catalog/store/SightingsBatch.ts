@@ -1,5 +1,5 @@
-// The batch of sightings since the last flush, in memory and bounded: last-seen times, sales and observations. What
-// does not fit is dropped and counted. Pure but for its own state.
+// The batch of sightings since the last flush, in memory and bounded: last-seen times, sales and observations. Entries
+// that do not fit are dropped and counted. Pure except for its own state.
 import { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -49,11 +49,11 @@ export interface Sale {
   readonly payTo: string
   /** Atomic units that were settled. */
   readonly amount: string
-  /** What that is in ten-millionths of a dollar (`riskOf`); absent in an asset whose worth is unknown. */
+  /** That amount in ten-millionths of a dollar (`riskOf`); absent for an asset of unknown worth. */
   readonly risked?: string
   /** The claim that it is evidence for (`Recorded.claim`): it paid the recipient and the price that this names. */
   readonly claim?: string
-  /** To a recipient that the listing does not name: evidence for the claim alone. */
+  /** Paid to a recipient that the listing does not name: evidence only for the claim. */
   readonly isContested?: true
 }
 
@@ -67,7 +67,7 @@ export interface Observed extends ObservedDeclaration {
   readonly firstAt: Date
 }
 
-/** What one flush stores. */
+/** Contents of one flush. */
 export interface Batch {
   readonly touches: ReadonlyMap<bigint, Touch>
   /** By transaction. */
@@ -86,7 +86,7 @@ const merged = (older: Touch, newer: Touch | undefined): Touch =>
 
 const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
-/** Observations of a day that differ in time alone share a row. */
+/** Observations of a day that differ only in time share a row. */
 const digestOf = (crypto: Crypto["Service"], one: ObservedDeclaration): string => {
   const { decision, detail, payTo, reason, resourceId, stage, toolName, type, url } = one
   const reported = [
@@ -156,7 +156,7 @@ export class SightingsBatch {
   }
 
   /**
-   * Empties the batch and returns what it held; undefined when it was empty. A time later than now comes from a clock
+   * Empties the batch and returns its contents; undefined if it was empty. A time later than now comes from a clock
    * that is ahead and is cut to now.
    */
   take(now: Date): Batch | undefined {
@@ -173,7 +173,7 @@ export class SightingsBatch {
     return batch
   }
 
-  /** Puts back what could not be stored, as far as there is room. */
+  /** Returns entries that could not be stored to the batch, as far as they fit. */
   putBack({ observations, sales, touches }: Batch): void {
     if (touches.size + this.#touches.size <= touchesMax)
       for (const [id, one] of touches) this.#touches.set(id, merged(one, this.#touches.get(id)))

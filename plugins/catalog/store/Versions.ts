@@ -1,5 +1,5 @@
 // The versions of a resource and the options that come and go with them, written in the caller's transaction. A version
-// is the public body as it was served; its hash identifies it. The newest words of each grade are kept apart.
+// is the public body as it was served; its hash identifies it. The newest words of each grade are stored separately.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"
@@ -13,11 +13,11 @@ export interface Body {
   readonly hash: string
 }
 
-/** Of a resource that has had evidence since it was listed. */
+/** For a resource that has had evidence since it was listed. */
 const fromTheStart = new Date(0)
 
 interface OwnershipColumns extends Pick<ResourceRow, "verification" | "ownership" | "pay_tos"> {
-  /** The payer whose payment listed it at no cost. */
+  /** The payer that listed it with a free payment. */
   readonly listed_by: string | null
 }
 
@@ -155,7 +155,7 @@ const sameOption = (a: NamedOption, b: NamedOption): boolean =>
 const pricesOf = (options: ReadonlyArray<NamedOption>): string =>
   canonicalJson(options.map((one) => [optionName(one), one.amount].join(" ")).toSorted())
 
-/** Retires options that are no longer offered and adds new ones; true when the price has changed. */
+/** Retires options that are no longer offered and adds new ones; true if the price has changed. */
 const changeOptions = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,

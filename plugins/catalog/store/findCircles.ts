@@ -1,12 +1,13 @@
-// Circles of payments: addresses that pay each other round, of which each is paid and pays, earn no rank by it, ever. A
-// circle is a strongly connected component of the payments between recipients: each reaches each, so what one member
-// pays another can come back. Up to `membersMax` addresses that is enough; a larger component is a circle when more
-// than half of the payers that count for its members are members (payers and not money: a large payment from outside
-// that goes back elsewhere costs nothing and would hide any ring), and else a market, in which pairs alone are circles
-// (`storeSightings.ts` finds those on storing). A recipient that pays no one is in none and is not followed, so that
-// payments to hundreds of sellers hide no ring. What is read is what was sold of listed resources; what goes back
-// outside of them is not seen here. Circles are found in the background, within the minute: each turn starts from some
-// of the recipients that have paid lately, and takes no more than `stepsMax` steps in one statement.
+// Circles of payments: addresses that pay each other in a ring, so that each pays and is paid, never earn rank by it. A
+// circle is a strongly connected component of the payments between recipients: each reaches each, so a payment between
+// members can come back. Up to `membersMax` addresses that is enough. A larger component is a circle if more than half
+// of the payers that count for its members are members; otherwise it is a market, and only pairs in it are circles
+// (`storeSightings.ts` finds those on storing). We count payers and not money, because a large payment from outside
+// that goes back elsewhere costs nothing and would hide any ring. A recipient that pays no one is in no component and
+// is not followed, so that payments to hundreds of sellers cannot hide a ring. The input is the sales of listed
+// resources; money that goes back outside of them is not seen here. Circles are found in the background, within the
+// minute: each turn starts from some of the recipients that have paid lately, and takes no more than `stepsMax` steps
+// in one statement.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -34,7 +35,7 @@ interface Turn {
 export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: Turn) {
   const sql = yield* SqlClient.SqlClient
   const recently = new Date(now.getTime() - recentMillis)
-  // Activity is locked before payers are changed, in the order in which a batch of sales locks it.
+  // Lock activity before changing payers, in the same order as a batch of sales.
   const [found] = yield* sql<{
     starts: number
     last: string | null

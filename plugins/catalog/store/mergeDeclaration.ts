@@ -7,7 +7,7 @@ import type { Declaration, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import { encodeBody, encodeOption, type StoredBody, type StoredOption, versionHash } from "./ResourceWire.ts"
 
-/** An option with the key that identifies it among those of its operation. */
+/** An option with the key that identifies it among the options of its operation. */
 export interface NamedOption extends StoredOption {
   readonly scheme: string
   /** Neutral spelling. */
@@ -24,7 +24,7 @@ export interface LiveOption extends NamedOption {
 
 export interface DeclaredText {
   readonly grade: Grade
-  /** They came at no cost, by a signature that any account can make: they are no evidence yet. */
+  /** They were free, by a signature that any account can make, so they are not evidence yet. */
   readonly isFree?: boolean
   readonly identity: Identity
   readonly kept: StoredBody
@@ -68,7 +68,7 @@ export const mergeDeclaration = (
   return { grade, identity, kept, options: [...options, option] }
 }
 
-/** The version hash of the words that a declaration alone makes. */
+/** The version hash of the words of a declaration by itself. */
 export const claimOf = (crypto: Crypto["Service"], declaration: Declaration): string => {
   const { identity, kept, options } = mergeDeclaration(undefined, declaration, "claimed")
   return versionHash(crypto, encodeBody(identity, kept, options))

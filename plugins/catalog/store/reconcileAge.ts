@@ -1,6 +1,6 @@
-// The actor of time, every ten minutes: what was not seen for `indexing.stale_after_hours` goes stale, and expired rows
-// are deleted (observations after thirty days, quotas after a week, the transactions that were counted and the
-// authorizations that listed after four hundred days). All its settings are in hours or days. Bounded work a turn.
+// The actor of time, every ten minutes: resources that were not seen for `indexing.stale_after_hours` go stale, and
+// expired rows are deleted (observations after thirty days, quotas after a week, the transactions that were counted and
+// the authorizations that listed after four hundred days). All its settings are in hours or days. Bounded work a turn.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -25,7 +25,7 @@ export const ageCatalog = Effect.gen(function* () {
   const { moved } = yield* Changes
   const now = yield* ageMillis
   const before = (milliseconds: number) => new Date(now - milliseconds)
-  // A batch that stores a sighting holds its activity: one of the two comes first, and the other knows of it.
+  // A batch that stores a sighting locks its activity, so the two are serialized and the second sees the first.
   const stale = yield* sql.withTransaction(
     Effect.gen(function* () {
       const rows = yield* sql<{ id: bigint }>`select r.id from catalog_resources r

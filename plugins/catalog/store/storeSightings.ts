@@ -16,8 +16,8 @@ const recentMillis = 30 * 86_400_000
 const recountMillis = 86_400_000
 
 /**
- * Stores what one flush took: the digests of observations that are new, whether anything was raised or revived or a
- * probe asked for, and the state of what was touched.
+ * Stores one flush; returns the digests of new observations, whether any resource was raised or revived or any probe
+ * was requested, and the states of the affected resources.
  */
 export const storeBatch = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -82,7 +82,7 @@ const storeTouches = Effect.fnUntraced(function* (
       reason: "payment_observed"
     })
   }
-  // What probes found dead is probed again: a payment for it is evidence against them.
+  // Probe resources again that probes found dead: a payment is evidence that they are alive.
   const dead = yield* sql<{ id: bigint }>`select id from catalog_resources
     where state = 'stale' and coalesce(state_reason, 'not_seen') <> 'not_seen' and id in (select value::bigint
       from jsonb_array_elements_text(${JSON.stringify([...batch.keys()].map(String))}::jsonb)) order by id`
@@ -91,8 +91,8 @@ const storeTouches = Effect.fnUntraced(function* (
 })
 
 /**
- * A payer that settled for a listing was served: what probes found dead lives, but for what the origin itself has said
- * (its answer precedes payments). True when any does.
+ * A payer that settled for a listing was served, so a listing that probes found dead is alive, unless its words are the
+ * origin's own (the origin's answer precedes payments). True if any was revived.
  */
 const reviveSold = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -111,8 +111,8 @@ const reviveSold = Effect.fnUntraced(function* (
 })
 
 /**
- * Which payers settled by which claim: amounts that count, to the recipient and at the price that it names. A payer
- * counts by its largest payment, which a success that is read again does not add to.
+ * Stores the payers that settled by each claim: amounts that count, to the recipient and at the price that the claim
+ * names. A payer counts by its largest payment, which a success that is read again does not add to.
  */
 const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>, dustBelow: number) => {
   const rows = [...batch.values()].flatMap(({ amount, at, claim, payTo, payer, resourceId, risked = "0" }) =>
@@ -130,8 +130,8 @@ const storeClaimPayers = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, S
 }
 
 /**
- * Whether a sale counts for rank: not what is dust, not what an account pays to itself, and not what comes from an
- * account that its recipient pays in turn, or in a circle that was found (`findCircles.ts`).
+ * Whether a sale counts for rank. Excluded are dust, payments of an account to itself, and payments from an account
+ * that the recipient pays in turn, or in a circle that was found (`findCircles.ts`).
  */
 const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.amount >= ${dustBelow}
   and g.payer <> g.pay_to and not exists (
@@ -140,7 +140,7 @@ const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.am
     select 1 from catalog_payers p join catalog_resources o on o.id = p.resource_id
     where p.payer = g.pay_to and g.payer = any(o.pay_tos)))`
 
-/** Counts sales that were not counted before; it waits for a transaction that another replica stores meanwhile. */
+/** Counts sales that were not counted before; waits for a transaction that another replica is storing. */
 const storeSales = (
   sql: SqlClient.SqlClient,
   batch: ReadonlyMap<string, Sold>,
@@ -193,7 +193,7 @@ const storeSales = (
     where a.resource_id = s.resource_id`
 }
 
-/** Raises what payments that count were settled for, under the words that it shows. True when any rose. */
+/** Raises listings with counted settlements under the words that they show. True when any rose. */
 const raiseSold = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   facts: Facts["Service"],
@@ -205,7 +205,9 @@ const raiseSold = Effect.fnUntraced(function* (
   return raised.length > 0
 })
 
-/** Recounts the sales of thirty days where the last count is a day old; returns the number of resources. */
+/**
+ * Recounts the sales of thirty days for resources last counted a day ago or earlier; returns the number of resources.
+ */
 export const recountSales = (sql: SqlClient.SqlClient, now: Date, limit: number) => {
   const recently = new Date(now.getTime() - recentMillis)
   const counted = sql`update catalog_activity a set recent_at = ${now},

@@ -1,22 +1,22 @@
-// The weight of a listing's evidence. Payments under exactly the words that are shown are evidence for them, each payer
-// by its largest one and up to a bound: an account of one's own costs nothing, so that a count of payers says little.
-// Until such payments risked `fullRisk`, or the first of them is `fullAgeDays` old, the listing is young: it ranks
-// behind what is older or established (rules 4). Words that the origin served or the recipient's key declared are
-// established immediately. Everything here runs in the caller's transaction.
+// The weight of a listing's evidence. Payments under exactly the shown words are evidence for them. Each payer counts
+// by its largest payment, up to a bound: extra accounts cost nothing, so a count of payers proves little. Until such
+// payments risked `fullRisk`, or the first of them is `fullAgeDays` old, the listing is young: it ranks behind older or
+// established ones (rules 4). Words that the origin served or the recipient's key declared are established immediately.
+// Everything here runs in the caller's transaction.
 import { Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { isPaidIn, type PricedAsset } from "../pricing.ts"
 
 /** Ten-millionths of a dollar. */
 export const dollar = 10_000_000n
-/** What payments must have risked to establish a listing, in ten-millionths of a dollar. */
+/** Total that payments must have risked to establish a listing, in ten-millionths of a dollar. */
 export const fullRisk = 10n * dollar
 /** Maximum that one payer counts with, in ten-millionths of a dollar. */
 export const payerRiskMax = dollar
 /** Days after its first payment on which a listing is established without more. */
 export const fullAgeDays = 30
 
-/** What a payment risks, in ten-millionths of a dollar; 0 in an asset whose worth is unknown. */
+/** The risk of a payment, in ten-millionths of a dollar; 0 for an asset of unknown worth. */
 export const riskOf = (assets: ReadonlyArray<PricedAsset>, contract: string, amount: bigint): bigint => {
   const asset = assets.find((one) => one.contract === contract)
   const isPriced = asset !== undefined && ["USD", "EUR"].some((currency) => isPaidIn(currency, asset.symbol))
@@ -27,10 +27,10 @@ export const riskOf = (assets: ReadonlyArray<PricedAsset>, contract: string, amo
 export const isOutsideCircles = (sql: SqlClient.SqlClient): Statement.Fragment => sql`not exists (
   select 1 from catalog_payers k where k.resource_id = p.resource_id and k.payer = p.payer and k.circle)`
 
-/** Raises those of these listings that were paid under the words that they show; returns those that rose. */
+/** Raises the listings that were paid under the words that they show, and returns them. */
 export const weighEvidence = (sql: SqlClient.SqlClient, ids: ReadonlyArray<bigint>, now: Date) => {
   const given = JSON.stringify(ids.map(String))
-  // A first probe that is due waits no longer behind what is merely claimed.
+  // A first probe that is due no longer waits behind mere claims.
   const raised = sql<{ id: bigint }>`with evidence as (
       select r.id, sum(p.risked) as risked from catalog_resources r
         join catalog_claim_payers p on p.resource_id = r.id and p.claim = r.version_hash

@@ -1,14 +1,14 @@
-// The small dictionary that the plugin brings along (`phrases.txt`, made by `npm run build:phrasebook`): what words of
-// other languages are in English. Believed only when its hash is the one below. It stays one text of sorted lines with
-// the places where they begin, some 5 MB: as a map it would be three times as much. Pure.
+// The small dictionary that ships with the plugin (`phrases.txt`, made by `npm run build:phrasebook`): the English of
+// words of other languages. Loaded only if its hash matches the one below. It stays one text of sorted lines with the
+// offsets of the lines, some 5 MB: a map would take three times as much. Pure.
 
 export const phrasesHash = "95624a6a8bbca498cb5513ff58f870ff46b391058d01b7dba71e4c73acb55a37"
 
 /** A shorter word's forms are other words. */
 const formLengthMin = 5
-/** Letters by which two forms of one word may end differently. */
+/** Maximum letters in the differing endings of two forms of one word. */
 const endingMax = 2
-/** Words compared before and after the position at which a word would be sorted. */
+/** Words compared before and after the position where a word would be sorted. */
 const neighboursMax = 8
 /** The shortest pieces that a word is taken apart into. */
 const pieceMin = 4
@@ -40,7 +40,7 @@ export class Phrasebook {
     return this.#lineAt(place).split(" ", 1)[0]!
   }
 
-  /** The first position whose word is not less than this one. */
+  /** The first position with a word that is not less than this one. */
   #placeOf(word: string): number {
     let [low, high] = [0, this.#starts.length]
     while (low < high) {
@@ -51,13 +51,13 @@ export class Phrasebook {
     return low
   }
 
-  /** A word in English, the surest first; nothing for one that is not in the book. */
+  /** The English of a word, the surest first; empty for an unknown word. */
   meanings(word: string): ReadonlyArray<string> {
     const [found, ...meant] = this.#lineAt(this.#placeOf(word)).split(" ")
     return found === word ? meant : []
   }
 
-  /** What a word means of which the book has another form: one with another ending. */
+  /** The English of a word through another form in the book: one with another ending. */
   meaningsOfForm(word: string): ReadonlyArray<string> {
     if (word.length < formLengthMin) return []
     const place = this.#placeOf(word)
@@ -71,7 +71,7 @@ export class Phrasebook {
     return best === undefined ? [] : this.meanings(best.form)
   }
 
-  /** What the pieces of a compound mean, where the book has both: "Benzinpreis". */
+  /** The English of a compound's pieces, if the book has both: "Benzinpreis". */
   meaningsOfPieces(word: string): ReadonlyArray<string> {
     for (let at = word.length - pieceMin; at >= pieceMin; at--) {
       const [head, tail] = [this.meanings(word.slice(0, at)), this.meanings(word.slice(at))]

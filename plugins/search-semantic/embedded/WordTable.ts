@@ -1,8 +1,8 @@
 // The table of word vectors that ships with the plugin (`words.bin`, made by `npm run build:vectors`): 50,000 English
-// words of a hundred signed bytes each. Loaded once, on first use, and only when its hash matches the one below. About
-// 12 MB of memory. The words are in the order of their frequency, which is their weight: a word of every text is not
+// words of a hundred signed bytes each. Loaded once, on first use, and only if its hash matches the one below. About 12
+// MB of memory. The words are in the order of their frequency, which is their weight: a word of every text is not
 // discriminative. Similar words are found by a full scan, in half a millisecond or so. Words of other languages are
-// read as their English by the phrasebook, and an unknown word of a query may be a mistyped one.
+// read as their English by the phrasebook, and an unknown word of a query may be mistyped.
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -24,13 +24,13 @@ const weightOf = (rank: number): number => smoothing / (smoothing + frequencyOf(
 export interface WordMeaning {
   /** Length 1. */
   readonly vector: Float32Array
-  /** 0 to 1: how much of the words' weight the table knows. */
+  /** 0 to 1: the share of the words' weight that the table covers. */
   readonly known: number
 }
 
 /** A word in English: as written, translated by the phrasebook, or guessed. */
 export interface English {
-  /** None where nothing is known. */
+  /** None if nothing is known. */
   readonly words: ReadonlyArray<string>
   /** 0 to 1: how sure that is. */
   readonly likeness: number
@@ -94,14 +94,14 @@ export class WordTable {
     return this.#vectors.subarray(place * stride, place * stride + dimension)
   }
 
-  /** What a word of a listing is in English, where that is known. */
+  /** The English of a listing's word, if known. */
   inEnglish(word: string): English {
     const said = this.#phrases.meanings(word)
     if (said.length > 0) return { words: said, likeness: saidLikeness, isGuess: false }
     return this.#places.has(word) ? { words: [word], likeness: 1, isGuess: false } : unknown
   }
 
-  /** What a word of a query is in English; one that is not known is guessed. */
+  /** The English of a query's word; an unknown word is guessed. */
   guessed(word: string): English {
     const known = this.inEnglish(word)
     if (known.words.length > 0) return known
@@ -113,8 +113,8 @@ export class WordTable {
   }
 
   /**
-   * What English words mean together, each as much as it weighs and known as far as it is sure; undefined when the
-   * table knows none of them.
+   * The combined vector of English words, each by its weight, and by its sureness for `known`; undefined if the table
+   * has none of them.
    */
   meaningOf(words: Iterable<readonly [word: string, times: number, sureness?: number]>): WordMeaning | undefined {
     const sum = new Float64Array(dimension)
@@ -134,8 +134,8 @@ export class WordTable {
   }
 
   /**
-   * The words of at least this similarity, nearest first: including itself where it is a known English word. For an
-   * unknown word, its English.
+   * The words of at least this similarity, nearest first, including the word itself if it is a known English word. For
+   * an unknown word, its English.
    */
   alike(word: string, likenessMin: number): ReadonlyArray<AlikeWord> {
     const english = this.guessed(word)

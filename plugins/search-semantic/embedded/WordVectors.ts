@@ -1,5 +1,5 @@
 // The vectors of resources by the table of words, in the database, and how far this revision of them has come. A
-// resource that the table knows no word of has none.
+// resource without any word of the table has no vector.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../../catalog/contract.ts"

@@ -1,5 +1,5 @@
 // The default search branch by meaning: from the table of words, without a key, a provider or a download. It is kept in
-// step as the lexical index is: a first run over the catalog, resumed where it stopped, and then the catalog's facts.
+// step like the lexical index: a first run over the catalog, resumed where it stopped, and then the catalog's facts.
 // Until the first run is complete it does not answer. It provides similar words to the other branches.
 import { Effect, Exit, Layer } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
@@ -20,9 +20,9 @@ import { place, WordVectors } from "./WordVectors.ts"
 import { Words } from "./WordTable.ts"
 
 const batchMax = 500
-/** Mean word vectors are never orthogonal: similarity up to this is no evidence. */
+/** Mean word vectors are never orthogonal: similarity up to this is not evidence. */
 const likenessMin = 0.2
-/** What is less than this share as relevant as the best hit is what any text has in common with any other. */
+/** Hits below this share of the best hit's relevance share only the similarity of any two texts. */
 const relevanceMin = 0.4
 
 const startIndexing = Effect.gen(function* () {
@@ -55,8 +55,8 @@ const startIndexing = Effect.gen(function* () {
 })
 
 /**
- * Similarity as relevance; words of the query that the table does not know are missing. Also reports hits that are no
- * answer, where their prominence is known.
+ * Similarity as relevance; words of the query outside of the table count as missing. Also reports hits that do not
+ * answer, if their prominence is known.
  */
 const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> => {
   const verified = hits.map((hit) => ({

@@ -13,7 +13,7 @@ interface Alike {
   readonly letters: Uint8Array
 }
 
-/** Whether a word is within one edit of the one at `from`, of `length` letters, given the same first letter. */
+/** Whether a word is within one edit of the word at `from`, of `length` letters, given the same first letter. */
 const isOneSlip = (word: Uint8Array, letters: Uint8Array, from: number, length: number): boolean => {
   const short = Math.min(word.length, length)
   let same = 1

@@ -25,7 +25,7 @@ const guessKnown = 0.6
 
 type Weighed = readonly [word: string, times: number, sureness: number]
 
-/** A word that counts so often, as English words that count as often together; itself where it is not known. */
+/** Replaces a word by its English words, which share its count; an unknown word stays itself. */
 const shared = (word: string, times: number, { isGuess, words }: English): ReadonlyArray<Weighed> =>
   words.length === 0
     ? [[word, times * evidenceShare(word), 1]]
@@ -44,7 +44,7 @@ export const resourceVector = (table: WordTable, resource: ResourceDocument): Fl
   return table.meaningOf(words)?.vector
 }
 
-/** A query by words that name the medium alone is by those. */
+/** A query with only words that name the medium is searched by them. */
 const reporting = (words: ReadonlyArray<Weighed>): ReadonlyArray<Weighed> =>
   words.every(([, times]) => times === 0)
     ? words.map(([word, , sureness]): Weighed => [word, 1, sureness])

@@ -1,6 +1,6 @@
-// Vectors of one generation in the memory of a process, small enough to be scanned for each query: one bit a number for
-// a first choice (`SignCodes.ts`), eight bits a number to rank what was chosen. 100,000 vectors of 384 numbers take 45
-// MB and a search of them two milliseconds or so; few vectors are all ranked. Pure memory, no I/O.
+// Vectors of one generation in the memory of a process, small enough to be scanned for each query: one bit per number
+// for a first choice (`SignCodes.ts`), eight bits per number to rank the chosen ones. 100,000 vectors of 384 numbers
+// take 45 MB and a search of them two milliseconds or so; few vectors are all ranked. Pure memory, no I/O.
 import { SignCodes } from "./SignCodes.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "./vectorLoops.ts"
 
@@ -13,7 +13,7 @@ const smallMax = 2_000
 const queryMax = 2_047
 /** Shrinkage: at this many vectors half of their common component is removed. */
 const commonFrom = 50
-/** When the mean is taken: at the first of these, and once more when what came later outnumbers it. */
+/** When the mean is computed: at the first of these sizes, and again when later vectors outnumber the earlier ones. */
 const centredAt = [smallMax + 1, 16_384]
 
 /** Minimum sample and sample cap for the background distribution. */
@@ -24,7 +24,7 @@ const backgroundMax = 1_000
 export interface Background {
   readonly mean: number
   readonly deviation: number
-  /** Deviations from the mean that chance gives the most similar. */
+  /** Expected deviations of the most similar vector from the mean, by chance. */
   readonly chance: number
 }
 
@@ -69,11 +69,11 @@ export class QuantizedVectors {
   /** Bytes of one vector, filled up with zeros. */
   readonly #stride: number
   readonly #loops = makeVectorLoops()
-  /** Ids as numbers, which no table outgrows: a hundred thousand of them are no objects of their own. */
+  /** Ids as numbers, which no table outgrows: a hundred thousand numbers do not need an object each. */
   readonly #places = new Map<number, number>()
   readonly #ids: Array<number> = []
   #scales = new Float32Array(1_024)
-  /** Of all vectors, as they are kept. */
+  /** Sum of all stored vectors. */
   readonly #sum: Float64Array
   #codes: SignCodes | undefined
   #centrings = 0
@@ -147,7 +147,7 @@ export class QuantizedVectors {
     return rest < 1e-6 ? vector : own.map((one) => one / rest)
   }
 
-  /** Makes all codes anew around the mean of what there is. */
+  /** Rebuilds all codes around the mean of the current vectors. */
   #centre(): void {
     const mean = new Float32Array(this.#dimension)
     const one = new Float32Array(this.#dimension)
@@ -189,7 +189,7 @@ export class QuantizedVectors {
     return similarities
   }
 
-  /** What a vector has in common with any of these, by a thousand of them at most; undefined among a few. */
+  /** A vector's similarity to the others, from a thousand of them at most; undefined if there are few. */
   background(vector: Float32Array): Background | undefined {
     if (this.size < backgroundFrom) return undefined
     const step = Math.ceil(this.size / backgroundMax)

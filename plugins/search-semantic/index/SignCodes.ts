@@ -1,10 +1,10 @@
-// One bit a number of each vector, and an estimate of their dot products with a query from those bits alone: the
-// vector's signs around a mean (embeddings share a direction), against the query in full. A vector x' = x − mean is
-// taken for its signs times |x'|² / Σ|x'|, which makes the estimate right on average. Places are numbered from 0
+// One bit per number of each vector, and an estimate of their dot products with a query from only those bits: the
+// vector's signs around a mean (embeddings share a direction), against the full query. A vector x' = x − mean is
+// approximated by its signs times |x'|² / Σ|x'|, which makes the estimate right on average. Places are numbered from 0
 // without gaps. Pure memory, no I/O.
 import { groupBytes, groupsAt, groupSize, makeVectorLoops, positionsMax } from "./vectorLoops.ts"
 
-/** Bins of estimates, which lie between −2 and 2 but for rare ones at the ends. */
+/** Bins of estimates, which lie between −2 and 2 except for rare ones at the ends. */
 const bins = 4_096
 const binOf = (estimate: number): number => Math.max(0, Math.min(bins - 1, (bins / 2 + estimate * (bins / 4)) | 0))
 /** Groups that a bound may be read from. */
@@ -14,7 +14,7 @@ export class SignCodes {
   readonly #dimension: number
   readonly #rows: number
   readonly #stride: number
-  /** Of the first group's results. */
+  /** Address of the first group's results. */
   readonly #resultsAt: number
   readonly #mean: Float32Array
   readonly #loops = makeVectorLoops()
@@ -80,7 +80,7 @@ export class SignCodes {
     const floats = new Float32Array(this.#loops.memory.buffer)
     const first = this.#resultsAt / 4
     const step = this.#stride / 4
-    // Where the bound lies is read from every eighth group: the number required is no exact one.
+    // Every eighth group is enough to find the bound: the required number need not be exact.
     const every = groups < 8 * sampledMin ? 1 : 8
     const counts = new Uint32Array(bins)
     let sampled = 0
@@ -97,8 +97,8 @@ export class SignCodes {
   }
 
   /**
-   * For each four signs, in every combination, what they add to the dot product: as bytes, with what makes numbers of
-   * them again.
+   * The contributions of each four signs, in every combination, to the dot product: as bytes, with the scale and offset
+   * to convert them back to numbers.
    */
   #tabulate(query: ArrayLike<number>): { readonly delta: number; readonly base: number } {
     const positions = 2 * this.#rows

@@ -1,8 +1,8 @@
 // The quantized copies of vectors that a process keeps in memory. A copy follows its table by transaction ids: rows
-// written by a transaction that was open at the last read are read again, so none is missed. The ids are of one
-// cluster: in a database that was restored into another, older rows bear ids that are still to come there and are read
-// once, and an older copy is made anew. A read of the table belongs to the plugin and not to the search that caused it,
-// so that one which gives up leaves the others what was read.
+// written by a transaction that was open at the last read are read again, so none is missed. The ids belong to one
+// cluster. In a database that was restored into another, older rows have ids that lie in the future there and are read
+// once, and an older copy is rebuilt. A read of the table belongs to the plugin and not to the search that started it,
+// so a search that gives up leaves the result to the others.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
@@ -24,8 +24,8 @@ interface Copy {
 const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
 
 /**
- * Reads into a copy what was written since its last read, in the order of transactions, which their index serves; in
- * the order of resources the database would read the whole table.
+ * Reads rows written since the copy's last read, in the order of transactions, which their index serves; in the order
+ * of resources the database would read the whole table.
  */
 const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition) {
   const sql = yield* SqlClient.SqlClient
@@ -43,7 +43,7 @@ const readInto = Effect.fnUntraced(function* (copy: Copy, place: VectorPosition)
   }
 })
 
-/** The copy as of now, from the one there is. */
+/** Brings the existing copy up to date. */
 const read = Effect.fnUntraced(function* (place: VectorPosition, known: Copy | undefined) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* monotonicMillis

@@ -1,7 +1,7 @@
-// Where the vectors of a generation lie and how the nearest are found: one port, two ways. An HNSW index of pgvector
-// answers (`hnswIndex.ts`), or the vectors are stored as bytes and each process scans a quantized copy in its memory
-// (`scanIndex.ts`). Both return cosine similarities, filtered by a condition on the resource. A generation keeps the
-// way in which it was begun (`indexByMethod.ts`).
+// Where the vectors of a generation are and how the nearest are found: one port with two implementations. An HNSW index
+// of pgvector answers (`hnswIndex.ts`), or the vectors are stored as bytes and each process scans a quantized copy in
+// its memory (`scanIndex.ts`). Both return cosine similarities, filtered by a condition on the resource. A generation
+// keeps the method that it began with (`indexByMethod.ts`).
 import { Context, Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import type { Hit } from "../../catalog/contract.ts"
@@ -23,15 +23,18 @@ export interface StoredVector {
 export interface Nearest {
   readonly vector: Float32Array
   readonly limit: number
-  /** Without what all vectors have in common, and each hit with its prominence; where they are scanned. */
+  /** Subtract the component that all vectors share, and report each hit's prominence; only for scans. */
   readonly distinguishing?: boolean
-  /** A condition on the resource whose id is this SQL expression; without one, on `catalog_resources r`. */
+  /** A condition on the resource with this SQL expression as its id; by default on `catalog_resources r`. */
   readonly condition: (id?: string) => Statement.Fragment
-  /** The condition excludes more than what is not publicly visible. */
+  /** The condition excludes publicly visible resources too. */
   readonly filtered: boolean
-  /** All that passes such a condition, where that is little: it is ranked directly. */
+  /** All resources that pass such a condition, if they are few: they are ranked directly. */
   readonly few?: Effect.Effect<ReadonlyArray<bigint> | undefined>
-  /** Those that pass, in their order, where the condition is no more than that; without it the condition is asked. */
+  /**
+   * Returns the visible ids, in their order, if visibility is the whole condition; without this member the database
+   * evaluates the condition.
+   */
   readonly visible?: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<bigint>, SqlError.SqlError>
 }
 
@@ -39,19 +42,19 @@ export class VectorIndex extends Context.Service<
   VectorIndex,
   {
     readonly prepare: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
-    /** Stores vectors in the caller's transaction; a resource's vector replaces the one before. */
+    /** Stores vectors in the caller's transaction; a resource's vector replaces the previous one. */
     readonly write: (
       place: VectorPosition,
       vectors: ReadonlyArray<StoredVector>
     ) => Effect.Effect<void, SqlError.SqlError>
     /** Makes a filled generation fast to search; it answers from then on. */
     readonly finish: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
-    /** Loads what this process needs to answer from a generation in its current state, complete or not. */
+    /** Loads the data that this process needs to answer from a generation in its current state, complete or not. */
     readonly warm: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
     readonly nearest: (place: VectorPosition, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
     /**
-     * What answers now: another one when vectors have been written, within a second. `stored`: how often they were, by
-     * the database.
+     * Edition of the answers: it changes within a second after vectors are written. `stored`: the database's count of
+     * writes.
      */
     readonly edition: (place: VectorPosition, stored: bigint) => Effect.Effect<string, SqlError.SqlError>
     readonly drop: (place: VectorPosition) => Effect.Effect<void, SqlError.SqlError>
@@ -73,7 +76,7 @@ export const toHit = (id: bigint, similarity: number): Hit => ({
 
 /** With fewer hits another pass is worth its time. */
 const fewHits = 20
-/** Asked for beyond the number needed, for those that are hidden; under a filter, in those wanted. */
+/** Extra nearest beyond the limit, because some are hidden; under a filter, a multiple of the limit instead. */
 const spare = 20
 const filteredShare = 3
 /** Maximum number of nearest in the widest pass. */
@@ -83,11 +86,11 @@ const wider = 8
 
 export interface VectorLookup {
   readonly hits: ReadonlyArray<Hit>
-  /** There are no vectors beyond those that were read. */
+  /** The read returned all vectors. */
   readonly isAll: boolean
 }
 
-/** Exactly ranked hits, and those only a pass found, limited in number. */
+/** Exactly ranked hits, and hits that only a pass found, limited in number. */
 const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, limit: number): ReadonlyArray<Hit> => {
   const found = new Set(exact.map(({ id }) => id))
   const missed = observed.filter(({ id }) => !found.has(id))
@@ -97,10 +100,10 @@ const withObserved = (exact: ReadonlyArray<Hit>, observed: ReadonlyArray<Hit>, l
 }
 
 /**
- * The nearest that pass the condition. Few that are known to pass are ranked by `exact` immediately. Otherwise a pass
- * takes a number of the nearest and drops what does not pass; when that leaves too few, a wider pass follows, since
- * hidden resources may crowd out the others; and under a filter that few pass, `exact` queries and ranks those. What a
- * pass found stays found.
+ * The nearest that pass the condition. If few are known to pass, `exact` ranks them immediately. Otherwise a pass takes
+ * a number of the nearest and drops those that do not pass. If too few are left, a wider pass follows, since hidden
+ * resources may crowd out the others; under a filter that few pass, `exact` queries and ranks those. Hits of an earlier
+ * pass are kept.
  */
 export const refineSearch = Effect.fnUntraced(function* <E, R>(
   { few = Effect.undefined, filtered, limit }: Pick<Nearest, "few" | "filtered" | "limit">,
@@ -115,7 +118,7 @@ export const refineSearch = Effect.fnUntraced(function* <E, R>(
   if (first.isAll || first.hits.length >= enough) return first.hits
   let observed = first.hits
   if (!filtered || wider * first.hits.length >= enough) {
-    // Twice as far as it takes where the filter leaves as many of those as of the first.
+    // Twice the required depth, if the filter passes the same share of further vectors as of the first.
     const second = yield* read(filtered ? Math.min(widest, Math.ceil((2 * near * enough) / first.hits.length)) : widest)
     if (!filtered || second.isAll || second.hits.length >= enough) return second.hits
     observed = second.hits

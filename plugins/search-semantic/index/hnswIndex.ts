@@ -1,6 +1,6 @@
-// Vectors in pgvector's own type with an HNSW index. The nearest are found first and filtered then; when a filter
-// leaves too few, a second pass ranks exactly what passes it. pgvector indexes up to 2 000 numbers a vector, and up to
-// 4 000 in half precision.
+// Vectors in pgvector's own type with an HNSW index. The nearest are found first and then filtered; if a filter leaves
+// too few, a second pass ranks exactly the resources that pass it. pgvector indexes up to 2 000 numbers a vector, and
+// up to 4 000 in half precision.
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -73,8 +73,8 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         rows
           .map(({ distance, id }) => toHit(id, 1 - distance))
           .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
-      // The search width is set for this statement alone, before the index is read, which depends on its result: a
-      // transaction around two would be four round trips.
+      // The search width is set for only this statement, before the index is read, which depends on its result: a
+      // transaction around two statements would be four round trips.
       const read = Effect.fnUntraced(function* (required: number) {
         const searched = String(Math.max(searchedMin, Math.min(searchedMax, required)))
         const rows = yield* sql<{ id: bigint; distance: number; examined: bigint }>`with nearest as materialized (

@@ -9,8 +9,8 @@ import { scanIndex } from "./scanIndex.ts"
 import { type Method, type VectorPosition, VectorIndex } from "./VectorIndex.ts"
 
 /**
- * The way of a new generation. The embedded database scans even where it has pgvector: it serves one process, whose
- * copy is the only one, and an index in WebAssembly takes ten times as long to find the nearest.
+ * The way of a new generation. The embedded database scans even with pgvector: it serves one process with the only
+ * copy, and an index in WebAssembly takes ten times as long to find the nearest.
  */
 export const newMethod = (
   asked: SearchSettings["Service"]["semantic"]["index"],

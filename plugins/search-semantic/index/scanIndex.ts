@@ -54,8 +54,8 @@ const write = Effect.fnUntraced(function* (place: VectorPosition, vectors: Reado
 })
 
 /**
- * Those that pass the condition, in their order. One row comes back, of their places: as many rows as hits would cost
- * this process more than finding the nearest does.
+ * The candidates that pass the condition, in their order. One row comes back, of their places: as many rows as hits
+ * would cost this process more than finding the nearest does.
  */
 const passing = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -71,7 +71,7 @@ const passing = Effect.fnUntraced(function* (
   return similar.filter((_, index) => places.has(String(index + 1)))
 })
 
-/** Those that are publicly visible, in their order. */
+/** The candidates that are publicly visible, in their order. */
 const notHidden = Effect.fnUntraced(function* (
   similar: ReadonlyArray<Similar>,
   visible: NonNullable<Nearest["visible"]>

@@ -1,14 +1,14 @@
-// The three inner loops of the vector scan, as a WebAssembly module with SIMD that is assembled here: JavaScript has no
-// instruction for sixteen table lookups or eight products in parallel, and with them a scan of 100,000 vectors of 384
-// numbers takes a millisecond instead of ten. The module knows nothing of vectors and does not check its inputs; each
-// instance works on a memory of its own.
+// The three inner loops of the vector scan, as a WebAssembly module with SIMD that is assembled here: JavaScript cannot
+// run sixteen table lookups or eight products in parallel. With them a scan of 100,000 vectors of 384 numbers takes a
+// millisecond instead of ten. The module is unaware of vectors and does not check its inputs; each instance has a
+// separate memory.
 //
 // `scan` sums table entries chosen by half bytes. Memory: tables of 16 bytes, one for each position of a half byte;
 // from `groupsAt` groups of sixteen codes: rows of 16 bytes, byte v of row r being the half bytes 2r (low) and 2r + 1
 // (high) of code v; then sixteen factors and sixteen results as float32. Result = factor · (sum · delta + base).
 //
 // `choose` finds, among the results of `scan`, those of at least a bound. It writes two 32-bit numbers for each group
-// that has some, the group's place and a bit for each of its codes, and returns where what it wrote ends.
+// with such results, the group's place and a bit for each of its codes, and returns the address after its output.
 //
 // `dot` multiplies vectors of bytes with one of 16-bit numbers. Memory: that one from 0, the addresses of the vectors
 // from `addressesAt`, the products as 32-bit numbers from `productsAt`, vectors from `vectorsAt`, each filled up with
@@ -187,7 +187,7 @@ const choose = (() => {
         ...get(out),
         ...get(bits),
         ...storeSecondInteger,
-        // What has no bit is written over by the next.
+        // The next group overwrites an entry without any bit.
         ...get(out),
         ...get(bits),
         ...constant(0),
@@ -279,7 +279,7 @@ export interface VectorLoops {
   readonly scan: (groups: number, rows: number, delta: number, base: number) => void
   /**
    * Groups, at least one, the address of the first one's results and bytes from one group to the next; the bound; and
-   * where to write, with room for eight bytes a group. Returns the address behind what was written.
+   * where to write, with room for eight bytes a group. Returns the address after the last write.
    */
   readonly choose: (groups: number, results: number, stride: number, bound: number, out: number) => number
   /** Addresses (1 to `addressesMax`), and sixteens a vector. */

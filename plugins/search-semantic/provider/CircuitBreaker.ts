@@ -24,7 +24,10 @@ export class CircuitBreaker extends Context.Service<
     /** The last failure, while there is one. */
     readonly trouble: () => string | undefined
     readonly isOpen: Effect.Effect<boolean>
-    /** Whether a search that cannot wait may wait: it may not, or may ask beside itself without waiting. */
+    /**
+     * How a search with other branches may use the endpoint: `fast`, it may wait for a short time; `slow`, it must not
+     * ask; `probe`, it sends a request without waiting for the answer.
+     */
     readonly pace: Effect.Effect<"fast" | "slow" | "probe">
     /** An answer came in time or did not. */
     readonly answered: (inTime: boolean) => Effect.Effect<void>

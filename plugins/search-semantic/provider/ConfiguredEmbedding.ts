@@ -1,5 +1,5 @@
-// What the settings mean by a vector and how the nearest are to be found, with the fingerprint of both: which
-// generation this process is for. Where the model runs does not change what its vectors mean.
+// The configured embedding and index method, with the fingerprint of both: it selects this process's generation. Moving
+// a model to another endpoint does not change the meaning of its vectors.
 import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/wire/canonicalJson.ts"

@@ -1,6 +1,6 @@
-// Port from texts to vectors, and its adapter for endpoints that speak OpenAI's embeddings interface (OpenAI,
-// OpenRouter, TEI, Ollama, vLLM, llama.cpp). An answer is validated: as many vectors as texts, each of the configured
-// length, finite, not zero. Vectors are normalized to length 1. Errors hold no text, key or vector.
+// Port from texts to vectors, and its adapter for endpoints with OpenAI's embeddings interface (OpenAI, OpenRouter,
+// TEI, Ollama, vLLM, llama.cpp). An answer is validated: as many vectors as texts, each of the configured length,
+// finite, not zero. Vectors are normalized to length 1. Errors hold no text, key or vector.
 import { Context, Data, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type CallFailed, HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 
@@ -47,7 +47,7 @@ const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(n
 
 const failed = (message: string, perhapsTheTexts = false) => new EmbeddingFailed({ message, perhapsTheTexts })
 
-/** The vector with length 1, or why it is none. */
+/** The vector with length 1, or why it is invalid. */
 export const checkVector = (numbers: ReadonlyArray<unknown>, dimension: number): Float32Array | string => {
   if (numbers.length !== dimension) return `a vector has ${numbers.length} numbers, ${dimension} are required`
   const vector = new Float32Array(dimension)

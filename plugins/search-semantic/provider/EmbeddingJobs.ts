@@ -1,6 +1,6 @@
-// The queue of pending embeddings: resources of generations that are being built or active. Jobs are leased
-// with a fence, so that a late holder finishes nothing; a resource that changes meanwhile is due again. What has failed
-// too often is set aside and holds up nothing.
+// The queue of pending embeddings: resources of generations that are being built or active. Jobs are leased with a
+// fence, so that a late holder cannot finish any; a resource that changes during its lease is due again. Jobs that
+// failed too often are set aside and do not delay others.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { trustedMillis } from "../../../kernel/time/trustedTime.ts"
@@ -18,7 +18,7 @@ export interface Job {
 const backoffMillis = (attempts: number): number => Math.min(600_000, 500 * 2 ** attempts)
 const now = Effect.map(trustedMillis, (millis) => new Date(millis))
 
-/** Jobs of one kind, leased: those that were tried before, or those that were not. */
+/** Leases jobs of one kind: either retries or first attempts. */
 const take = Effect.fnUntraced(function* (tried: boolean, count: number, leaseMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* now
@@ -43,19 +43,16 @@ const keys = (jobs: ReadonlyArray<Job>): string =>
 export class EmbeddingJobs extends Context.Service<
   EmbeddingJobs,
   {
-    /** Queues resources for a generation; one that was queued already is due again immediately. */
+    /** Queues resources for a generation; a resource that is already queued is due again immediately. */
     readonly enqueue: (generation: bigint, ids: ReadonlyArray<bigint>) => Sql<void>
-    /** Leases jobs: untried ones together, a tried one alone. The active generation's come first. */
+    /** Leases jobs: untried ones together, a tried one by itself. The active generation's come first. */
     readonly lease: (limit: number, leaseMillis: number) => Sql<ReadonlyArray<Job>>
     /**
-     * Which of the jobs are still this holder's; those are finished and go. In the transaction that stores their
-     * vectors.
+     * Deletes finished jobs, if this holder's fence is still valid, and returns their ids. In the transaction that
+     * stores their vectors.
      */
     readonly finish: (jobs: ReadonlyArray<Job>) => Sql<ReadonlySet<bigint>>
-    /**
-     * Gives jobs back after a failure: due later, or set aside when the resources are the reason and have failed too
-     * often.
-     */
+    /** Returns jobs after a failure: due later, or set aside if the resources caused it and have failed too often. */
     readonly fail: (
       jobs: ReadonlyArray<Job>,
       error: string,

@@ -1,6 +1,6 @@
 // Query vectors: cached in memory, single flight for equal queries, behind the circuit breaker. A flight belongs to the
-// plugin: a search that gives up takes nothing from the others that wait for the same vector. A search that has other
-// branches to answer with waits only a moment, and not for an endpoint known to be slow.
+// plugin: a search that gives up does not cancel it for other searches that wait for the same vector. A search with
+// other branches waits only a moment, and does not wait for an endpoint known to be slow.
 import { Context, Deferred, Effect, Layer } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import { LruCache } from "../../../kernel/cache/LruCache.ts"
@@ -20,7 +20,7 @@ const tooSlow = new EmbeddingFailed({
 export class QueryVectors extends Context.Service<
   QueryVectors,
   {
-    /** A vector for one text, by `key` of generation and text. `isHurried`: there is something else to answer with. */
+    /** A vector for one text, by `key` of generation and text. `isHurried`: other branches can answer. */
     readonly vector: (
       key: string,
       request: EmbeddingRequest,
@@ -49,7 +49,7 @@ export class QueryVectors extends Context.Service<
           return vector!
         })
 
-        /** The flight of a vector: the one that is under way, or one that begins. */
+        /** Joins the request for a vector that is in flight, or starts one. */
         const flightOf = (key: string, request: EmbeddingRequest) =>
           Effect.suspend(() => {
             const flying = flights.get(key)

@@ -41,7 +41,7 @@ const embedBatch = Effect.fnUntraced(function* (generation: Generation, jobs: Re
   const known = versionsOf(documents)
   yield* inTransaction(
     Effect.gen(function* () {
-      // A database that lost its last commits gives ids and fences again, to other resources.
+      // A database that lost its last commits reuses ids and fences, for other resources.
       const now = versionsOf(yield* read)
       const own = yield* queue.finish(jobs.filter(({ id }) => now.get(id) === known.get(id)))
       yield* index.write(
@@ -60,7 +60,7 @@ const giveBack = Effect.fnUntraced(function* (jobs: ReadonlyArray<Job>, error: E
   yield* Effect.logWarning("resources could not be embedded").pipe(
     Effect.annotateLogs({ count: jobs.length, reason: error.message })
   )
-  // A failed batch does not show which text caused it: each is tried alone next.
+  // A failed batch does not show which text caused it: next, each is tried separately.
   yield* queue.fail(jobs, error.message, { counts: error.perhapsTheTexts, attemptsMax: semantic.attempts })
 })
 

@@ -1,5 +1,5 @@
-// Sees to the generations: begins the one that the settings ask for, queues every resource for it, makes it active when
-// nothing is left to embed, and drops what was retired. The old generation answers until the new one is complete.
+// Manages the generations: begins the configured one, queues every resource for it, activates it when nothing is left
+// to embed, and drops retired ones. The old generation answers until the new one is complete.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Reconciler, reconciler } from "../../../kernel/actor/Actor.ts"
@@ -94,7 +94,8 @@ export const startFilling = Effect.gen(function* () {
     }
     for (const generation of yield* generations.live) {
       if (generation.status === "building") yield* build(generation, wakeWorker)
-      // On every replica, also those that do not build it: no generation is loaded as late as the first search.
+      // Runs on every replica, also on those that do not build, so that the first search does not have to load a
+      // generation.
       yield* index.warm(embeddingColumnOf(generation))
     }
     yield* dropRetired

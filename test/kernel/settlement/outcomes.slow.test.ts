@@ -88,11 +88,11 @@ describe("a payment", () => {
         expect(
           yield* facilitator.sql`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`
         ).toEqual(fees)
-        expect((yield* facilitator.settle(named.body)).json).toMatchObject({ success: true })
-        expect((yield* facilitator.settle(unnamed.body)).json).toMatchObject({
-          success: false,
-          errorReason: "settle_ledger_already_settled"
-        })
+        for (const { body } of [named, unnamed])
+          expect((yield* facilitator.settle(body)).json).toMatchObject({
+            success: false,
+            errorReason: "settle_ledger_already_settled"
+          })
         expect(yield* facilitator.balance(payTo)).toBe(2n * price)
         expect(yield* facilitator.sql`select type from kernel_facts order by id`).toEqual(
           ["recorded", "settled", "recorded", "settled"].map((type) => ({ type: `settlement.${type}` }))
@@ -249,7 +249,10 @@ describe("a payment", () => {
         const bodies = yield* Effect.forEach(Array.from({ length: 6 }), (_, index) =>
           Effect.map(pay(`one-channel-for-all-${index}`), ({ body }) => body)
         )
-        const first = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
+        const headers = { "idempotency-key": "one-channel-for-all" }
+        const first = yield* Effect.forEach(bodies, (body) => facilitator.settle(body, headers), {
+          concurrency: "unbounded"
+        })
         const busy = first.filter(({ status }) => status === 503)
         expect(busy.length).toBeGreaterThan(0)
         for (const { headers, json } of busy) {
@@ -262,7 +265,7 @@ describe("a payment", () => {
         }
         const finished = yield* Effect.forEach(
           bodies,
-          (body) => eventually(facilitator.settle(body), ({ status }) => status !== 503),
+          (body) => eventually(facilitator.settle(body, headers), ({ status }) => status !== 503),
           { concurrency: "unbounded" }
         )
         expect(finished.map(({ json }) => json.success)).toEqual(bodies.map(() => true))

@@ -92,7 +92,7 @@ const post = (path: string, ...headers: ReadonlyArray<string>) => head(path, ...
 const chunked = "transfer-encoding: chunked"
 
 describe("requests before an answer is read", () => {
-  // Deno's server does not tell the version.
+  // Deno's server does not give the version.
   it.live.skipIf("Deno" in globalThis)("a caller that speaks HTTP/1.0 counts as a proxy", () =>
     Effect.gen(function* () {
       const { port } = yield* listen()

@@ -1,8 +1,8 @@
 // One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
-// perhaps reranked, and weighed by the resources' own signals. A branch that is late or failed is missing; one that a
-// caller's mode needs and that is off is unprovided. Either makes the answer partial; when all that were asked are
-// missing or off, any other branch that is on answers instead (S128–S130, rules 5). A flood of claims that fills a
-// branch's candidates hides nothing with evidence: such a branch is asked once more, for that alone.
+// perhaps reranked, and weighed by the resources' own signals. A late or failed branch counts as missing; a branch that
+// the caller's mode needs but that is off counts as unprovided. Either makes the answer partial; when all that were
+// asked are missing or off, any other branch that is on answers instead (S128–S130, rules 5). A flood of claims that
+// fills a branch's candidates cannot hide listings with evidence: the branch is asked once more, only for those.
 import { Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { withSpanIfSampled } from "../../../../kernel/effect/withSpanIfSampled.ts"
@@ -41,7 +41,7 @@ export interface Ranking {
   readonly hits: ReadonlyArray<Weighed>
   /** Some hit counts as an answer; otherwise the hits are merely the nearest, and few. */
   readonly isAnswered: boolean
-  /** Some branch gave as many hits as it was asked for: there may be more. */
+  /** A branch returned as many hits as requested, so there may be more. */
   readonly more: boolean
   /** Branches that are on, that the mode asks for and that did not answer. */
   readonly missing: ReadonlyArray<SearchBranch["mode"]>
@@ -50,7 +50,7 @@ export interface Ranking {
   readonly reranking: "off" | "used" | "failed"
 }
 
-/** A request, and the one read of what passes its filters that its branches share. */
+/** A request, with the one read of the resources that pass its filters; the branches share it. */
 type Sought = RankRequest & Pick<SearchRequest, "few">
 
 interface Answered {
@@ -60,8 +60,8 @@ interface Answered {
 }
 
 /**
- * The branches that answer a mode, of those that are on; where none of its own is on, all others. The semantic branch
- * is the provider's where there is one, and in a hybrid search the embedded one is asked beside it.
+ * The branches that are on and answer a mode; if none of its own is on, all others. The provider's semantic branch is
+ * preferred if there is one; a hybrid search also asks the embedded one.
  */
 export const branchesOf = (
   mode: SearchMode,
@@ -77,7 +77,10 @@ export const branchesOf = (
 /** The branches that a mode promises. The built-in word vectors do not count as a model. */
 const promised = { lexical: ["lexical"], semantic: ["semantic"], hybrid: ["lexical", "semantic"] } as const
 
-/** The branches that the caller's mode needs and that are off. The default mode is what is on: it needs none. */
+/**
+ * The branches that the caller's mode needs and that are off. The default mode uses the branches that are on, so it
+ * needs none.
+ */
 export const unprovidedOf = (
   { isModeAsked, mode }: Pick<RankRequest, "isModeAsked" | "mode">,
   present: ReadonlyArray<Pick<SearchBranch, "mode">>
@@ -113,8 +116,8 @@ const askAll = Effect.fnUntraced(function* (
   request: Sought,
   firstWindow: number
 ) {
-  // Alone, a branch gives the whole window; fused, each gives its candidates, or more when the first window was not
-  // enough.
+  // A single branch returns the whole window; fused branches return their candidates each, or more if the first window
+  // was not enough.
   const asked = (branch: SearchBranch) =>
     branches.length === 1
       ? request.window
@@ -129,15 +132,15 @@ const askAll = Effect.fnUntraced(function* (
   return answers.filter((answer) => answer !== undefined)
 })
 
-/** Those of some resources that pass a request's filters. */
+/** The given resources that pass a request's filters. */
 type Passing = (ids: ReadonlyArray<bigint>, request: Sought) => Effect.Effect<ReadonlySet<bigint>, SqlError.SqlError>
 
-/** A branch whose answer is full is asked again where fewer of its first hits have evidence. */
+/** A branch with a full answer is asked again if fewer of its first hits have evidence. */
 const evidencedMin = pageSize
 
 interface Evidenced {
   readonly answered: ReadonlyArray<Answered>
-  /** Hits with evidence, where they were asked for separately. */
+  /** Hits with evidence, from the separate request for them. */
   readonly evidenced: ReadonlySet<bigint>
 }
 
@@ -148,14 +151,17 @@ const withHits = (answer: Answered, added: ReadonlyArray<Hit>): Answered => {
   return { ...answer, hits: hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)) }
 }
 
-/** Where at least this share of the first hits has young evidence, what is older than this share of them is sought. */
+/**
+ * If at least this share of the first hits has young evidence, we search for hits with older evidence than this share
+ * of them.
+ */
 const youngShare = 0.65
 const seniorShare = 0.35
 const turnsMax = 4
 
 /**
- * The best hits with older evidence than that which fills an answer: payments of dust, which cost next to nothing,
- * could keep them out of a branch's candidates. None where young evidence does not fill it.
+ * The best hits with older evidence than the hits that fill an answer: dust payments, which cost next to nothing, could
+ * keep them out of a branch's candidates. Empty unless young evidence fills the answer.
  */
 const seniorsBehind = Effect.fnUntraced(function* (
   { branch, ...answer }: Answered,
@@ -226,7 +232,7 @@ const withEvidenced = Effect.fnUntraced(function* (
 
 interface FusedRanking extends Pick<Ranking, "isAnswered"> {
   readonly hits: ReadonlyArray<Fused>
-  /** The list is short in any case: the nearest few, or what passes of one list. */
+  /** The list is short in any case: the nearest few, or the part of one list that passes the filters. */
   readonly isCut: boolean
 }
 
@@ -237,10 +243,10 @@ const unfiltered: Pick<Sought, "few" | "filters"> = { filters: {}, few: Effect.u
 
 /**
  * Whether anything fits a query is decided for the query without its filters: the best of a filter's few is not
- * measured as if it were the best of all. Where a filter seems to leave nothing that fits, the branches are asked
- * without it, unless the answer is cached. A branch that learns from its first hits learns less from a filter's few:
- * where it then finds nothing, what passes of the answer without the filter is the answer, since a filter removes what
- * does not pass it and nothing else.
+ * measured as if it were the best of all. If a filter seems to leave no fitting hit, the branches are asked without it,
+ * unless the answer is cached. A branch that learns from its first hits learns less from the few that pass a filter. If
+ * it then finds nothing, the answer is the unfiltered answer reduced to the hits that pass, because a filter may only
+ * remove hits that do not pass it.
  */
 const fusedOf = Effect.fnUntraced(function* (
   answered: ReadonlyArray<Answered>,
@@ -258,7 +264,7 @@ const fusedOf = Effect.fnUntraced(function* (
     return { hits: fuse(branches, { ...cuts, ...fit }), isAnswered: fit.isFitting, isCut: !fit.isFitting }
   const ofFiltered = (whole: Fit): FusedRanking => ({
     hits: fuse(branches, { ...cuts, ...whole }),
-    // A hit that fits and does not pass the filter is no answer.
+    // A fitting hit that does not pass the filter is not an answer.
     isAnswered: fit.isFitting && whole.isFitting,
     isCut: !whole.isFitting
   })
@@ -284,7 +290,7 @@ const fusedOf = Effect.fnUntraced(function* (
   }
 })
 
-/** The hits of the reranked top in its order, then those of the top that are gone meanwhile, then the rest. */
+/** The hits of the reranked top in its order, then those of the top that have disappeared since, then the rest. */
 const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: ReadonlyArray<bigint>) => {
   const byId = new Map(top.map((hit) => [hit.id, hit]))
   // The reranker gives the order, and the fused scores are dealt out again in it: later steps weigh them as before.
@@ -352,7 +358,7 @@ export class Ranker extends Context.Service<
         })
         const more =
           !isCut && (answered.some((answer) => foundBy(answer) >= answer.asked) || fused.length > request.window)
-        // One seller's hits have crowded out the others': those are searched for behind them.
+        // One seller's hits have crowded out other sellers: search deeper for those.
         if (isCrowded && more && request.window < settings.window)
           return yield* rankSought({ ...request, window: settings.window })
         return {

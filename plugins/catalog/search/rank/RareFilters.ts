@@ -1,7 +1,7 @@
-// What passes filters that few resources pass: those are ranked themselves, instead of being searched for among the
-// query's candidates. An agent repeats its filters from search to search, so the last few lists are cached until the
-// catalog changes, by its journal. Filters that many pass are cached as common for a while, so that the same ones are
-// not counted with every search; should they become rare meanwhile, the ranking searches deeper where it finds too few.
+// Resources that pass rare filters: the branches rank these directly instead of searching for them among the query's
+// candidates. An agent repeats its filters from search to search, so the last few lists are cached until the catalog
+// changes, by its journal. Filters that many resources pass are cached as common for a while, so that they are not
+// counted with every search. If they become rare in that time, the ranking searches deeper when it finds too few.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
@@ -24,7 +24,7 @@ const listsMax = 32
 /** Timeout of the edition: it only saves a statement. */
 const editionPatience = "100 millis"
 
-/** The key of filters, equal where they let the same pass; none of their values holds a line break. */
+/** The key of filters, equal if they pass the same resources; none of their values holds a line break. */
 const keyOf = (filters: Filters): string =>
   Object.entries(filters)
     .map(([name, value]) => `${name}=${value}`)
@@ -42,8 +42,8 @@ export class RareFilters extends Context.Service<
   RareFilters,
   {
     /**
-     * All that pass, where there are filters and few pass. On a database error or a timeout the filters count as
-     * common: no search waits long for what only makes it faster.
+     * All resources that pass, if there are filters and few pass. On a database error or a timeout the filters count as
+     * common: a search must not wait long for a mere optimization.
      */
     readonly passing: (filters: Filters, snapshot: bigint) => Effect.Effect<ReadonlyArray<bigint> | undefined>
   }
@@ -68,7 +68,7 @@ export class RareFilters extends Context.Service<
         return row!.count > rareMax ? undefined : (row!.ids?.split(",").map(BigInt) ?? [])
       })
 
-      /** Undefined where it is not known, or not soon. */
+      /** Undefined if unknown or slow to read. */
       const editionOf = (snapshot: bigint) =>
         catalog.edition.pipe(
           Effect.timeout(editionPatience),

@@ -1,5 +1,5 @@
-// What a ranking takes into account besides the query: the signals of the best hits, cached for a while by resource,
-// since they move slowly and searches show the same resources repeatedly.
+// The query-independent inputs of a ranking: the signals of the best hits, cached for a while by resource, since they
+// move slowly and searches show the same resources repeatedly.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
@@ -16,26 +16,26 @@ import { hashedWords, sketchOf } from "./textSketch.ts"
 
 const keptMillis = 60_000
 const keptMax = 20_000
-/** A payer counts in full where payers risk a tenth of a cent on average; in ten-millionths of a dollar. */
+/** A payer counts in full if payers risk a tenth of a cent on average; in ten-millionths of a dollar. */
 const payerRisk = 10_000
-/** Characters of a listing's words, and those of them that are compared with others' whole. */
+/** Characters of a listing's words that are read, and how many of them are compared in full with others'. */
 const textMax = 4_400
 const sketchedMax = 600
 
-/** A time before that of any young evidence. */
+/** A time before any young evidence. */
 export const established = new Date(0)
 
 export interface RankingHints {
   /** A filter names the recipient. */
   readonly isOfOneSeller: boolean
   readonly prefersCheap: boolean
-  /** The query: claims are compared by what it matches. */
+  /** The query: claims are compared by the terms that it matches. */
   readonly query: string
-  /** Hits with evidence that were asked for separately: weighed however far behind a flood of claims they are. */
+  /** Hits with evidence from a separate request: weighed however far behind a flood of claims they are. */
   readonly evidenced: ReadonlySet<bigint>
 }
 
-/** The hits to weigh first, and how many: the best, and the best of those with evidence behind them. */
+/** The hits to weigh first, and their number: the best, and then the best of the hits with evidence behind them. */
 const considered = (hits: ReadonlyArray<Fused>, evidenced: ReadonlySet<bigint>) => {
   const behind = hits.slice(consideredMax)
   const added = behind.filter(({ id }) => evidenced.has(id)).slice(0, consideredMax)
@@ -47,12 +47,12 @@ const considered = (hits: ReadonlyArray<Fused>, evidenced: ReadonlySet<bigint>) 
 export class ResourceSignals extends Context.Service<
   ResourceSignals,
   {
-    /** The reordered hits, best first; on a first page few of one seller, unless a filter names it. */
+    /** The reordered hits, best first; on a first page only a few of one seller, unless a filter names the seller. */
     readonly apply: (
       hits: ReadonlyArray<Fused>,
       wish: RankingHints
     ) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
-    /** Since when those of these resources that have evidence have it; `established` of what is so. */
+    /** For those of these resources that have evidence: the time since when, or `established`. */
     readonly evidenceSince: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyMap<bigint, Date>, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/ResourceSignals") {
@@ -87,7 +87,7 @@ export class ResourceSignals extends Context.Service<
 
       const signalsOf = (id: bigint) => known.peek(id)?.signals
 
-      /** Reads what is not in the cache, or expired. */
+      /** Reads missing and expired entries. */
       const learn = Effect.fnUntraced(function* (hits: ReadonlyArray<Fused>, now: number) {
         const unread = hits.filter(({ id }) => known.get(id, ({ at }) => now - at < keptMillis) === undefined)
         for (const { text, ...read } of yield* readSignals(unread.map(({ id }) => id))) {
@@ -111,7 +111,7 @@ export class ResourceSignals extends Context.Service<
         const spread = spreadSellers(weighed.slice(0, count), signalsOf, query)
         const rest = weighed.slice(count)
         if (rest.length === 0) return spread
-        // The page is full: the sellers of what is behind it decide nothing.
+        // The page is full: the sellers of later hits do not matter.
         if (!spread.isCrowded) return { hits: [...spread.hits, ...rest], isCrowded: false }
         yield* learn(rest, at)
         return spreadSellers(weighed, signalsOf, query)

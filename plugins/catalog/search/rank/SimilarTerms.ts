@@ -9,7 +9,7 @@ export interface SimilarTerm {
 }
 
 /**
- * The terms at least this similar to one, the nearest first: the term itself where it is known as it is spelled. None
- * where the term is not known.
+ * The terms with at least this similarity to the word, nearest first: the term itself if its spelling is known. None if
+ * the term is unknown.
  */
 export type SimilarTerms = (word: string, likenessMin: number) => Effect.Effect<ReadonlyArray<SimilarTerm>>

@@ -1,11 +1,11 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
 // scores are fused, because the scores of two branches have nothing in common. The semantic branch counts as much as
-// the lexical one leaves open. Some listing is always the nearest: where both branches are asked, an answer must exceed
-// by both what chance gives the nearest of all listings; where the semantic branch is asked alone, it must not fall far
-// short of that. Where nothing does, or no branch is confident, a query is still answered by what holds a rare term of
-// it, and else by the nearest three: lexical scores alone cannot separate unanswerable queries from paraphrases. The
-// ranks of weak hits say little: where the lexical branch is not confident, relevances order what is shown. Of equals
-// the one that was listed first comes first: being new is no merit. Pure.
+// the lexical one leaves open. Some listing is always the nearest. If both branches are asked, an answer must exceed,
+// by both together, the expected score of a chance nearest listing; if only the semantic branch is asked, it must not
+// fall far short of that. If no hit does, or no branch is confident, the answer consists of the listings that hold a
+// rare term of the query, and otherwise of the nearest three: lexical scores cannot separate unanswerable queries from
+// paraphrases. The ranks of weak hits carry little information: if the lexical branch is not confident, relevances
+// order the hits. Ties go to the listing that was listed first: being new is not a merit. Pure.
 import type { Hit, SearchBranch } from "../../contract.ts"
 
 export interface Ranked {
@@ -19,14 +19,14 @@ export interface FuseOptions {
   readonly k: number
   /** Hits below this share of their branch's best hit, in every branch that found them, are left out. */
   readonly relevanceMin: number
-  /** A branch whose best hit is less relevant counts as having found nothing. */
+  /** A branch with a less relevant best hit counts as having found nothing. */
   readonly bestMin: number
   /**
-   * The relevance of each branch's best hit without the caller's filters, where it is known. Default: that of its best
+   * The relevance of each branch's best hit without the caller's filters, if known. Default: the relevance of its best
    * hit here.
    */
   readonly bests?: ReadonlyMap<SearchBranch["mode"], number>
-  /** Whether anything fits the query without the caller's filters, where it is known. Default: whether it does here. */
+  /** Whether anything fits the query without the caller's filters, if known. Default: whether it does here. */
   readonly isFitting?: boolean
 }
 
@@ -34,28 +34,28 @@ export interface FuseOptions {
 export const bestsOf = (branches: ReadonlyArray<Ranked>): ReadonlyMap<SearchBranch["mode"], number> =>
   new Map(branches.map(({ hits, mode }) => [mode, Math.max(0, ...hits.map(({ relevance }) => relevance))]))
 
-/** Whether a branch's best hit alone is relevant enough. */
+/** Whether a single branch's best hit is relevant enough. */
 export const hasConfidentBranch = (bests: ReadonlyMap<SearchBranch["mode"], number>, bestMin: number): boolean =>
   [...bests.values()].some((best) => best >= bestMin)
 
 /** Deviations of similarity that a lexical relevance of 1 is worth. */
 const wordsWorth = 30
-/** Deviations by which both branches together must exceed chance. */
+/** Standard deviations that both branches together must exceed chance by. */
 const fittingMin = 0.45
-/** Deviations that a part of the query's terms is worth, whatever the rest: the first of it is worth most. */
+/** Standard deviations for a share of the query's terms, independent of the rest: the first share is worth most. */
 const evidenceWorth = 2
 const evidenceScale = 4
-/** Deviations by which held terms and the semantic branch together must exceed chance. */
+/** Standard deviations that held terms and the semantic branch together must exceed chance by. */
 const enoughMin = 0.2
 /** A lexical relevance that needs no other witness. */
 const wordsAloneMin = 0.25
-/** Deviations from chance (less is chance more often than not) for the embedded branch when it is asked alone. */
+/** Deviations from chance (more often negative than not) for the embedded branch when it is the only one asked. */
 const meansAloneMin = -0.5
 
 /**
- * By how many deviations both branches together speak for a hit, beyond chance, where its terms are worth this many.
- * Undefined where the lexical branch is not asked beside the semantic one, or this cannot measure chance. A hit that is
- * not among the nearest counts as the last of them.
+ * The deviations beyond chance that both branches together give a hit, if its terms are worth this many. Undefined
+ * unless the lexical branch is asked together with a semantic one that can measure chance. A hit outside of the nearest
+ * counts as the last of them.
  */
 const speakingFor = (
   branches: ReadonlyArray<Ranked>,
@@ -74,11 +74,17 @@ const speakingFor = (
 /** By the share of the query that the hit answers. */
 const fitnessOf = (branches: ReadonlyArray<Ranked>) => speakingFor(branches, ({ relevance }) => wordsWorth * relevance)
 
-/** By how much of the query the hit holds, however long it is: of three terms a part says less than of ten. */
+/**
+ * Weight by the share of the query that the hit holds, at any length: a share of three terms carries less information
+ * than the same share of ten.
+ */
 const weightOfEvidence = (branches: ReadonlyArray<Ranked>) =>
   speakingFor(branches, ({ evidence = Infinity }) => evidenceWorth * Math.log1p(evidenceScale * evidence))
 
-/** Whether the nearest of the embedded branch, asked alone, exceeds what chance makes the nearest most often. */
+/**
+ * Whether the nearest hit of the embedded branch, asked without the others, exceeds the most frequent nearest hit by
+ * chance.
+ */
 const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
   const known = branches.flatMap(({ hits }) => hits.flatMap(({ prominence }) => prominence ?? []))
   const isAlone = branches.length === 1 && branches[0]!.mode === "embedded"
@@ -87,7 +93,7 @@ const isAnyProminent = (branches: ReadonlyArray<Ranked>): boolean => {
 
 /** Weights of the statistic below and the threshold of an answer: fitted to the labeled sets. */
 const statistic = { relevance: 9.883, together: 0.329, agreement: 0.804, word: 0.666, least: 4.681 }
-/** Terms of a query beyond which more say nothing. */
+/** Further terms of a query beyond this number carry no information. */
 const wordsMax = 12
 
 const unspacedRun = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}]+/gu
@@ -100,9 +106,10 @@ export const countWords = (query: string): number => {
 }
 
 /**
- * By how much the query's best hits exceed those of unanswerable queries: lexical relevance, which a long query has
- * less of, what a hit holds of the query and its deviation together, and whether both branches rank the same hit first.
- * Undefined where the lexical branch is not asked beside the semantic one, or this cannot measure chance.
+ * The distance of the query's best hits from those of unanswerable queries. It combines lexical relevance, which drops
+ * with the query's length, the share of the query that a hit holds together with its deviation, and whether both
+ * branches rank the same hit first. Undefined unless the lexical branch is asked together with a semantic one that can
+ * measure chance.
  */
 const answerability = (branches: ReadonlyArray<Ranked>, words: number): number | undefined => {
   const evidence = weightOfEvidence(branches)
@@ -120,9 +127,9 @@ const answerability = (branches: ReadonlyArray<Ranked>, words: number): number |
 }
 
 /**
- * Whether any hit exceeds chance: by a rare term of the query, by lexical relevance alone, by an operator's model, or
- * by both branches together, of whose terms it must hold enough. Where the query's number of terms is given, by the
- * statistic above instead, unless a model was asked.
+ * Whether any hit exceeds chance: by a rare term of the query, by lexical relevance, by an operator's model, or by both
+ * branches together if the hit holds enough of the query's terms. With the query's number of terms, the statistic above
+ * decides instead, unless a model was asked.
  */
 export const isAnyFitting = (
   branches: ReadonlyArray<Ranked>,
@@ -134,7 +141,7 @@ export const isAnyFitting = (
   if (beyond !== undefined && bestMin > 0) return beyond >= 0
   const [fitness, evidence] = [fitnessOf(branches), weightOfEvidence(branches)]
   if (fitness === undefined || evidence === undefined) return bestMin === 0 || isAnyProminent(branches)
-  // Where no best hit is too low, none of a model's is either: everything fits.
+  // If no best hit is too low, a model's best hit is not too low either: everything fits.
   if ((bests.get("semantic") ?? 0) >= bestMin || (bests.get("lexical") ?? 0) >= wordsAloneMin) return true
   const isAny = (is: (hit: Hit) => boolean) => branches.some(({ hits }) => hits.some(is))
   return (
@@ -143,7 +150,7 @@ export const isAnyFitting = (
   )
 }
 
-/** This lexical relevance, and any semantic one, are two witnesses for a hit where chance is not known. */
+/** This lexical relevance, and any semantic one, are two witnesses for a hit if chance is not known. */
 const witnessMin = 0.06
 
 /** The rank of a hit in one branch, from 1. */
@@ -157,22 +164,22 @@ export interface Fused {
   readonly id: bigint
   readonly score: number
   readonly ranks: Readonly<Partial<Record<SearchBranch["mode"], BranchRank>>>
-  /** Its score by its ranks among hits with evidence alone, where claims flood the branches. */
+  /** Its score by its ranks among only the hits with evidence, if claims flood the branches. */
   readonly scoreAmongEvidence?: number
 }
 
-/** Higher first; of equals the one that was listed first. */
+/** Higher first; ties go to the listing that was listed first. */
 export const byScore = (
   a: { readonly id: bigint; readonly score: number },
   b: { readonly id: bigint; readonly score: number }
 ): number => b.score - a.score || (a.id < b.id ? -1 : 1)
 
-/** The semantic branch counts in full where the best lexical hit has at most this share of its relevance. */
+/** The semantic branch counts in full if the best lexical hit has at most this share of its relevance. */
 const surenessShare = 0.4
 
 /**
- * What a rank of a branch is worth. The semantic branch finds only what a query is about: it counts in full where the
- * query's terms find little, and the less the more confident the lexical branch is.
+ * The weight of a branch's ranks. The semantic branch only finds the query's topic: it counts in full if the query's
+ * terms find little, and less the more confident the lexical branch is.
  */
 const weightOf = (
   { mode, weight }: Pick<Ranked, "mode" | "weight">,
@@ -182,7 +189,10 @@ const weightOf = (
   return mode !== "embedded" || words === 0 ? weight : weight * Math.min(1, (surenessShare * means) / words)
 }
 
-/** Where no branch is confident: what has a rare term or two witnesses, or else what exceeds chance. */
+/**
+ * For queries without a confident branch: the hits with a rare term or two witnesses, and otherwise the hits that
+ * exceed chance.
+ */
 const witnessedOf = (
   all: ReadonlyArray<Fused>,
   evident: ReadonlySet<bigint>,
@@ -196,9 +206,9 @@ const witnessedOf = (
 }
 
 /**
- * By both relevances together, without what has a small share of the best: where the lexical branch is not confident,
- * its first hit is hardly better than its second and holds a rare term as likely by chance, so that its ranks, and the
- * test for an answer, would hide what the semantic branch is clear about.
+ * Orders hits by both relevances together and drops those with a small share of the best. If the lexical branch is not
+ * confident, its first hit is hardly better than its second and holds a rare term as likely by chance, so its ranks and
+ * the test for an answer would hide the semantic branch's clear results.
  */
 const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): ReadonlyArray<Fused> => {
   const relevanceOf = ({ ranks }: Fused) => (ranks.lexical?.relevance ?? 0) + (ranks.embedded?.relevance ?? 0)
@@ -206,7 +216,7 @@ const inOrderOfRelevance = (hits: ReadonlyArray<Fused>, relevanceMin: number): R
   return all.filter(({ score }) => score >= relevanceMin * all[0]!.score)
 }
 
-/** Where nothing exceeds chance, only this many of the nearest are shown. */
+/** If nothing exceeds chance, only this many of the nearest are shown. */
 const nearestMax = 3
 
 /** Best first. */
@@ -232,7 +242,7 @@ export const fuse = (
     let rank = 0
     hits.forEach(({ id, isAside, isEvident, relevance, score }, index) => {
       if (isAside === true) return
-      // Equals share a rank: the order in which a branch happens to give them does not separate them.
+      // Equal scores share a rank, so the arbitrary order within a branch does not separate them.
       if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
       let entry = fused.get(id)
       if (entry === undefined) fused.set(id, (entry = { id, score: 0, ranks: {} }))
@@ -256,7 +266,7 @@ export const fuse = (
   return isByRelevance ? inOrderOfRelevance(all, relevanceMin) : shown
 }
 
-/** The hits, those with evidence with their scores among themselves too: claims take no rank from them. */
+/** Adds to each hit with evidence its score among only such hits: claims take no rank from them. */
 export const scoredAmong = (
   hits: ReadonlyArray<Fused>,
   branches: ReadonlyArray<Ranked>,

@@ -1,8 +1,8 @@
 // A cache of rankings that are asked for again: people and agents repeat the same few queries. An entry holds the ids
 // of a ranking, for half a minute at most, and no longer than its sources stay the same: the catalog, by its journal,
-// and the edition of each branch. Only the order is cached: what a page shows is read each time. An entry begins with
-// the second request, so that queries that come once take no room, and what a first search met too early (similar
-// terms not yet provided, a read that took too long) is not kept.
+// and the edition of each branch. Only the order is cached; each page reads its bodies again. An entry begins with the
+// second request, so that one-time queries take no room and the flaws of a first search (similar terms not yet
+// provided, a read that took too long) are not cached.
 import { Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { monotonicMillis } from "../../../../kernel/time/monotonicMillis.ts"
@@ -36,7 +36,7 @@ interface Kept {
 const keyOf = ({ filters, isModeAsked, mode, prefersCheap, query, window }: RankRequest): string =>
   fingerprintOf(filters, [query, mode, isModeAsked, prefersCheap, window])
 
-/** The editions a ranking is made from at this moment; None where they are not known, or not soon. */
+/** The editions that a ranking is made from at this moment; None if unknown or slow to read. */
 const makeEditionOf = Effect.gen(function* () {
   const catalog = yield* Catalog
   const search = yield* Search

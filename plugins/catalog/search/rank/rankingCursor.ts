@@ -1,6 +1,6 @@
-// What a search cursor holds: the ranking itself, as ids in their order, and how far it has been shown. So the pages of
-// one search are cut from one list, on any replica and however the catalog is written meanwhile: nothing repeats and
-// nothing is skipped (S125). An id costs two or three bytes; the list is as long as the window that was ranked. Pure.
+// A search cursor holds the ranking itself, as ids in their order, and how many of them were shown. So the pages of one
+// search are cut from one list, on any replica and during any writes to the catalog: nothing repeats and nothing is
+// skipped (S125). An id costs two or three bytes; the list is as long as the window that was ranked. Pure.
 import { Option, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 
@@ -11,7 +11,7 @@ export interface RankingPosition {
   readonly ids: ReadonlyArray<bigint>
   /** There may be hits beyond the list. */
   readonly more: boolean
-  /** Some hit counts as an answer; otherwise the list is of the nearest alone. */
+  /** Some hit counts as an answer; otherwise the list only has the nearest. */
   readonly isAnswered: boolean
   /** A branch of search was missing, or the reranker, when the list was made. */
   readonly isPartial: boolean
@@ -31,7 +31,7 @@ export const encodePosition = ({ ids, isAnswered, isPartial, more, shown }: Rank
   return `${shown}.${flags}.${Base64Url.encode(Uint8Array.from(bytes))}`
 }
 
-/** None for what was not made by `encodePosition`. */
+/** None unless `encodePosition` made the text. */
 export const decodePosition = (text: string): Option.Option<RankingPosition> => {
   const [, shown, flags, encoded] = /^(\d{1,6})\.([0-7])\.([A-Za-z0-9_-]*)$/.exec(text) ?? []
   const bytes = encoded === undefined ? undefined : Base64Url.decode(encoded)

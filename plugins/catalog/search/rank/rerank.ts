@@ -1,7 +1,7 @@
 // Reranking of the best hits by an endpoint, in the format of its interface: Cohere's, that of Hugging Face's
 // text-embeddings-inference (TEI), llama.cpp's, or one with the fields of all of them, for servers that ignore unknown
-// fields (Jina, vLLM). It is optional, bounded in time, and accepted only when its answer is a permutation of what was
-// sent; otherwise the fused order is kept.
+// fields (Jina, vLLM). It is optional, bounded in time, and accepted only if its answer is a permutation of the
+// request's hits; otherwise the fused order is kept.
 import { Data, Effect, Option, type Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { readText } from "../../../../kernel/http/readText.ts"
@@ -30,7 +30,7 @@ const textOf = ({ description, serviceName, tags, toolName }: ResourceDocument):
 
 type Provider = Exclude<SearchValues["reranking"]["provider"], "none">
 
-/** The body of a request, with the fields of each interface: none of them is assumed to know another's. */
+/** The body of a request, with the fields of its interface only: an interface may not accept another's fields. */
 const requests: Readonly<
   Record<Provider, (model: string, query: string, texts: ReadonlyArray<string>) => Readonly<Record<string, unknown>>>
 > = {

@@ -1,34 +1,34 @@
-// What a resource's use and age add to its rank, and what its origin's other hits take from it. Evidence goes first
-// where relevance is about equal: what is merely claimed precedes a hit with evidence (its origin, its recipient's key
-// or a settled payment) only when it is more relevant by more than `search.evidence_margin`, and behind the first few
-// claims only when it is several times as relevant; it never precedes a hit with evidence that answers. What has young
-// evidence alone, little paid lately, stands to what is older or established as a claim does. All are shares with a
-// bound from the settings, and only what is established has them: popularity grows with the logarithm of distinct
-// payers of settled payments, so one buyer counts once however often it pays; freshness fades over a month without
-// being seen; each further hit of one origin loses a little. Pure.
+// Adjusts a resource's rank by its use and age, and by the origin's other hits. Evidence goes first at about equal
+// relevance. A mere claim precedes a hit with evidence (its origin, its recipient's key or a settled payment) only if
+// it is more relevant by more than `search.evidence_margin`, and after the first few claims only if it is several times
+// as relevant; it never precedes a hit with evidence that answers. A hit with only young evidence, few recent payments,
+// relates to older or established hits as a claim does. All are shares with a bound from the settings, and only
+// established resources get them: popularity grows with the logarithm of distinct payers of settled payments, so one
+// buyer counts once however often it pays; freshness fades over a month without being seen; each further hit of one
+// origin loses a little. Pure.
 import { byScore, type Fused } from "./fuse.ts"
 import type { SearchValues } from "../searchSection.ts"
 
-/** Distinct payers at which popularity is full. */
+/** Number of distinct payers for full popularity. */
 const payersFull = 1_000
 const daysUntilFaded = 30
 const millisPerDay = 86_400_000
-/** Hits whose signals are read; those behind keep their order. */
+/** Hits with signals; later ones keep their order. */
 export const consideredMax = 60
 
 export interface Signals {
   readonly id: bigint
   readonly origin: string | null
-  /** Distinct payers, each by what it risked (`ResourceSignals.ts`). */
+  /** Distinct payers, each weighted by the amount that it risked (`ResourceSignals.ts`). */
   readonly payers: bigint | number
   readonly lastSeenAt: Date
   /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly hasEvidence: boolean
-  /** Since when, of what has young evidence alone; absent for what is established. */
+  /** Start of the evidence, if all of it is young; absent for established resources. */
   readonly youngSince?: Date | null
   /** When its words began: of equals the oldest words come first. */
   readonly wordsAt?: Date
-  /** The least that it costs in the asset that represents the dollar, in whole ones; null for what offers none. */
+  /** Its lowest price in the asset that represents the dollar, in whole ones; null without an offer in that asset. */
   readonly price: number | null
 }
 
@@ -40,15 +40,15 @@ export type SignalWeights = Pick<
   SearchValues,
   "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share" | "evidence_margin"
 > & {
-  /** The query asks for what is cheap. */
+  /** The query asks for cheap resources. */
   readonly prefersCheap: boolean
 }
 
-/** A score gains at most this share by a low price, where the query asks for one; half of it at a cent. */
+/** Maximum share that a low price adds to a score, if the query asks for one; a cent adds half of it. */
 const cheapShare = 0.05
 const centDollars = 0.01
 
-/** A hit's relevance by all branches together; 0 where nothing was asked. */
+/** A hit's relevance by all branches together; 0 without any branch. */
 export const relevanceOf = ({ ranks }: Partial<Pick<Weighed, "ranks">>): number =>
   Object.values(ranks ?? {}).reduce((sum, { relevance }) => sum + relevance, 0)
 
@@ -59,20 +59,20 @@ const relevances = (hits: ReadonlyArray<Weighed>): ReadonlyMap<bigint, number> =
   new Map(hits.map((hit) => [hit.id, relevanceOf(hit)]))
 
 /**
- * A hit this relevant by all branches together answers the query, as one whose description alone has the words does:
- * text that repeats a query is several times as relevant and costs nothing, so that it never precedes such a hit with
- * evidence.
+ * A hit with this relevance by all branches together answers the query; a description with the query's words is enough
+ * for it. Text that repeats a query is several times as relevant and costs nothing, so it never precedes such a hit
+ * with evidence.
  */
 const answeringMin = 0.35
 
-/** Claims that rank before evidence by the margin alone: under a flood the rest of a first page has evidence. */
+/** Claims that the margin may rank before evidence: under a flood the rest of a first page has evidence. */
 const claimsMax = 8
-/** Further claims rank before it only where it has less than this share of their relevance. */
+/** Further claims rank before evidence with less than this share of their relevance. */
 const floodShare = 0.25
 
 /**
- * Evidence in its order, where what is young precedes none that is older or established and about as relevant: it goes
- * behind the last of those, by the margin, the oldest of the young first.
+ * Orders evidence: a young hit never precedes an older or established one of about the same relevance. It goes after
+ * the last of those, by the margin, the oldest of the young first.
  */
 const seniorsFirst = (
   hits: ReadonlyArray<Weighed>,
@@ -93,9 +93,9 @@ const seniorsFirst = (
 }
 
 /**
- * Merges what is merely claimed into what has evidence, each in its order: a claim goes before evidence
- * only where none of what is still to come answers, and it is more relevant than all of that by more than the margin;
- * behind the first `claimsMax` claims the margin is that of `floodShare`.
+ * Merges mere claims into the hits with evidence; both keep their order. A claim goes first only if none of the
+ * remaining hits with evidence answers, and it is more relevant than all of them by more than the margin; after the
+ * first `claimsMax` claims the margin is that of `floodShare`.
  */
 export const evidenceFirst = (
   hits: ReadonlyArray<Weighed>,
@@ -104,7 +104,7 @@ export const evidenceFirst = (
   youngSince: (id: bigint) => Date | undefined = () => undefined
 ): ReadonlyArray<Weighed> => {
   const shares = relevances(hits)
-  // A flood of claims leaves what has evidence in its own order.
+  // A flood of claims does not change the order of the hits with evidence.
   const backed = hits
     .filter(({ id }) => hasEvidence(id))
     .sort((a, b) => (b.scoreAmongEvidence ?? 0) - (a.scoreAmongEvidence ?? 0))
@@ -147,7 +147,7 @@ export const weigh = (
     .map((hit) => {
       const signals = known.get(hit.id)
       if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
-      // Being seen costs a payer of merely verified payments nothing: it counts only where there is evidence.
+      // Being seen costs nothing for a payer of merely verified payments, so it counts only with evidence.
       const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
       const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
       if (!signals.hasEvidence || isYoung(signals)) {
@@ -170,7 +170,7 @@ export const weigh = (
   const youngSince = (id: bigint) => known.get(id)?.youngSince ?? undefined
   const [seen, proven] = [new Map<string, number>(), new Map<string, number>()]
   const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
-    // Any claim can name a seller's origin: it takes nothing from what has evidence.
+    // Any claim can name a seller's origin, so it must not take anything from hits with evidence.
     const isProven = hasEvidence(hit.id)
     const originHits = origin === null ? 0 : ((isProven ? proven : seen).get(origin) ?? 0)
     if (origin !== null)

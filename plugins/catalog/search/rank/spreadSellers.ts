@@ -1,10 +1,10 @@
-// Bounds the places of one seller on a first page, of a search as of browsing, by origin and by recipient, and, of a
-// search, those of near-duplicate texts of any seller: listing one thing a hundred times, under as many names, crowds
-// out no other. Of near-duplicates those stay that have more evidence, and then the oldest words, whichever row is
-// older: a copy never takes the place of its original, and what is as relevant follows it. Claims are compared by what
-// the query matched in them too, so that padding makes no other text of one, and three places are those of one payer
-// whose free payments listed them. What is too many goes behind the first page in its order, or behind the others
-// where they do not fill it: none is lost, and later pages hold the rest. Pure.
+// Bounds the places of one seller on a first page, of a search as of browsing, by origin and by recipient, and, in a
+// search, those of near-duplicate texts of any seller: listing one thing a hundred times, under as many names, does not
+// crowd out others. Among near-duplicates, more evidence wins, then the oldest words, whichever row is older: a copy
+// never replaces its original, and equally relevant copies follow it. Claims are also compared by the text that the
+// query matched, so that padding does not make a text distinct. The free listings of one payer get three places at
+// most. Hits beyond the bound go after the first page in their order, or after the others if those do not fill it:
+// every hit stays in the list, on later pages. Pure.
 import { relevanceOf, type Weighed } from "./signals.ts"
 import { groupAlike, matchedSketches } from "./textSketch.ts"
 
@@ -18,16 +18,16 @@ const textsMax = 60
 export interface Seller {
   readonly origin: string | null
   readonly payTos: ReadonlyArray<string>
-  /** The payer whose free payment listed it; for what has evidence it does not matter. */
+  /** The payer whose free payment listed it; irrelevant for resources with evidence. */
   readonly listedBy?: string | null
   /** It has evidence: its recipient's key, its origin or a settled payment. */
   readonly hasEvidence?: boolean
-  /** Since when, of what has young evidence alone. */
+  /** Start of the evidence, if all of it is young. */
   readonly youngSince?: Date | null
   readonly wordsAt?: Date
-  /** The words of what is merely claimed (`hashedWords`). */
+  /** The words of a mere claim (`hashedWords`). */
   readonly claimed?: string
-  /** The sketch of its text (`sketchOf`); empty where that is too short, and absent where it does not matter. */
+  /** The sketch of its text (`sketchOf`); empty if the text is too short, absent if it does not matter. */
   readonly sketch?: string
 }
 
@@ -43,7 +43,7 @@ const namesOf = ({ listedBy, origin, payTos, hasEvidence }: Seller): ReadonlyArr
   ...(hasEvidence === true || listedBy === undefined || listedBy === null ? [] : [`payer ${listedBy}`])
 ]
 
-/** Established, then what has evidence the longest, then what is merely claimed. */
+/** Established first, then the longest evidence, then mere claims. */
 const seniorityOf = (seller: Seller | undefined): number => {
   if (seller?.hasEvidence !== true) return -Infinity
   return seller.youngSince instanceof Date ? -seller.youngSince.getTime() : Infinity
@@ -52,8 +52,8 @@ const seniorityOf = (seller: Seller | undefined): number => {
 type SellerOf = (id: bigint) => Seller | undefined
 
 /**
- * More evidence first, then the oldest words, then what was listed first. A seller that rewords its listing is no copy
- * of one that was paid little for the same words.
+ * More evidence first, then the oldest words, then the first listed. A seller that rewords its listing does not become
+ * the copy of a listing that was paid little for the same words.
  */
 const byOriginality =
   (sellerOf: SellerOf) =>
@@ -64,7 +64,7 @@ const byOriginality =
     return (one?.wordsAt?.getTime() ?? 0) - (two?.wordsAt?.getTime() ?? 0) || (a < b ? -1 : 1)
   }
 
-/** Groups of near-duplicates: by all their words, and claims by what the query matched in them. */
+/** Groups near-duplicates by all their words, and claims also by the text that the query matched. */
 const groupsAmong = (
   hits: ReadonlyArray<{ readonly id: bigint }>,
   sellerOf: SellerOf,
@@ -88,8 +88,8 @@ const groupsAmong = (
 }
 
 /**
- * Of near-duplicates, all but the first few: those with evidence in the order of the hits, since sellers that use one
- * sentence differ by the very word that was asked for, and then the most original claims.
+ * The near-duplicates beyond the first few. Those with evidence keep the order of the hits, because sellers with the
+ * same sentence may differ by exactly the query's word; then come the most original claims.
  */
 const copiesAmong = (
   hits: ReadonlyArray<{ readonly id: bigint }>,
@@ -103,7 +103,7 @@ const copiesAmong = (
   return new Set(groups.flatMap((ids) => ids.toSorted(inOrder).slice(ofOneTextMax)))
 }
 
-/** A smaller difference of scores, or of relevance, says nothing. */
+/** A smaller difference of scores, or of relevance, is not significant. */
 const equalShare = 0.05
 
 interface Scored {
@@ -164,7 +164,7 @@ export const spreadSellers = <H extends Scored>(given: ReadonlyArray<H>, sellerO
     }
     const seller = sellerOf(hit.id)
     const names = seller === undefined ? [] : namesOf(seller)
-    // Anyone can name a seller's origin and recipient: that takes no place from what has more evidence.
+    // Anyone can name a seller's origin and recipient, so this must not take a place from a hit with more evidence.
     const rank = seniorityOf(seller)
     const taken = (name: string) => (placed.get(name) ?? []).filter((other) => other >= rank).length
     if (copies.has(hit.id) || names.some((name) => taken(name) >= ofOneSellerMax)) behind.push(hit)

@@ -1,5 +1,5 @@
-// A sketch of a text in a few bytes, to find near-duplicates: the hashes of its words, the smallest of them where it
-// has many. Numbers are no words, so that a series of listings is one text. Pure.
+// A sketch of a text in a few bytes, to find near-duplicates: the hashes of its words, or the smallest hashes if there
+// are many. Numbers do not count as words, so that a numbered series of listings counts as one text. Pure.
 
 /** The smallest hashes kept, and the least words of a text that can be compared. */
 const hashesMax = 32
@@ -35,7 +35,7 @@ const hashesIn = (hashed: string): ReadonlyArray<number> =>
     (_, at) => (hashed.charCodeAt(2 * at) << 16) | hashed.charCodeAt(2 * at + 1)
   )
 
-/** Rising hashes, one a code unit; empty where the text is too short. */
+/** Rising hashes, one per code unit; empty if the text is too short. */
 export const sketchOf = (text: string): string => sketchOfHashes(wordsOf(text).map(hashOf))
 
 const sketchOfHashes = (words: Iterable<number>): string => {
@@ -43,13 +43,14 @@ const sketchOfHashes = (words: Iterable<number>): string => {
   return hashes.length < wordsMin ? "" : String.fromCharCode(...hashes.slice(0, hashesMax))
 }
 
-/** Whether two texts are near-duplicates; one that is too short is similar to no other. */
+/** Whether two texts are near-duplicates; a too short text is not similar to any other. */
 export const areAlike = (a: string, b: string): boolean => {
   const [short, long] = a.length < b.length ? [a.length, b.length] : [b.length, a.length]
   if (short === 0 || short < alikeShare * long) return false
   // Of two long texts the smallest hashes of both represent all of them.
   const probed = long === hashesMax ? hashesMax : Infinity
-  // This many words of one text alone exclude a duplicate, whatever the rest have in common: a few decide most pairs.
+  // If one text has this many words that the other lacks, they are not duplicates, whatever the rest have in common: a
+  // few words decide most pairs.
   const ownMax = (1 / alikeShare - 1) * short
   let [at, other, both, own] = [0, 0, 0, 0]
   while (both + own < probed && own <= ownMax && (at < a.length || other < b.length)) {
@@ -109,9 +110,9 @@ export const groupAlike = (sketches: ReadonlyArray<string>, most: number): Reado
 const aroundMax = 6
 
 /**
- * For each text (`hashedWords`; undefined: none) a sketch of what the query matched in it and of the words around that,
- * without those that no other of the texts has: words that were added to make it another text are in none of it. Empty
- * where too little is left.
+ * For each text (`hashedWords`; undefined: none), a sketch of the words that the query matched and of the words around
+ * them, without words that only this text has. Padding that makes a text look distinct is therefore not in any sketch.
+ * Empty if too few words are left.
  */
 export const matchedSketches = (texts: ReadonlyArray<string | undefined>, query: string): ReadonlyArray<string> => {
   const asked = new Set(wordsOf(query).map(hashOf))

@@ -1,6 +1,6 @@
 // The routes on search for operators: the state of each branch, which generations of embeddings there were, and which
 // searches led to payments. Keyed like all of analytics; nothing of it is in public answers (S168–S177). Queries
-// without a result are other callers' words, shown to operators alone; conversion is of all keys' payments.
+// without a result are other callers' words, so only operators see them; conversion covers the payments of all keys.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -152,7 +152,7 @@ const makeConverted = Effect.gen(function* () {
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
-/** What searches led to is counted over the payments of every key. */
+/** Conversion counts the payments of every key. */
 const notOfAll = json(
   { error: "forbidden", details: ["an operator's key, or a key with the scope analytics:all"] },
   { status: 403 }

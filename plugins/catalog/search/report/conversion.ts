@@ -1,10 +1,10 @@
 // Which searches led to payments: a payment is attributed once to each session that was shown its resource within the
 // window before it, at the best position shown, so that a caller that asks sixty times counts once. That is a
-// direction, not a cause (S174–S177). Impressions count all searches of callers with a key; a search without a key
-// costs nothing: of such a session (one address, one day) each list counts once, and no more than the first few, and
-// nothing is attributed to what only further ones showed.
-// Verified payments come from the catalog's observations, which keep the first and the last of equal ones; settled ones
-// are the catalog's sales, each of the one listing that it was for: a tool is not credited with its server's others.
+// direction, not a cause (S174–S177). Impressions count all searches of callers with a key. A search without a key
+// costs nothing, so in such a session (one address, one day) each list counts once, up to the first few, and resources
+// that only further lists showed get no attribution. Verified payments come from the catalog's observations, which keep
+// the first and the last of equal ones; settled ones are the catalog's sales, each for the single listing that was
+// paid: a tool does not get credit for its server's other tools.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { keyedMark } from "./recordImpressions.ts"

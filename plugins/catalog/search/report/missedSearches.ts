@@ -1,8 +1,8 @@
-// Queries without a result, or with none but the nearest, for the operator alone, and by how many callers they were
-// asked. Words are kept as a reader may see them: in lower case, cut, without what could identify a person or leak a
-// secret (addresses, links, long numbers, keys), and without the caller. They are written behind, in batches, bounded
-// in number by the day, and leave by age; with `search.missed_days` 0 none is kept. The database counts them by their
-// words as they come and go, so that a report over all of them costs little.
+// Queries with no result, or only the nearest ones, visible only to the operator, with the number of callers that asked
+// them. Words are stored in a form that a reader may see: in lower case, cut, without words that could identify a
+// person or leak a secret (addresses, links, long numbers, keys), and without the caller. They are written behind, in
+// batches, bounded in number by the day, and deleted by age; with `search.missed_days` 0 none is stored. The database
+// counts them by their words as they come and go, so that a report over all of them costs little.
 import { Clock, Effect, Queue } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../../../../kernel/actor/Actor.ts"
@@ -26,7 +26,7 @@ const gather = "1 second"
 const isReporting = (word: string): boolean =>
   word.length > wordLengthMax || word.includes("@") || word.includes("/") || word.replace(/[^0-9]/g, "").length > 5
 
-/** A query as it is stored; empty when nothing of it is. */
+/** The stored form of a query; may be empty. */
 export const keptWords = (query: string): string => {
   const words = cleanString(query)
     .toLowerCase()
@@ -63,7 +63,7 @@ export const writeMissed = (sql: SqlClient.SqlClient, crypto: Crypto["Service"],
       last_at = greatest(t.last_at, excluded.last_at)`
 }
 
-/** Deletes what is older than this many days; everything for none. */
+/** Deletes rows older than this many days; 0 deletes all. */
 export const pruneMissed = (sql: SqlClient.SqlClient, now: number, days: number) =>
   sql`delete from catalog_missed_searches where day < ${dayOf(now - days * millisPerDay)}::date or ${days === 0}`
 
@@ -128,7 +128,7 @@ const countedWords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, sinc
 })
 
 /**
- * Of the UTC days that the hours reach into, the most asked first, by callers, then by times. Counts are decimal
+ * Covers the UTC days that overlap the hours, the most asked first, by callers, then by times. Counts are decimal
  * strings. Words are grouped once for page and total; days outside the period are not read.
  */
 export const missedSearches = Effect.fn("Catalog.missedSearches")(function* (

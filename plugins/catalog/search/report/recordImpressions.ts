@@ -1,8 +1,8 @@
-// Impressions are written behind, in batches, and never wait for: the queue is bounded and drops the oldest when the
-// database is slower than the searches. The impressions of callers without a key are sampled: all of a session's first
-// ones of a day, then one in ten, up to a bound for the session and one for all, so that the table has a ceiling. A
-// session is a hash of the caller and the UTC day, so that it identifies no caller and ends at midnight; that of a
-// caller with a key is marked so.
+// Impressions are written behind, in batches, and searches never wait for them: the queue is bounded and drops the
+// oldest if the database is slower than the searches. The impressions of callers without a key are sampled: all of a
+// session's first ones of a day, then one in ten, up to a bound for the session and one for all, so that the table has
+// a ceiling. A session is a hash of the caller and the UTC day, so that it identifies no caller and ends at midnight;
+// sessions of callers with a key are marked.
 import { Clock, Effect, Queue } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -24,12 +24,12 @@ export const sessionDayMax = 300
 /** Impressions of all sessions without a key that one replica keeps a day. */
 export const anonymousDayMax = 20_000
 const oneOf = 10
-/** Sessions that are counted; one that is evicted starts again from zero, within the day's bound of all. */
+/** Maximum counted sessions; an evicted one restarts from zero, within the day's bound of all. */
 const sessionsMax = 50_000
 /** Ids of one impression that are kept, from the first result on; a page has fewer. */
 const idsMax = 100
 
-/** Whether an impression of a session without a key is kept, by what was kept of the day. */
+/** Decides whether to keep an impression of a session without a key, by the number already kept of the day. */
 export const makeSample = () => {
   const asked = new BoundedMap<string, number>(sessionsMax)
   let [day, kept] = [0, 0]
@@ -55,7 +55,7 @@ interface Waiting extends Impression {
 export const sessionOfDay = (crypto: Crypto["Service"], session: string, at: number): string =>
   Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(0, 16)
 
-/** Prefix of the sessions of callers with a key: what callers without one add to a report is bounded. */
+/** Prefix of the sessions of callers with a key; other callers' contribution to a report is bounded. */
 export const keyedMark = "key:"
 
 export const startImpressions = Effect.gen(function* () {
