@@ -1,7 +1,7 @@
 // A payment scheme, as a plugin provides it. A scheme is free of HTTP and SQL: it decodes its own payload, checks it
 // (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads what was
-// executed. The kernel has no code for a particular scheme. For schemes with a signed maximum, the port supports our own
-// auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
+// executed. The kernel has no code for a particular scheme. For schemes with a signed maximum, the port supports our
+// own auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"

@@ -24,8 +24,8 @@ const common: ReadonlyArray<HostErrorMeaning> = [
 const inclusionStroopsLeast = 200n
 
 /**
- * A refusal's code, its meaning, and the host's own message. `own` are meanings of the scheme's contract, `whose` is
- * what the ledger's entries say of the two ends (`explainHoldings.ts`).
+ * A refusal's code, its meaning, and the host's own message. `own` are meanings of the scheme's contract. `whose`
+ * describes the two ends from the ledger's entries (`explainHoldings.ts`).
  */
 export const explainRefused = (
   { code, detail }: Extract<SimulationAnswer, { _tag: "Refused" }>,
@@ -42,8 +42,8 @@ export const isSpent = (answer: SimulationAnswer): boolean =>
   answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
 
 /**
- * What a refused simulation says of the authorization: spent, or expired, by a node that knows newer ledgers than the
- * offline checks did.
+ * Reads the authorization's state from a refused simulation: used, or expired because the node has newer ledgers than
+ * the offline checks had.
  */
 export const refusedAuthorization = (
   answer: SimulationAnswer,

@@ -134,7 +134,7 @@ export interface SettlementTerms {
   readonly resourceFeeStroops: bigint
 }
 
-/** Category for the seller's accounting if it is not a direct payment: a deposit sells nothing, a claim of many does. */
+/** Accounting category if it is not a direct payment: a deposit sells nothing, a claim of many does. */
 export interface Books {
   /** The scheme's category, `[a-z]+`. */
   readonly kind: string
@@ -230,8 +230,8 @@ export class Settlements extends Context.Service<
     readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
     readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
     /**
-     * Adds an attempt to an open settlement before it is sent, and returns its number. Returns none when the settlement is no
-     * longer open, or has attempts that the decision did not consider.
+     * Adds an attempt to an open settlement before it is sent, and returns its number. Returns none when the settlement
+     * is no longer open, or has attempts that the decision did not consider.
      */
     readonly addAttempt: (id: string, attempt: NewAttempt, attemptsKnown: number) => Sql<number | undefined>
     /** Records that an attempt was sent, and the answer; `prepared` becomes `submitted`. */
