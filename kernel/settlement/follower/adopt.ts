@@ -1,7 +1,7 @@
 // Adoption of our transactions whose record was lost, identified by what they did. When the ledger shows that an
 // authorization was used but we have no settlement for it, we search the ledger that used its nonce. An expired
-// authorization has no nonce entry any more, so we search every ledger of its life. If the transaction is ours, we store
-// its settlement, only for its owner. Anything else was another party's. The user of a nonce does not change, so
+// authorization has no nonce entry any more, so we search every ledger of its life. If the transaction is ours, we
+// store its settlement, only for its owner. Anything else was another party's. The user of a nonce does not change, so
 // results are cached for a while, for every authorization of that nonce; the searches of one principal do not crowd out
 // another's.
 import { Effect, Option, Semaphore } from "effect"
