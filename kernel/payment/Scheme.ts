@@ -129,8 +129,8 @@ export interface Scheme {
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /**
-   * Checks a payment that needs no separate transaction, such as one from a deposit. The kernel neither searches for it
-   * nor records it; settle returns this answer. Undefined for a payment that the ledger settles; absent: the scheme covers
+   * Checks a payment that needs no separate transaction, such as one from a deposit. The kernel does not search for
+   * it or record it; settle returns this answer. Undefined for a payment that the ledger settles; absent: the scheme covers
    * no payments.
    */
   readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
