@@ -130,8 +130,8 @@ export interface Scheme {
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /**
    * Checks a payment that needs no separate transaction, such as one from a deposit. The kernel does not search for
-   * it or record it; settle returns this answer. Undefined for a payment that the ledger settles; absent: the scheme covers
-   * no payments.
+   * it or record it; settle returns this answer. Undefined for a payment that the ledger settles; absent: the scheme
+   * covers no payments.
    */
   readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
   /** True if no part of the payload expires by `maxTimeoutSeconds`, which may then be 0; absent: always false. Pure. */
