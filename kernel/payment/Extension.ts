@@ -14,7 +14,7 @@ export interface ExtensionOutcome {
   readonly dropped?: ReadonlyArray<string>
 }
 
-/** What the observer learns. `verified`: valid, nothing moved yet. `settled`: the ledger moved `amount`. */
+/** The observer's input. `verified`: valid, nothing moved yet. `settled`: the ledger moved `amount`. */
 export interface PaymentObservation {
   readonly payment: Payment
   readonly stage: "verified" | "settled"
@@ -51,7 +51,7 @@ export interface RefusedPayment {
   readonly payer: Option.Option<string>
   /** Hex of the inner hash, where the payment was decoded that far. */
   readonly transaction: Option.Option<string>
-  /** None when the body was no payment. */
+  /** None when the body was not a payment. */
   readonly payment: Option.Option<Payment>
 }
 
@@ -93,7 +93,7 @@ export class Extensions extends Context.Service<
     readonly isKnown: (key: string) => boolean
     /** Neutral keys, sorted. */
     readonly keys: () => ReadonlyArray<string>
-    /** Calls the watcher after every verification, beside its answer; it must neither write nor wait. */
+    /** Calls the watcher after every verification, in addition to its answer; it must neither write nor wait. */
     readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
     /** Notifies the watchers; an error of one of them ends with it. */
     readonly verified: (valid: boolean) => Effect.Effect<void>

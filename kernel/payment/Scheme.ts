@@ -1,7 +1,7 @@
 // A payment scheme, as a plugin provides it. A scheme is free of HTTP and SQL: it decodes its own payload, checks it
 // (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads what was
-// executed. The kernel knows no scheme by name. The port carries what a scheme with a signed maximum needs: our own
-// auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
+// executed. The kernel has no code for a particular scheme. For schemes with a signed maximum, the port supports our
+// own auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
@@ -27,7 +27,7 @@ export interface Verified {
   readonly asset: string
   /** The maximum that the payer's signature allows, atomic units. */
   readonly amountMax: bigint
-  /** What will be moved, atomic units. Equal to `amountMax` for a fixed-amount scheme. */
+  /** The amount to transfer, atomic units. Equal to `amountMax` for a fixed-amount scheme. */
   readonly amount: bigint
   /** Identity of the payer's authorization, opaque to the kernel, unique per network: it moves money at most once. */
   readonly authorizationKey: string
@@ -37,38 +37,38 @@ export interface Verified {
   readonly resourceFeeStroops: bigint
   /** The scheme's own state between verify and prepare (simulation result and the like). */
   readonly state: unknown
-  /** What the answer of verify carries beside its validity. */
+  /** Extra fields of the verify answer. */
   readonly extra?: AnswerExtra
-  /** What its settlement is for a seller's books, where it is no payment of `amount` to `payTo`. */
+  /** Category for the seller's accounting when the transaction does not pay `amount` to `payTo`. */
   readonly books?: Books
 }
 
-/** A payment that the scheme's own check settles: nothing of it goes to the ledger. */
+/** A payment that the scheme's own check settles, without a transaction on the ledger. */
 export interface Covered {
   readonly _tag: "Covered"
   readonly payer: string
-  /** What was charged, atomic units. */
+  /** The charged amount, atomic units. */
   readonly amount: bigint
   readonly extra?: AnswerExtra
 }
 
-/** What `prepare` gives: the operation and resource data for the channel's transaction, nothing signed yet. */
+/** Result of `prepare`: the operation and resource data for the channel's transaction, not signed yet. */
 export interface Prepared {
-  /** XDR of the one operation, auth entries included, without a source of its own. */
+  /** XDR of the one operation, auth entries included, without a source account. */
   readonly operationXdr: Uint8Array
   /** XDR of SorobanTransactionData with the resource fee inside. */
   readonly sorobanDataXdr: Uint8Array
 }
 
 /**
- * What the executed transaction shows: what really went from payer to payTo, and what it sold where its `books` are
- * kept apart and the transaction shows it. Atomic units.
+ * Result of reading the executed transaction: the amount that really went from payer to payTo. `sold` is the amount
+ * sold, if `books` are kept separately and the transaction shows it. Atomic units.
  */
 export type Executed =
   | { readonly _tag: "Moved"; readonly amount: bigint; readonly sold?: bigint | undefined }
   | { readonly _tag: "NotMoved"; readonly message: string }
 
-/** What a payment promised: what its settlement records, and what its transaction must have moved. */
+/** The promised transfer: the settlement records it, and the transaction must have made it. */
 export interface PromisedMovement {
   readonly payer: string
   readonly payTo: string
@@ -76,11 +76,11 @@ export interface PromisedMovement {
   readonly amount: bigint
 }
 
-/** Reads the ledger's use of an authorization: what became of it, whichever party used it. Pure. */
+/** Reads how the ledger used an authorization, whichever party used it. Pure. */
 export interface NonceReader {
   /**
-   * The nonce that an authorization uses up; `none` for what needs no authorization, which moves money by its recorded
-   * transaction alone. Absent for a key that is none of this scheme's.
+   * The nonce that an authorization uses up. `none` if the payment needs no authorization: then only its recorded
+   * transaction moves money. Undefined for a key of another scheme.
    */
   readonly nonceOf: (authorizationKey: string) => Nonce | "none" | undefined
   /**
@@ -90,13 +90,13 @@ export interface NonceReader {
   readonly useIn: (authorizationKey: string, promise: PromisedMovement, operationXdr: Uint8Array) => NonceUse
 }
 
-/** What a payload says of its authorization, before anything is checked. */
+/** The authorization that a payload claims, before any check. */
 export interface Authorization {
   /** As `Verified.authorizationKey`. */
   readonly key: string
   /** The address that claims to have signed it. */
   readonly payer: string
-  /** What it moves, where that is not the amount of the terms to their payTo: a deposit, for one. */
+  /** Its transfer, if it differs from the terms' amount to their payTo; for example, a deposit. */
   readonly moves?: Pick<PromisedMovement, "payTo" | "amount">
 }
 
@@ -105,7 +105,7 @@ export interface Scheme {
   readonly scheme: string
   readonly refusals: ReadonlyArray<RefusalRow>
   /**
-   * Extra fields of the kind's `extra` beside `areFeesSponsored`; None when the scheme is not offered on the network.
+   * Extra fields of the kind's `extra` besides `areFeesSponsored`; None when the scheme is not offered on the network.
    */
   readonly supportedExtra: (network: NetworkId) => Option.Option<Readonly<Record<string, unknown>>>
   /**
@@ -124,24 +124,24 @@ export interface Scheme {
    */
   readonly verify: (payment: Payment, stage: Stage) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
   /**
-   * Rebuilds the operation for submission from the verified state. No RPC. Refuses what has become too old since
-   * verify: the wait for a channel lies between.
+   * Rebuilds the operation for submission from the verified state. No RPC. Refuses a payment that became too old since
+   * verify, because the request may have waited for a channel.
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /**
-   * The check of a payment that needs no transaction of its own, such as one from a deposit: it is neither looked up
-   * nor recorded, and its settle is this answer. Undefined for a payment that the ledger settles; absent: none is
-   * covered.
+   * Checks a payment that needs no separate transaction, such as one from a deposit. The kernel does not search for
+   * it or record it; settle returns this answer. Undefined for a payment that the ledger settles; absent: the scheme
+   * covers no payments.
    */
   readonly cover?: (payment: Payment, stage: Stage) => Effect.Effect<Covered | Refusal, LedgerUnavailable> | undefined
-  /** Whether nothing of the payload expires by `maxTimeoutSeconds`, which may then be 0; absent: always false. Pure. */
+  /** True if no part of the payload expires by `maxTimeoutSeconds`, which may then be 0; absent: always false. Pure. */
   readonly isUntimed?: (payment: Payment) => boolean
-  /** What the answer to a settled payment says instead of its record's payer, and beside it. */
+  /** For the answer to a settled payment: a payer that replaces the record's, and extra fields. */
   readonly answerSettled?: (
     payment: Payment
   ) => Effect.Effect<{ readonly payer?: string | undefined; readonly extra?: AnswerExtra | undefined }>
   /**
-   * What a payer has to sign for these terms, laid out and checked as `verify` checks it, signatures aside. No
+   * Builds the unsigned payload for these terms and checks it like `verify`, except for signatures. No
    * simulation. Absent: the scheme has no fixed layout to offer, and `POST /prepare` refuses it.
    */
   readonly unsigned?: (payment: Payment, order: UnsignedOrder) => Effect.Effect<Unsigned | Refusal, LedgerUnavailable>
@@ -160,15 +160,15 @@ export class Schemes extends Context.Service<
   Schemes,
   {
     /**
-     * Registers a scheme, with its reasons, for as long as the Scope lives. A reason of the core or of another scheme
-     * is taken: one reason has one meaning.
+     * Registers a scheme, with its reasons, for as long as the Scope lives. Fails if the core
+     * or another scheme already has the reason: one reason has one meaning.
      */
     readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
     /** The HTTP status of a refusal's reason; 200 for an unregistered one. */
     readonly statusOf: (reason: string) => RefusalRow["status"]
-    /** Adds reasons that refuse no payment, such as a catalog's, for as long as the Scope lives. */
+    /** Adds reasons that do not refuse payments, such as a catalog's, for as long as the Scope lives. */
     readonly describe: (rows: ReadonlyArray<RefusalRow>) => Effect.Effect<void, never, Scope.Scope>
-    /** Every reason that may be given here. */
+    /** Every reason that this process may return. */
     readonly reasons: () => ReadonlyArray<RefusalRow>
     readonly find: (scheme: string) => Option.Option<Scheme>
     readonly all: () => ReadonlyArray<Scheme>

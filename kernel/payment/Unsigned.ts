@@ -1,4 +1,4 @@
-// What a payer is asked to sign for one payment, nothing signed yet. A scheme lays it out from the seller's terms alone
+// The unsigned payload that a payer signs for one payment. A scheme builds it only from the seller's terms
 // (`Scheme.unsigned`); the layout is fixed, so a client builds the same bytes from its own terms and compares. Pure.
 import { accountOf } from "../stellar/Address.ts"
 import { type AuthEntry, addressEntry, type Invocation } from "../stellar/AuthEntry.ts"
@@ -6,7 +6,7 @@ import { callOperation, encodeOperation, type Invoked } from "../stellar/Contrac
 import { simulationEnvelope } from "../stellar/Envelope.ts"
 import { voidValue } from "../stellar/Value.ts"
 
-/** What the terms leave open, chosen by this facilitator for one payment. */
+/** Values that the terms leave open, for one payment. */
 export interface UnsignedOrder {
   /** The signer: an account (G…) or a contract (C…). */
   readonly payer: string
@@ -18,11 +18,11 @@ export interface UnsignedOrder {
   readonly closedAtSeconds: number
   /** 32 random bytes, for a scheme that needs an id. */
   readonly salt: Uint8Array
-  /** What the payer chooses beside the terms, by name, as sent: the scheme decodes what it knows. */
+  /** The payer's choices in addition to the terms, by name, as sent. The scheme decodes the names that it supports. */
   readonly choices: Readonly<Record<string, unknown>>
 }
 
-/** Other bytes that the payload carries an ed25519 signature of: the key signs sha256 of them. */
+/** Other bytes for which the payload carries an ed25519 signature. The key signs their sha256. */
 export interface SignedBeside {
   /** G… */
   readonly signer: string
@@ -32,13 +32,13 @@ export interface SignedBeside {
 export interface Unsigned {
   /** The contract call of the envelope. */
   readonly invoked: Invoked
-  /** The payer's authorization, with no signature in it. */
+  /** The payer's authorization, unsigned. */
   readonly entry: AuthEntry
-  /** What a client needs beside its terms and the entry's nonce and expiry to build the same bytes, by name. */
+  /** Values that a client needs, besides its terms and the entry's nonce and expiry, to build the same bytes. */
   readonly chosen: Readonly<Record<string, string | number | boolean>>
   /** The payload around the envelope, with empty signatures; absent: the envelope is all of it. */
   readonly payload?: (transaction: string) => Readonly<Record<string, unknown>>
-  /** What the payload has signed beside the authorization, by name. */
+  /** Other data to sign, besides the authorization, by name. */
   readonly beside?: Readonly<Record<string, SignedBeside>>
 }
 

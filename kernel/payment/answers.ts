@@ -1,5 +1,5 @@
-// The answers of settle: refusals of the core, and the answer for a settlement that has ended. Pure. What is stored of
-// a payment, and which caller may receive it, is decided in `settle/existing.ts` (rules 2).
+// The answers of settle: refusals of the core, and the answer for a settlement that has ended. Pure.
+// `settle/existing.ts` finds the stored settlement and decides which caller may receive its success (rules 2).
 import { Option } from "effect"
 import type { BudgetReset } from "../budget/Budget.ts"
 import type { Adopted } from "../settlement/follower/adopt.ts"
@@ -34,7 +34,7 @@ export const busyFor = (why: string, payer?: string, retryAfterMillis: number = 
     retryAfterMillis
   })
 
-/** What the ledger shows of a settlement: a clause after "which". */
+/** Describes the ledger's evidence for a settlement, as a clause after "which". */
 const stateText = (record: SettlementRecord): string => {
   switch (record.state) {
     case "settled":
@@ -54,7 +54,7 @@ const stateText = (record: SettlementRecord): string => {
 export const hashOf = ({ innerHash, transaction }: SettlementRecord): string =>
   Option.getOrElse(transaction, () => innerHash)
 
-/** The owner sent its identifier or authorization with other terms: the answer says what became of it. */
+/** The owner sent its identifier or authorization with other terms: the answer reports its outcome. */
 const conflict = (record: SettlementRecord): Refusal =>
   refusal(
     "payment_identifier_conflict",
@@ -64,12 +64,12 @@ const conflict = (record: SettlementRecord): Refusal =>
 
 export const answerConflict = (record: SettlementRecord): SettleAnswer => refuse(conflict(record), record.transaction)
 
-/** A defect of ours, of a payment of which nothing is stored. */
+/** An internal error for a payment without a stored record. */
 export const internalError: Refusal = refusal("internal_error", "the payment could not be processed")
 
 export const unsupportedScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
 
-/** What is answered of an authorization that is spent or expired and that no settlement here is stored for. */
+/** The answer for an authorization that was used or has expired, and has no stored settlement here. */
 export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refusal => {
   const spent = (message: string) => refusal("settle_ledger_authorization_spent", message, refused.payer)
   switch (adopted?._tag) {
@@ -85,7 +85,7 @@ export const unadopted = (refused: Refusal, adopted: Adopted | undefined): Refus
   }
 }
 
-/** A transaction of ours whose record was lost paid, and the caller cannot be shown to be its owner. */
+/** Our transaction paid but its record was lost, and we cannot show that the caller owns it. */
 export const unclaimed = ({ payer }: Refusal): Refusal =>
   refusal(
     "settle_ledger_already_settled",
@@ -106,7 +106,7 @@ export const overBudget = ({ at, inMillis }: BudgetReset, payer: Option.Option<s
   resetAtMillis: at
 })
 
-/** Settle's answer to a payment that is not admitted. */
+/** Settle's answer when it does not admit a payment. */
 export const answerObjection = (objection: Objection, payer?: string): SettleAnswer =>
   objection._tag === "OverBudget"
     ? refuse(overBudget(objection.reset, Option.fromUndefinedOr(payer)))
@@ -138,7 +138,7 @@ export const answerOthers = (record: SettlementRecord): SettleAnswer => {
   }
 }
 
-/** Why a settlement failed or expired, and what the ledger shows of its authorization. */
+/** Why a settlement failed or expired, and the ledger's evidence for its authorization. */
 const ended = (record: SettlementRecord): Refusal => ({
   ...refusal(
     Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),
@@ -148,7 +148,7 @@ const ended = (record: SettlementRecord): Refusal => ({
   ...(record.isWatched === true ? { authorizationLivesUntilLedger: record.authorizationExpiresLedger } : {})
 })
 
-/** Of a settled payment whose success another request is given: nothing was refused, and the next answer may be it. */
+/** Another request has the success of this settled payment. Not a refusal: the next answer may be the success. */
 export const beingDelivered = (record: SettlementRecord): Extract<SettleAnswer, { readonly _tag: "Pending" }> => ({
   _tag: "Pending",
   payer: record.payer,
@@ -156,7 +156,7 @@ export const beingDelivered = (record: SettlementRecord): Extract<SettleAnswer, 
   why: "the payment is settled, and another request is given its success; ask again with the same payment"
 })
 
-/** Verify: a settlement whose outcome nothing on the ledger shows any more; settle answers the same, with the hash. */
+/** Verify: the ledger no longer shows the settlement's outcome. Settle answers the same, with the hash. */
 export const outcomeUnknown = ({
   payer,
   transaction,
@@ -166,7 +166,7 @@ export const outcomeUnknown = ({
   transaction
 })
 
-/** The answer for a settlement that has ended. `deliver` says whether this caller may receive its success. */
+/** The answer for a settlement that has ended. `deliver` is true if this caller may receive its success. */
 export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
   const { payer } = record
   const transaction = hashOf(record)

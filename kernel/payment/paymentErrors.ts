@@ -1,5 +1,5 @@
-// An unavailable ledger or database, as a payment's answer. Nothing was decided then: verify says that the ledger is
-// not available, settle says busy, and the caller may retry the same payment (rules 1).
+// Maps an unavailable ledger or database to a payment's answer. Nothing was decided then: verify answers that the
+// ledger is not available, settle answers busy, and the caller may retry the same payment (rules 1).
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { outageOf } from "../actor/outages.ts"
@@ -8,7 +8,7 @@ import { type Refusal, refusal } from "./Refusal.ts"
 
 export type PaymentError = LedgerUnavailable | SqlError.SqlError
 
-/** Of an outage the log has one line, whatever is paid meanwhile (`actor/outages.ts`). */
+/** The log has one line per outage, however many payments arrive during it (`actor/outages.ts`). */
 export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
   outageOf(error) !== undefined
     ? Effect.logDebug("the database, or the ledger's RPC, did not answer a payment's request")
@@ -22,7 +22,7 @@ export const logPaymentError = (error: PaymentError): Effect.Effect<void> =>
 export const cannotSettle = (why: string): Refusal =>
   refusal("ledger_unavailable", `${why}; nothing was decided, try the same payment again`)
 
-/** What verify says when its time is over. */
+/** Verify's answer after a timeout. */
 export const verifyTimedOut: Refusal = refusal("ledger_unavailable", "the check took too long; nothing was decided")
 
 /** Verify's answer after an error. */

@@ -1,5 +1,5 @@
-// What all schemes read from an enforcing simulation: the meaning of the ledger's refusal for people, whether the
-// authorization is spent, and whether its cost is within the ceilings. The reason of a refusal is the scheme's. Pure.
+// Reads an enforcing simulation for all schemes: a readable meaning of the ledger's refusal, whether the authorization
+// was already used, and whether the cost is within the ceilings. The scheme chooses the reason of a refusal. Pure.
 import type { FeeCeilings } from "../config/Network.ts"
 import type { SimulationAnswer } from "../ledger/LedgerRpc.ts"
 import type { Refusal } from "./Refusal.ts"
@@ -20,12 +20,12 @@ const common: ReadonlyArray<HostErrorMeaning> = [
   [/Budget, ExceededLimit/, "the call needs too many resources"]
 ]
 
-/** The least that including a fee bump costs, stroops: the network's base fee for two operations. */
+/** Minimum cost of including a fee bump, stroops: the network's base fee for two operations. */
 const inclusionStroopsLeast = 200n
 
 /**
- * A refusal's code, its meaning, and the host's own message. `own` are meanings of the scheme's contract, `whose` is
- * what the ledger's entries say of the two ends (`explainHoldings.ts`).
+ * A refusal's code, its meaning, and the host's own message. `own` are meanings of the scheme's contract. `whose`
+ * describes the two ends from the ledger's entries (`explainHoldings.ts`).
  */
 export const explainRefused = (
   { code, detail }: Extract<SimulationAnswer, { _tag: "Refused" }>,
@@ -37,13 +37,13 @@ export const explainRefused = (
   return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
 }
 
-/** True when the host says that the authorization was used before. */
+/** True when the host reports that the authorization was used before. */
 export const isSpent = (answer: SimulationAnswer): boolean =>
   answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
 
 /**
- * What a refused simulation says of the authorization: spent, or expired, by a node that knows newer ledgers than the
- * offline checks did.
+ * Reads the authorization's state from a refused simulation: used, or expired because the node has newer ledgers than
+ * the offline checks had.
  */
 export const refusedAuthorization = (
   answer: SimulationAnswer,
@@ -55,12 +55,12 @@ export const refusedAuthorization = (
     : {}
 }
 
-/** Why nothing is restored for a payment, with what it would cost where the node says so. */
+/** Why we restore no entries for a payment, with the cost if the node reports it. */
 export const explainRestore = ({ restoreStroops }: Extract<SimulationAnswer, { _tag: "RestoreRequired" }>): string =>
   "entries of the ledger are archived, and this network restores them only in a transaction of their own" +
   (restoreStroops === undefined ? "" : `, for ${restoreStroops} stroops`)
 
-/** Why the entries that a payment restores are not paid for: what it would cost, and the ceiling. */
+/** Why we do not pay to restore a payment's entries: the cost and the ceiling. */
 export const restoreOverCeilings = (
   { resourceFeeStroops, restoredEntries = 0 }: Extract<SimulationAnswer, { _tag: "Simulated" }>,
   ceilings: FeeCeilings

@@ -40,7 +40,7 @@ const addMember = (members: Members, length: number, { key }: SettledHook, writt
   return longer
 }
 
-/** What an event of this record has beside it: its `extensions`, or nothing. Never fails; waits for its hooks. */
+/** The `extensions` of this record's event, or nothing. Never fails; waits for its hooks. */
 export const eventExtensions = Effect.fnUntraced(function* (
   { settledHooks }: Extensions["Service"],
   type: string,

@@ -1,8 +1,9 @@
-// The steps of one verify: what is stored of a payment that has an identifier, or whose authorization this process has
-// seen end, settle's admission, then the scheme's verification. It answers what settle would: a settled payment whose
-// success was not delivered is valid for its owner. It stores nothing. A new payment without an identifier costs no
-// database read; one that the scheme refuses as spent or expired costs one, and so does the answer that the budget is
-// used up. Where no record of a spent one is stored, the ledger is searched as settle would.
+// The steps of one verify: look up stored settlements (only for a payment with an identifier, or if this process has
+// seen its authorization end), check settle's admission, then run the scheme's verification. It answers what settle
+// would: a settled payment whose success was not delivered is valid for its owner. It stores nothing. A new payment
+// without an identifier costs no database read; one that the scheme refuses as spent or expired costs one, and so does
+// the answer that the budget is used up. Without a stored record of a spent authorization, verify searches the ledger
+// like settle.
 import { Effect, Option } from "effect"
 import { Limits } from "../config/Limits.ts"
 import { Outcomes } from "../settlement/follower/Outcomes.ts"

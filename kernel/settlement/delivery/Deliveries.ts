@@ -35,7 +35,7 @@ const knownMax = 10_000
 /** How long the last ends may delay the end of the process. */
 const leaveTimeout = Duration.seconds(2)
 
-/** What is known of a settlement that is claimed. */
+/** State of a claimed settlement. */
 export type Claimed = Pick<SettlementRecord, "id" | "network" | "scheme" | "authorizationKey" | "principal">
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -47,7 +47,7 @@ interface Given extends DeliveryClaim {
 /** The successes that one request has claimed, until it ends. */
 export class RequestDelivery {
   readonly given: Array<Given> = []
-  /** Whether its answer is the success. */
+  /** True if its answer is the success. */
   isAnswered = false
   isOver = false
 }
@@ -135,7 +135,7 @@ const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
     claim: (claims += 1n),
     known: { network, scheme, authorizationKey, principal, key }
   })
-  /** What becomes of a claim, at the moment that its answer is there. */
+  /** Handles a claim when the database's answer arrives. */
   const keep = (delivery: RequestDelivery | undefined, given: Given, exit: Exit.Exit<boolean, unknown>) => {
     if (Exit.isFailure(exit)) return Effect.andThen(end(given, false), endAgain(given))
     if (!exit.value) return Effect.void

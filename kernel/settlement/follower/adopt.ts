@@ -1,7 +1,7 @@
-// Adoption of our transactions whose record was lost, identified by what they did. When the ledger says that an
-// authorization is spent and no settlement is stored for it, the ledger in which its nonce was used is searched; for an
-// expired one, whose nonce entry is gone, every ledger of its life. A transaction that is ours is stored as the
-// settlement it was, for its owner alone. Anything else was another party's. The user of a nonce does not change, so
+// Adoption of our transactions whose record was lost, identified by what they did. When the ledger shows that an
+// authorization was used but we have no settlement for it, we search the ledger that used its nonce. An expired
+// authorization has no nonce entry any more, so we search every ledger of its life. If the transaction is ours, we
+// store its settlement, only for its owner. Anything else was another party's. The user of a nonce does not change, so
 // results are cached for a while, for every authorization of that nonce; the searches of one principal do not crowd out
 // another's.
 import { Effect, Option, Semaphore } from "effect"
@@ -29,7 +29,7 @@ import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "../store/
 import { whereUsed } from "./whereUsed.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** A payment whose authorization is spent. */
+/** A payment with a used authorization. */
 export type AdoptionRequest = Pick<
   AdoptedSettlement,
   | "id"
@@ -59,7 +59,7 @@ const unshown =
 
 const unknown = (message: string) => new LedgerUnavailable({ operation: "getTransactions", message })
 
-/** The settlement that a transaction of ours was. */
+/** The settlement that one of our transactions belongs to. */
 const settlementOf = (
   request: AdoptionRequest,
   { envelope, executed }: Spending,
@@ -219,7 +219,7 @@ const makeSearch = Effect.fnUntraced(function* (own: () => OwnAccounts) {
   })
 })
 
-/** What a transaction moved from the payer to the seller; none when it does not show it. */
+/** The amount that a transaction moved from the payer to the seller; none when it does not show the amount. */
 const transferred = (
   { asset, payer, payTo }: AdoptionRequest,
   { transfers }: ExecutedTransaction
@@ -250,7 +250,7 @@ export const makeAdopter = Effect.gen(function* () {
       : settlements.wasOwner(innerHash, principal.owner)
 
   const verify = Effect.fnUntraced(function* (request: AdoptionRequest, found: Spending) {
-    // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
+    // Read again for each authorization: two of them may share a nonce, and at most one is what was used.
     const use = readSpending(authorizations, found, request, own())
     const inner = ofOurs(found.envelope, own())
     const by = { transaction: found.executed.innerHash, isOurs: inner !== undefined }

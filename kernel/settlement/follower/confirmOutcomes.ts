@@ -1,6 +1,6 @@
 // Asks a second endpoint before an outcome is stored. An outcome rests on whether the authorization's nonce was used by
-// a ledger, so all outcomes of one moment are confirmed by one batched read of their nonces at another endpoint. Where
-// a nonce shows nothing, because the scheme has none or its entry has expired, the second endpoint is asked for the
+// a ledger, so all outcomes of one moment are confirmed by one batched read of their nonces at another endpoint. If
+// the nonce shows nothing, because the scheme has none or its entry has expired, we ask the second endpoint for the
 // transaction. When endpoints contradict each other and no third one decides, the settlement stays open, and the
 // endpoint that showed the outcome is distrusted. With one endpoint, or when no other answers within two seconds, the
 // outcome rests on one endpoint and carries `confirmations: 1`.
@@ -28,14 +28,14 @@ const reportedMax = 1_000
 /** What is asked of an outcome. */
 export type ShownOutcome = Pick<Outcome, "state" | "transaction" | "ledger" | "reason" | "channel">
 
-/** What an outcome says, as far as another endpoint can confirm it. */
+/** The part of an outcome that another endpoint can confirm. */
 export interface OutcomeClaim {
   readonly promised: Promised
   readonly channel: string
   readonly innerHash: string
   readonly authorizationExpiresLedger: number
   readonly outcome: ShownOutcome
-  /** The endpoint that showed it, by position; undefined where that is not known. */
+  /** The endpoint that showed it, by position; undefined if unknown. */
   readonly shownBy: number | undefined
 }
 
@@ -44,7 +44,7 @@ export type Confirmation = 1 | 2 | "Contradicted" | "NotReached"
 
 type Verdict = "Agrees" | "Contradicts" | "Behind" | "Unknown"
 
-/** Whether the outcome says that the authorization was used. */
+/** True if the authorization was used according to the outcome. */
 const isUsed = ({ reason, state }: ShownOutcome): boolean =>
   state === "settled" || reason === "settle_ledger_authorization_spent"
 
@@ -52,7 +52,7 @@ const isUsed = ({ reason, state }: ShownOutcome): boolean =>
 const ledgerOf = ({ channel, ledger: included, state }: ShownOutcome): number =>
   (state === "settled" ? included : (channel?.ledger ?? included)) ?? 0
 
-/** What a nonce at another endpoint says of the outcome. `Unknown` needs the transaction. Pure. */
+/** Compares the outcome with a nonce at another endpoint. `Unknown` needs the transaction. Pure. */
 export const verdictByNonce = (
   { authorizationExpiresLedger, outcome }: Pick<OutcomeClaim, "authorizationExpiresLedger" | "outcome">,
   nonce: SnapshotAnswer["nonce"],
@@ -62,7 +62,7 @@ export const verdictByNonce = (
   if (typeof nonce === "number" && nonce <= authorizationExpiresLedger) {
     if (outcome.state === "settled") return nonce === outcome.ledger ? "Agrees" : "Contradicts"
     if (isUsed(outcome)) return "Agrees"
-    // Used after the outcome's ledger: the outcome was right then and is not any more. The next turn sees the use.
+    // Used after the outcome's ledger: the outcome was right then but is outdated now. The next turn sees the use.
     return nonce <= asOf ? "Contradicts" : "Behind"
   }
   if (nonce === "unknown" || latestLedger > authorizationExpiresLedger) return "Unknown"
@@ -70,7 +70,7 @@ export const verdictByNonce = (
   return isUsed(outcome) ? "Contradicts" : "Agrees"
 }
 
-/** What the outcome's transaction at another endpoint says. Pure. */
+/** Compares the outcome with its transaction at another endpoint. Pure. */
 export const verdictByTransaction = (
   { outcome }: Pick<OutcomeClaim, "outcome">,
   answer: TransactionAnswer

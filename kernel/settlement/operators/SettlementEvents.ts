@@ -12,7 +12,7 @@ import { recordColumns, type SettlementRow, toRecord } from "../store/Settlement
 import type { SettlementRecord } from "../store/Settlements.ts"
 import { withSpanIfSampled } from "../../effect/withSpanIfSampled.ts"
 
-/** The longest another replica's facts wait to be noticed. */
+/** Maximum delay before we notice another replica's facts. */
 const pollEvery = Duration.seconds(1)
 /** The first waiter wakes the poll. */
 const idleInterval = Duration.minutes(1)
@@ -86,7 +86,7 @@ const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, pri
 
 const pageOf = (rows: ReadonlyArray<EventRow>, cursor: JournalCursor, limit: number): EventPage => {
   const { epoch, resumes_at: resumesAt } = rows[0]!
-  // Without an epoch the journal is being restored: nothing is known of it yet.
+  // Without an epoch the journal is being restored: its end is not known yet.
   if (epoch === 0n) return { events: [], next: cursor, isEnd: true, rewoundTo: undefined }
   const facts = rows.filter(({ position }) => position !== null)
   const events = facts.flatMap(({ id, position, told_at: at, type, ...row }) =>
@@ -107,7 +107,7 @@ export class SettlementEvents extends Context.Service<
     readonly after: (whose: Whose, cursor: JournalCursor, limit: number) => Sql<EventPage>
     /** The cursor before the first event that is not older than `at`; the journal's end when there is none. */
     readonly before: (whose: Whose, at: Date) => Sql<JournalCursor>
-    /** Where the journal ends. */
+    /** The journal's end. */
     readonly end: Sql<JournalEnd>
     /** Registers a waiter; the effect it returns ends when one of its principals' facts was published since. */
     readonly attend: (whose: Whose) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
@@ -153,7 +153,7 @@ export class SettlementEvents extends Context.Service<
         if (attending.size === 0) return void (seen = undefined)
         const [from, now] = [seen, yield* facts.end]
         seen = now
-        // Of another epoch every stream reads anew: what it has read may have been taken back.
+        // In another epoch every stream reads again, because the facts that it read may have been removed.
         if (from === undefined || from.epoch !== now.epoch || from.end > now.end) return yield* wake(attending, "all")
         if (from.end === now.end) return
         const reported = yield* sql<{ principal: string }>`select distinct principal from kernel_facts

@@ -26,7 +26,7 @@ export interface Attempt {
   readonly taken: boolean
 }
 
-/** What deciding needs of an open settlement. */
+/** The fields of an open settlement that a decision needs. */
 export interface OpenSettlement {
   readonly innerHash: string
   readonly channelSequence: bigint
@@ -38,13 +38,13 @@ export interface OpenSettlement {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
-/** An attempt of the settlement's that is on the ledger. */
+/** One of the settlement's attempts, found on the ledger. */
 export interface Landed {
   readonly kind: "payment" | "cancel"
   readonly executed: ExecutedTransaction
-  /** What moved, when the scheme found the promised movement in the executed transaction. */
+  /** The amount moved, when the scheme found the promised movement in the executed transaction. */
   readonly amountTransferred: bigint | undefined
-  /** What it sold, where its books are kept apart from what moved and the transaction shows it. */
+  /** The amount sold, if the seller's accounting separates it from the amount moved and the transaction shows it. */
   readonly amountSold?: bigint | undefined
 }
 
@@ -102,11 +102,11 @@ export interface Outcome {
   readonly ledger: number | undefined
   readonly closedAtSeconds: number | undefined
   readonly amountTransferred: bigint | undefined
-  /** As `Landed.amountSold`; absent: what was meant when it was recorded. */
+  /** As `Landed.amountSold`; absent: the amount planned when it was recorded. */
   readonly amountSold?: bigint | undefined
   /** The fee that the ledger is known to have charged the sponsor. */
   readonly feeChargedStroops: bigint
-  /** The envelope may have landed and failed unseen: the reservation stays charged beside what is known. */
+  /** The envelope may have landed and failed unseen: the reservation stays charged in addition to known fees. */
   readonly feeUnknown: boolean
   readonly reason:
     | "settle_ledger_transaction_failed"
@@ -116,7 +116,7 @@ export interface Outcome {
   readonly message: string | undefined
   /** How many endpoints showed it; set before it is stored, except for an operator's outcome. */
   readonly confirmations?: 1 | 2
-  /** Set where the authorization still lives: the ledger as of which it was seen unspent. */
+  /** Set if the authorization still lives: the ledger as of which it was seen unspent. */
   readonly watchAfter?: number
   /**
    * Whether the channel's sequence number was used up, and by which ledger that is known; `undefined` has it read

@@ -1,8 +1,8 @@
-// What follows from what is known of a settlement, as pure code. It ends only by proof from the ledger: its transaction
-// was seen, or its channel's number and its authorization's nonce, read together from a node that is up to date, leave
-// one possibility. A hash that is merely absent proves nothing, and no answer to a submission, no clock and no timeout
-// ends it. The same function decides on the happy path, after a crash and in recovery; the table of proofs is
-// in `kernel/decisions/rules.md`, and `npm run model` checks it in every state of a small world.
+// Maps the evidence for a settlement to a decision, as pure code. A settlement ends only by proof from the ledger: its
+// transaction was seen, or its channel's number and its authorization's nonce, read together from a node that is up to
+// date, leave one possibility. A hash that is merely absent proves nothing, and no answer to a submission, no clock and
+// no timeout ends it. The same function decides on the happy path, after a crash and in recovery; the table of proofs
+// is in `kernel/decisions/rules.md`, and `npm run model` checks it in every state of a small world.
 import { planSubmission, queueLedgers } from "./planSubmission.ts"
 import * as Ending from "./outcomes.ts"
 import type {

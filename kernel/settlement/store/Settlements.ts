@@ -1,7 +1,7 @@
 // The repository of settlements, as a port: an SQL implementation serves the process, an in-memory twin the simulation.
-// What it promises: recording is one transaction that either stores everything (envelope, hold on the channel, budget,
-// fact) or nothing; an authorization, and an identifier of one owner, payTo and payer, belong to one settlement for
-// ever; only an open settlement is resolved, once.
+// Guarantees: recording is one transaction that stores either everything (envelope, hold on the channel, budget, fact)
+// or nothing. An authorization always belongs to the same settlement, and so does an identifier of one owner, payTo and
+// payer. Only an open settlement is resolved, and only once.
 import { Context, type Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { NetworkId } from "../../config/Network.ts"
@@ -9,12 +9,12 @@ import type { Principal } from "../../http/Principal.ts"
 import type { ChannelLease } from "../channels/ChannelStore.ts"
 import type { Attempt, OpenSettlement, Outcome, SettlementState } from "../state/Settlement.ts"
 
-/** How a payment may be known already. */
+/** Lookup keys for an earlier settlement of the same payment. */
 export interface FindQuery {
   readonly network: NetworkId
   readonly scheme: string
   readonly authorizationKey: Option.Option<string>
-  /** The owner; an identifier is searched among its payments alone, an authorization among all. */
+  /** The owner. We search an identifier only among its payments, and an authorization among all payments. */
   readonly principal: string
   readonly payTo: string
   /** The payer of the authorization, by the payload; without it no identifier is searched. */
@@ -38,8 +38,8 @@ export interface SettlementRecord {
   readonly amount: bigint
   readonly innerHash: string
   /**
-   * The hash in answers to callers: its own; once settled, that of the transaction that made the payment; none when it
-   * failed and no transaction of it was seen on the ledger.
+   * The hash in answers to callers: the settlement's own hash; once settled, the hash of the transaction that made the
+   * payment. Absent when it failed and we saw no transaction of it on the ledger.
    */
   readonly transaction: Option.Option<string>
   readonly channel: string
@@ -53,7 +53,7 @@ export interface SettlementRecord {
   readonly reason: Option.Option<string>
   readonly reasonMessage: Option.Option<string>
   readonly delivery: Delivery
-  /** SHA-256 in hex of the `Idempotency-Key` of the call that was given the success. */
+  /** SHA-256 in hex of the `Idempotency-Key` of the call that received the success. */
   readonly deliveredKey?: string | undefined
   /** Where in which trace it was recorded, as W3C's `traceparent`. */
   readonly traceparent?: string | undefined
@@ -64,7 +64,7 @@ export interface SettlementRecord {
   readonly resourceUrl?: string | undefined
   /** How many endpoints showed its outcome; absent while it is open, and for one that ended in an earlier version. */
   readonly confirmations?: 1 | 2 | undefined
-  /** It failed, and its authorization may still be used: a later use corrects it. */
+  /** True if it failed and its authorization may still be used. A later use corrects it. */
   readonly isWatched?: boolean | undefined
 }
 
@@ -74,7 +74,7 @@ export interface WatchedRecord extends SettlementRecord {
   readonly watchAfter: number
 }
 
-/** What a later use of its authorization makes of a failed settlement. */
+/** The correction of a failed settlement after a later use of its authorization. */
 export interface Correction {
   readonly state: "settled" | "failed"
   /** The transaction that used it, by its inner hash. */
@@ -93,7 +93,7 @@ export interface Correction {
  */
 export type Delivery = "undelivered" | "given" | "confirmed"
 
-/** The claim of a success for one caller: by a process, under a number of its own. */
+/** A process's claim of a success for one caller, with a claim number. */
 export interface DeliveryClaim {
   readonly id: string
   readonly process: string
@@ -105,7 +105,7 @@ export interface DeliveryEnd extends DeliveryClaim {
   readonly hasLeft: boolean
 }
 
-/** What a process knows of a success that it delivered. */
+/** A process's record of a success that it delivered. */
 export interface KnownDelivery {
   readonly network: NetworkId
   readonly scheme: string
@@ -114,7 +114,7 @@ export interface KnownDelivery {
   readonly key: string | undefined
 }
 
-/** What a settlement is recorded with, whether it is new or adopted. */
+/** Fields recorded for every settlement, new or adopted. */
 export interface SettlementTerms {
   readonly id: string
   readonly network: NetworkId
@@ -134,11 +134,11 @@ export interface SettlementTerms {
   readonly resourceFeeStroops: bigint
 }
 
-/** What a settlement is for a seller's books, where it is no payment: a deposit sells nothing, a claim of many does. */
+/** Accounting category if it is not a direct payment: a deposit sells nothing, a claim of many does. */
 export interface Books {
-  /** Of its scheme, `[a-z]+`. */
+  /** The scheme's category, `[a-z]+`. */
   readonly kind: string
-  /** What it sells once it is settled, atomic units. */
+  /** The amount sold once it is settled, atomic units. */
   readonly sold: bigint
 }
 
@@ -157,7 +157,7 @@ export interface NewSettlement extends SettlementTerms {
   readonly traceparent?: string | undefined
 }
 
-/** What was answered to sending an attempt. */
+/** The ledger's answer to a sent attempt. */
 export interface SentNote {
   readonly status: NonNullable<Attempt["sentStatus"]>
   /** The result code of a refusal. */
@@ -181,7 +181,7 @@ export type RecordAnswer =
   | { readonly _tag: "Recorded" }
   /** The authorization, or the identifier, belongs to a settlement already. */
   | { readonly _tag: "Known" }
-  /** The lease was lost to another holder. */
+  /** Another holder took the lease. */
   | { readonly _tag: "FenceLost" }
   | { readonly _tag: "BudgetExceeded" }
   | { readonly _tag: "TooManyOpen" }
@@ -196,12 +196,12 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
   readonly attemptCount: number
 }
 
-/** How ending a settlement went. */
+/** Result of ending a settlement. */
 export type ResolveAnswer =
   | { readonly _tag: "Resolved"; readonly record: SettlementRecord }
   /** It has an end already, or an attempt was added since it was read: what was decided may be stale. */
   | { readonly _tag: "Changed" }
-  /** The transaction has ended another settlement. */
+  /** The transaction already ended another settlement. */
   | { readonly _tag: "TransactionTaken" }
 
 export type AdoptAnswer = "Adopted" | "Known" | "TransactionTaken"
@@ -230,17 +230,17 @@ export class Settlements extends Context.Service<
     readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
     readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
     /**
-     * Adds an attempt to an open settlement before it is sent, and returns its number; none when the settlement is no
-     * longer open, or has more attempts than were known: the decision was made without them.
+     * Adds an attempt to an open settlement before it is sent, and returns its number. Returns none when the settlement
+     * is no longer open, or has attempts that the decision did not consider.
      */
     readonly addAttempt: (id: string, attempt: NewAttempt, attemptsKnown: number) => Sql<number | undefined>
-    /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */
+    /** Records that an attempt was sent, and the answer; `prepared` becomes `submitted`. */
     readonly noteSent: (id: string, number: number, sent: SentNote) => Sql<void>
     /** Open settlements of this network, oldest first. */
     readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
     /**
-     * Ends an open settlement: outcome, channel, budget and fact in one transaction. A decision that was taken from
-     * what was read says how many attempts it knew of.
+     * Ends an open settlement: outcome, channel, budget and fact in one transaction. Every
+     * decision carries the number of attempts it was based on, so a stale decision is rejected.
      */
     readonly resolve: (id: string, outcome: Outcome, attemptsKnown?: number) => Sql<ResolveAnswer>
     /** Failed settlements of this network whose authorization may still be used, the first to expire first. */
@@ -271,18 +271,18 @@ export class Settlements extends Context.Service<
      * stored.
      */
     readonly wasOwner: (transaction: string, principal: string) => Sql<boolean>
-    /** Stores a settlement that the ledger knows and we do not. */
+    /** Stores a settlement that we found on the ledger but have no record of. */
     readonly adopt: (settlement: AdoptedSettlement) => Sql<AdoptAnswer>
     /**
      * True for the one claim of its owner that may give the undelivered success of a settled payment. The same claim
      * again has the same answer. `key`: the digest of the caller's `Idempotency-Key`.
      */
     readonly claimDelivery: (claim: DeliveryClaim, principal: string, key?: string) => Sql<boolean>
-    /** Confirms the claims whose answers have left, and gives the others back. An end twice is the same as once. */
+    /** Confirms the claims with sent answers and releases the others. Idempotent. */
     readonly endDeliveries: (ends: ReadonlyArray<DeliveryEnd>) => Sql<void>
     /** Notes deliveries that the database may have lost: as confirmed where they are not, also before they end. */
     readonly restoreDeliveries: (deliveries: ReadonlyArray<KnownDelivery>) => Sql<void>
-    /** How many have no end yet. */
+    /** Number of open settlements. */
     readonly openCount: Sql<number>
     readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
     /** Those of them that have an end. */
