@@ -171,8 +171,9 @@ const attackCases = async (set: OfficialSet, world: World, part: Part, mine: Pur
     const kept = { receipt: jwsOf(mine), outcomes: [], settled: mine.receipt }
     await assert.rejects(checkKept(kept, retired(claims.closedAt + 3_600)), /retired/)
     const answer = await provenOf(world, claims.transaction)
-    assert.equal((await verify(answer, retired(claims.closedAt + 3_600))).amount, String(price))
-    await assert.rejects(verify(answer, retired(claims.closedAt - 3_600)), /not in force/)
+    // The log's own entries decide; the document cannot repudiate a receipt.
+    for (const seconds of [3_600, -3_600])
+      assert.equal((await verify(answer, retired(claims.closedAt + seconds))).amount, String(price))
   })
 }
 

@@ -131,7 +131,8 @@ const startWorld = Effect.gen(function* () {
 
 const filesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".json"))
 
-it.live(
+// Deno's server cannot cut a connection.
+it.live.skipIf("Deno" in globalThis)(
   "three cut answers stop each buyer, and the same payment delivers",
   () =>
     Effect.gen(function* () {

@@ -119,7 +119,9 @@ export const runPart = async (part: Part, output: Output = "passed"): Promise<Re
   const { failedFiles } = first
   if (process.env["CI"] !== "true" || failedFiles.length === 0 || failedFiles.length > filesAgainMax) return first
   for (const failure of first.failures) console.log(`\ntried again: ${part.name}: ${failure}`)
-  const again = await runOnce({ ...part, args: [...part.args, ...failedFiles] }, output)
+  // A share is of all files: of a few it would leave most out, and of one Vitest refuses it.
+  const whole = part.args.filter((arg) => !arg.startsWith("--shard="))
+  const again = await runOnce({ ...part, args: [...whole, ...failedFiles] }, output)
   const healed = Math.max(0, first.counts.failed - again.counts.failed)
   return {
     ...again,
