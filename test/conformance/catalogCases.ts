@@ -228,8 +228,9 @@ const officialDiscovery = async (
       )
       assert.ok(found.resources.every(({ type }: any) => type === row.type))
     }
-    const [best] = (await search({ query: "multiply", limit: 5 })).resources
-    assert.equal(best.toolName, "multiply")
+    // Not first: young evidence that answers precedes younger evidence, however relevant it is.
+    const { resources } = await search({ query: "multiply", limit: 5 })
+    assert.ok(resources.some(({ toolName }: any) => toolName === "multiply"))
   })
   await part.check(
     "the official discovery client pages through a search, each resource once [S109][S124][S125]",
