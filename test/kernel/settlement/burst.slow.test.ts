@@ -34,7 +34,8 @@ describe.each(databaseKinds)("a burst of %s", (database) => {
           { concurrency: 8 }
         )
         const startedAt = performance.now()
-        const firsts = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
+        const settle = (body: unknown) => facilitator.settle(body, { "idempotency-key": "burst-of-one-seller" })
+        const firsts = yield* Effect.forEach(bodies, (body) => settle(body), { concurrency: "unbounded" })
         const kinds = firsts.map(({ json, status }) =>
           json.success === true ? "settled" : status === 503 ? "busy" : String(json.errorReason)
         )
@@ -47,7 +48,7 @@ describe.each(databaseKinds)("a burst of %s", (database) => {
         const lasts = yield* Effect.forEach(
           bodies,
           (body) =>
-            Effect.repeat(facilitator.settle(body), {
+            Effect.repeat(settle(body), {
               until: ({ status }) => status !== 503,
               schedule: Schedule.spaced("1 second")
             }),
