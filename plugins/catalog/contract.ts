@@ -126,10 +126,7 @@ export interface Filters {
   readonly extension?: string
   /** Atomic units of `asset`; never without it. */
   readonly maxPrice?: bigint
-  /**
-   * Internal, callers cannot send it: only resources that have evidence, are established, or have had either since
-   * before this time.
-   */
+  /** Internal: only resources that have evidence, are established, or have had either since before this time. */
   readonly evidence?: "any" | "established" | Date
 }
 
