@@ -86,7 +86,7 @@ const wake = (attending: ReadonlyMap<Queue.Queue<void>, string | undefined>, pri
 
 const pageOf = (rows: ReadonlyArray<EventRow>, cursor: JournalCursor, limit: number): EventPage => {
   const { epoch, resumes_at: resumesAt } = rows[0]!
-  // Without an epoch the journal is being restored: its end is not known yet.
+  // Without an epoch the journal is being restored: keep the cursor until its facts are known.
   if (epoch === 0n) return { events: [], next: cursor, isEnd: true, rewoundTo: undefined }
   const facts = rows.filter(({ position }) => position !== null)
   const events = facts.flatMap(({ id, position, told_at: at, type, ...row }) =>

@@ -157,7 +157,7 @@ export interface NewSettlement extends SettlementTerms {
   readonly traceparent?: string | undefined
 }
 
-/** The ledger's answer to a sent attempt. */
+/** An RPC node's answer to a sent attempt; `Lost` without a usable answer. */
 export interface SentNote {
   readonly status: NonNullable<Attempt["sentStatus"]>
   /** The result code of a refusal. */
