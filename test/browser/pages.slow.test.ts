@@ -664,7 +664,7 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.go("/dashboard#standing")
       await page.getByRole("button", { name: "Resize", exact: true }).first().click()
       await page.getByLabel("Channels", { exact: true }).fill("3")
-      await page.getByLabel("Reason, kept in the audit log").fill("more capacity")
+      await page.getByLabel("Reason, kept in the audit log").filter({ visible: true }).fill("more capacity")
       expect(await visit.axe()).toEqual([])
       await visit.picture("a move")
       await page.getByRole("dialog").getByRole("button", { name: "Resize" }).click()

@@ -81,6 +81,6 @@ export const LimitsPanel = (props: {
       },
       { head: "Value", cell: ({ value }) => count(value) },
       { head: "Set by", cell: ({ is_set }) => (is_set ? "an operator" : "the settings") },
-      { head: "", card: "last", cell: (one) => h(Change, { of: one, mayMove: props.mayMove, done: props.done }) }
+      { head: "Change", card: "last", cell: (one) => h(Change, { of: one, mayMove: props.mayMove, done: props.done }) }
     ]
   })
