@@ -581,7 +581,7 @@ describe.skipIf(chromiumPath() === undefined)(
         await visit.go("/seller")
         await page.getByLabel("Account that is paid").fill("GNOBODY")
         await page.getByRole("button", { name: "Continue" }).click()
-        await page.getByText("An account (G…) is required").waitFor()
+        await page.getByText("an account (G…), or a contract account (C…), is required").waitFor()
         await page.getByLabel("Account that is paid").fill(seller.publicKey())
         await page.getByRole("button", { name: "Continue" }).click()
         const sentence = await page.locator("pre").first().innerText()
