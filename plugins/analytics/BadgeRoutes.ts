@@ -5,6 +5,7 @@ import { Effect, Option, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { Catalog, CatalogRecords } from "../catalog/contract.ts"
@@ -31,7 +32,6 @@ const wrong = json(
   { error: "invalid_parameter", details: ["url and payTo: the URL of a listed resource, and its recipient"] },
   { status: 400 }
 )
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
 const picture = (svg: string) =>
   HttpServerResponse.text(svg, {
@@ -69,7 +69,7 @@ export const addBadgeRoutes = Effect.gen(function* () {
     badgeKinds.map((kind) =>
       route(routes.badge(kind), (request) =>
         Effect.catch(badge(kind, request), (error) =>
-          Effect.as(Effect.logError("a badge could not ask the database", error), away)
+          Effect.as(Effect.logError("a badge could not ask the database", error), temporarilyUnavailable)
         )
       )
     )

@@ -11,6 +11,7 @@ import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable, unauthorized } from "../../kernel/http/routeAnswers.ts"
 import type { Parameters } from "../../kernel/http/OpenApi.ts"
 import { queryOf, type QueryReader, readQuery } from "../../kernel/http/readQuery.ts"
 import { type Documented, type Route, route } from "../../kernel/http/Route.ts"
@@ -50,9 +51,7 @@ export const csvRowsMax = 10_000
 const concurrencyMax = 4
 const waitingMax = 100
 
-const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 const notFound = json({ error: "not_found" }, { status: 404 })
-const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
 export class ReportRunner extends Context.Service<
   ReportRunner,
@@ -85,7 +84,7 @@ export class ReportRunner extends Context.Service<
         answer: (body: unknown) => Response
       ): Effect.Effect<Response, SqlError.SqlError> =>
         Effect.suspend(() => {
-          if (present >= concurrencyMax + waitingMax) return Effect.succeed(unavailable)
+          if (present >= concurrencyMax + waitingMax) return Effect.succeed(temporarilyUnavailable)
           present += 1
           return reading(report).pipe(
             permits.withPermits(1),
@@ -119,7 +118,7 @@ export class ReportRunner extends Context.Service<
               : yield* inTurn(running, (body) => listed(request, body))
           }).pipe(
             Effect.catchTag("SqlError", (error) =>
-              Effect.as(Effect.logError("a report could not ask the database", error), unavailable)
+              Effect.as(Effect.logError("a report could not ask the database", error), temporarilyUnavailable)
             )
           )
         )

@@ -6,7 +6,7 @@ import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../kernel/config/WireVocabulary.ts"
 import { encodeReason } from "../../kernel/Dialect.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
-import { json } from "../../kernel/http/httpMiddleware.ts"
+import { unauthorized } from "../../kernel/http/routeAnswers.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { answerStream, cursorOf, refusedCursor } from "../../kernel/payment/http/EventRoutes.ts"
 import { EventStreams } from "../../kernel/payment/http/EventStreams.ts"
@@ -16,8 +16,6 @@ import { Amounts } from "./reports/Amounts.ts"
 import { Redaction } from "./reports/Redaction.ts"
 import type { SettlementUpdates } from "./reports/ReportWire.ts"
 import { Spelling } from "./reports/Spelling.ts"
-
-const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 
 export const addEventsRoute = Effect.gen(function* () {
   const callers = yield* Authentication

@@ -7,6 +7,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable, unauthorized } from "../../kernel/http/routeAnswers.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { addRoutes, type Documented, route } from "../../kernel/http/Route.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -31,8 +32,6 @@ const bodyBytesMax = 16_384
 /** A shorter reservation could expire before the request is answered. */
 const reservationMinSeconds = 5
 
-const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 const notFound = json({ error: "not_found" }, { status: 404 })
 const conflict = (detail: string) => json({ error: "conflict", details: [detail] }, { status: 409 })
 const unsigned = json(
@@ -84,7 +83,9 @@ const makeKeyed = Effect.gen(function* () {
         if (sent?.network !== network.id) return invalid("network: not served here")
         return yield* answer({ principal: caller.value.owner, network: network.id }, body.success)
       }).pipe(
-        Effect.catch((error) => Effect.as(Effect.logError("the channel store did not answer a request", error), away))
+        Effect.catch((error) =>
+          Effect.as(Effect.logError("the channel store did not answer a request", error), temporarilyUnavailable)
+        )
       )
     )
   }

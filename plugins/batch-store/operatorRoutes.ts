@@ -7,21 +7,17 @@ import { Network } from "../../kernel/config/Network.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { operatorRequired, temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { KnownChannels } from "../x402-batch/contract.ts"
 import { type ChannelFilter, type ChannelPage, pageOfChannels, reportChannels, reportMax } from "./channelReport.ts"
 import * as routes from "./description.ts"
 
-const unauthorized = json(
-  { error: "unauthorized", message: "an operator's key is required" },
-  { status: 401, headers: { "www-authenticate": "Bearer" } }
-)
 const invalid = json(
   { error: "invalid_request", message: "payer, payTo, asset, key, state, limit and cursor as /openapi.json has them" },
   { status: 400 }
 )
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
 const names = Object.keys(routes.report.query.fields) as ReadonlyArray<keyof typeof routes.report.query.fields>
 
@@ -44,12 +40,14 @@ export const addOperatorRoutes = Effect.gen(function* () {
 
   yield* addRoutes(routes.group, [
     route(routes.report, (request) => {
-      if (!callers.mayOperate(request)) return Effect.succeed(unauthorized)
+      if (!callers.mayOperate(request)) return Effect.succeed(operatorRequired)
       const asked = readAsked(request)
       if (asked === undefined) return Effect.succeed(invalid)
       return report.pipe(
         Effect.map((body) => listed(request, pageOfChannels(body, asked, asked))),
-        Effect.catch((error) => Effect.as(Effect.logError("the channels of batches were not read", error), away))
+        Effect.catch((error) =>
+          Effect.as(Effect.logError("the channels of batches were not read", error), temporarilyUnavailable)
+        )
       )
     })
   ])

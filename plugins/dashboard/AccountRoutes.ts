@@ -10,6 +10,7 @@ import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { unlistedHost } from "../../kernel/http/hostValidation.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
@@ -25,7 +26,6 @@ const bodyBytesMax = 8_192
 /** Challenges and answers per second from one address. */
 const asksPerSecond = 2
 
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 const notFromPage = json(
   { error: "forbidden", message: "only a page of this origin may sign in or out" },
   { status: 403 }
@@ -45,7 +45,10 @@ const challenged = (account: string, { authorization, challenge, expiresAt }: Ac
 
 const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response> =>
   Effect.catch(answer, (error) =>
-    Effect.as(Effect.logError("a session of an account could not ask the database or the ledger", error), away)
+    Effect.as(
+      Effect.logError("a session of an account could not ask the database or the ledger", error),
+      temporarilyUnavailable
+    )
   )
 
 export const addAccountRoutes = Effect.gen(function* () {

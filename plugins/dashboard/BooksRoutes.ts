@@ -7,6 +7,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, csvOf, csvType, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { operatorRequired, temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { monthTotals, type StatementLine, statementPages } from "../../kernel/settlement/operators/Books.ts"
@@ -15,11 +16,6 @@ import * as routes from "./description.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const monthsShown = 12
-const unauthorized = json(
-  { error: "unauthorized", message: "an operator's key is required" },
-  { status: 401, headers: { "www-authenticate": "Bearer" } }
-)
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
 /** The lines of a page; of all pages but the first without the names of the columns. */
 const csvPage = (lines: ReadonlyArray<StatementLine>, index: number): string => {
@@ -56,13 +52,15 @@ export const addBooksRoutes = Effect.gen(function* () {
   }
   const months = (request: Request) =>
     Effect.matchEffect(Effect.provideService(monthTotals(assets, monthsShown), SqlClient.SqlClient, sql), {
-      onFailure: (error) => Effect.as(Effect.logError("the books could not be read", error), away),
+      onFailure: (error) => Effect.as(Effect.logError("the books could not be read", error), temporarilyUnavailable),
       onSuccess: (items) => Effect.succeed(listed(request, { items }))
     })
   yield* addRoutes(routes.group, [
-    route(routes.books, (request) => (callers.mayOperate(request) ? months(request) : Effect.succeed(unauthorized))),
+    route(routes.books, (request) =>
+      callers.mayOperate(request) ? months(request) : Effect.succeed(operatorRequired)
+    ),
     route(routes.statement, (request) =>
-      Effect.sync(() => (callers.mayOperate(request) ? statement(request) : unauthorized))
+      Effect.sync(() => (callers.mayOperate(request) ? statement(request) : operatorRequired))
     )
   ])
 })

@@ -10,6 +10,7 @@ import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { operatorRequired, temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { pageHeader } from "../../kernel/http/Sessions.ts"
@@ -37,12 +38,7 @@ const noteMax = 500
 /** Actions in a CSV; the rest by `before`. */
 const exportedMax = 10_000
 
-const unauthorized = json(
-  { error: "unauthorized", message: "an operator's key is required" },
-  { status: 401, headers: { "www-authenticate": "Bearer" } }
-)
 const notFound = json({ error: "not_found" }, { status: 404 })
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 const refused = (message: string, status = 400) => json({ error: "move_refused", message }, { status })
 
 const wrongMove =
@@ -137,7 +133,7 @@ const addMoves = Effect.gen(function* () {
   const move = Effect.fnUntraced(function* (request: Request) {
     if (!keys.operatorKeyed()) return refused("no operator key is configured; use the command line", 403)
     const by = callers.operator(request)
-    if (Option.isNone(by)) return unauthorized
+    if (Option.isNone(by)) return operatorRequired
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
     const asked = Option.flatMap(body, decodeMove)
     if (Option.isNone(asked)) return refused(wrongMove)
@@ -180,14 +176,14 @@ const addMoves = Effect.gen(function* () {
   yield* addRoutes(routes.group, [
     route(routes.move, (request) => answered(move(request))),
     route(routes.moves, (request) =>
-      callers.mayOperate(request) ? answered(list(request)) : Effect.succeed(unauthorized)
+      callers.mayOperate(request) ? answered(list(request)) : Effect.succeed(operatorRequired)
     )
   ])
 })
 
 const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response> =>
   Effect.catch(answer, (error) =>
-    Effect.as(Effect.logError("the operator's pages could not ask the database", error), away)
+    Effect.as(Effect.logError("the operator's pages could not ask the database", error), temporarilyUnavailable)
   )
 
 export const addOperatorRoutes = Effect.gen(function* () {
@@ -198,7 +194,7 @@ export const addOperatorRoutes = Effect.gen(function* () {
   const plugins = yield* PluginStates
   const status = yield* readStatus
   const asOperator = (request: Request, answer: () => Effect.Effect<Response, unknown>) =>
-    callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(unauthorized)
+    callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(operatorRequired)
 
   const life = Effect.fnUntraced(function* (id: string) {
     if (!/^[0-9a-fA-F-]{36}$|^[0-9a-fA-F]{64}$/.test(id)) return notFound

@@ -4,6 +4,7 @@ import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import * as routes from "./description.ts"
@@ -18,7 +19,6 @@ type Response = HttpServerResponse.HttpServerResponse
 const readsPerSecond = 100
 
 const unknown = json({ error: "not_found", message: "the log has no such part" }, { status: 404 })
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
 /** A page of any origin may check a receipt. */
 const open = { "access-control-allow-origin": "*", "x-content-type-options": "nosniff" }
@@ -68,7 +68,7 @@ const makeReading = Effect.gen(function* () {
         if (wait > 0) return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
         const params = yield* HttpRouter.params
         return yield* Effect.catch(read(params), (error) =>
-          Effect.as(Effect.logWarning("the log could not be read", error), away)
+          Effect.as(Effect.logWarning("the log could not be read", error), temporarilyUnavailable)
         )
       })
 })

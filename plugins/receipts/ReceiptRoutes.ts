@@ -12,6 +12,7 @@ import { Authentication } from "../../kernel/http/Authentication.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { unlistedHost } from "../../kernel/http/hostValidation.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable, unauthorized } from "../../kernel/http/routeAnswers.ts"
 import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
@@ -40,8 +41,6 @@ const unknown = json(
   { error: "not_found", message: "no receipt of such a transaction is yours to read" },
   { status: 404 }
 )
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
-const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 const invalid = (message: string) => json({ error: "invalid_request", message }, { status: 400 })
 const forbidden = (message: string) => json({ error: "forbidden", message }, { status: 403 })
 const limited = (wait: number) =>
@@ -111,7 +110,9 @@ const askedOf = (request: Request) =>
   }))
 
 const answered = <E, R>(answer: Effect.Effect<Response, E, R>): Effect.Effect<Response, never, R> =>
-  Effect.catch(answer, (error) => Effect.as(Effect.logWarning("a receipt could not be read", error), away))
+  Effect.catch(answer, (error) =>
+    Effect.as(Effect.logWarning("a receipt could not be read", error), temporarilyUnavailable)
+  )
 
 export const addReceiptRoutes = Effect.gen(function* () {
   const callers = yield* Authentication

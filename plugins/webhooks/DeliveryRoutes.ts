@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import { Authentication } from "../../kernel/http/Authentication.ts"
 import { asksForCsv, listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/httpMiddleware.ts"
+import { operatorRequired, temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { formOf, parameter, queryOf, readQuery } from "../../kernel/http/readQuery.ts"
 import { addRoutes, type Documented, errors, route } from "../../kernel/http/Route.ts"
 import { type DeliveryFilter, type DeliveryPage, ListedDeliveries, listDeliveries } from "./deliveryList.ts"
@@ -48,12 +49,6 @@ const deliveries = {
 const { fields } = deliveries.query
 const names = Object.keys(fields) as ReadonlyArray<keyof typeof fields>
 
-const unauthorized = json(
-  { error: "unauthorized", message: "an operator's key is required" },
-  { status: 401, headers: { "www-authenticate": "Bearer" } }
-)
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
-
 /** The query of a request, or a sentence for each parameter that has not its form. */
 const readAsked = (
   request: HttpServerRequest.HttpServerRequest
@@ -77,14 +72,14 @@ export const addDeliveryRoutes = Effect.gen(function* () {
   const callers = yield* Authentication
   const sql = yield* SqlClient.SqlClient
   const answer = (request: HttpServerRequest.HttpServerRequest) => {
-    if (!callers.mayOperate(request)) return Effect.succeed(unauthorized)
+    if (!callers.mayOperate(request)) return Effect.succeed(operatorRequired)
     const asked = readAsked(request)
     if ("issues" in asked)
       return Effect.succeed(json({ error: "invalid_parameter", details: asked.issues }, { status: 400 }))
     return listDeliveries(asked.filter, asked.page).pipe(
       Effect.map((body) => listed(request, body)),
       Effect.provideService(SqlClient.SqlClient, sql),
-      Effect.catch((error) => Effect.as(Effect.logError("the deliveries were not read", error), away))
+      Effect.catch((error) => Effect.as(Effect.logError("the deliveries were not read", error), temporarilyUnavailable))
     )
   }
   yield* addRoutes({ tag: "webhooks", about: "Messages to sellers about their settlements." }, [

@@ -8,6 +8,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { decodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
 import { Authentication } from "../../http/Authentication.ts"
 import { json } from "../../http/httpMiddleware.ts"
+import { temporarilyUnavailable, unauthorized } from "../../http/routeAnswers.ts"
 import { readQuery, queryOf } from "../../http/readQuery.ts"
 import { addRoutes, route } from "../../http/Route.ts"
 import { eventsRoute, paymentRoutes, resumed } from "../wire/description.ts"
@@ -24,7 +25,7 @@ const headers = {
 }
 
 const refused = {
-  unauthorized: json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } }),
+  unauthorized,
   // All keyless callers are one principal: one of them would follow the payments of all.
   stranger: json(
     { error: "forbidden", message: "a stream needs a key; without configured keys, only this machine may open one" },
@@ -36,7 +37,7 @@ const refused = {
     { status: 429, headers: { "retry-after": "5" } }
   ),
   // Not knowing is not the same as there being none.
-  database: json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+  database: temporarilyUnavailable
 }
 
 /** The cursor that a request carries; None when it is not one. */

@@ -4,6 +4,7 @@ import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { WireVocabulary } from "../../config/WireVocabulary.ts"
 import { json } from "../../http/httpMiddleware.ts"
+import { temporarilyUnavailable } from "../../http/routeAnswers.ts"
 import type { Principal } from "../../http/Principal.ts"
 import { Facilitator } from "../Facilitator.ts"
 import { encodeSettlementState } from "./settlementState.ts"
@@ -30,8 +31,7 @@ export const lookupSettlements = Effect.gen(function* () {
       )
     }
     const found = yield* facilitator.lookup(principal, query)
-    if (Option.isNone(found))
-      return json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+    if (Option.isNone(found)) return temporarilyUnavailable
     const records = found.value
     const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
     return records.length === 0

@@ -5,7 +5,7 @@ import { Effect, Layer, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { Authentication } from "../../http/Authentication.ts"
-import { json } from "../../http/httpMiddleware.ts"
+import { unauthorized } from "../../http/routeAnswers.ts"
 import { addRoutes, type Documented, errors, processRoutes, route } from "../../http/Route.ts"
 import { MetricReadings } from "./MetricReadings.ts"
 
@@ -27,8 +27,7 @@ export const routes = Layer.effectDiscard(
     const callers = yield* Authentication
     const { refresh } = yield* MetricReadings
     const answer = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-      if (!callers.mayOperate(request))
-        return json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
+      if (!callers.mayOperate(request)) return unauthorized
       yield* refresh
       return HttpServerResponse.text(yield* PrometheusMetrics.format(), {
         contentType: "text/plain; version=0.0.4; charset=utf-8",

@@ -10,6 +10,7 @@ import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable, unauthorized } from "../../../kernel/http/routeAnswers.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
@@ -29,8 +30,6 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 16_384
-
-const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 
 const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string> => {
   const fields = typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>) : {}
@@ -65,7 +64,6 @@ export const addAdministrationRoutes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const changes = yield* Changes
   const sightings = yield* Sightings
-  const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
   const explain = Effect.fnUntraced(function* (request: Request) {
     const reader = callers.reader(request)
@@ -116,7 +114,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
 
   const answered = <E>(answer: Effect.Effect<Response, E, SqlClient.SqlClient>) =>
     Effect.catch(Effect.provideService(answer, SqlClient.SqlClient, sql), (error) =>
-      Effect.as(Effect.logError("catalog administration: the database query failed", error), away)
+      Effect.as(Effect.logError("catalog administration: the database query failed", error), temporarilyUnavailable)
     )
 
   yield* addRoutes(routes.catalog, [

@@ -9,6 +9,7 @@ import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Authentication } from "../../../kernel/http/Authentication.ts"
 import { unlistedHost } from "../../../kernel/http/hostValidation.ts"
 import { json } from "../../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable, unauthorized } from "../../../kernel/http/routeAnswers.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../../kernel/http/Route.ts"
@@ -21,8 +22,6 @@ type Request = HttpServerRequest.HttpServerRequest
 
 const bodyBytesMax = 8_192
 
-const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
 const forbidden = (...details: ReadonlyArray<string>) => json({ error: "forbidden", details }, { status: 403 })
 
@@ -103,7 +102,9 @@ export const addSellerRoutes = Effect.gen(function* () {
   })
 
   const answered = <E>(answer: Effect.Effect<ReturnType<typeof json>, E>) =>
-    Effect.catch(answer, (error) => Effect.as(Effect.logError("a seller's request failed", error), away))
+    Effect.catch(answer, (error) =>
+      Effect.as(Effect.logError("a seller's request failed", error), temporarilyUnavailable)
+    )
 
   yield* addRoutes(routes.catalog, [
     route(routes.challenge, (request) => answered(challenge(request))),

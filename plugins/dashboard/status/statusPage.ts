@@ -5,7 +5,7 @@ import { Effect, Exit, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { outageOf } from "../../../kernel/actor/outages.ts"
 import { listed } from "../../../kernel/http/csv.ts"
-import { json } from "../../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable } from "../../../kernel/http/routeAnswers.ts"
 import { addRoutes, type Documented, errors, route } from "../../../kernel/http/Route.ts"
 import { text } from "../../../kernel/http/wireSchema.ts"
 import { daysReported, type Levels, ServiceLevels } from "../../../kernel/settlement/operators/ServiceLevels.ts"
@@ -58,8 +58,6 @@ const bodyOf = (levels: Levels, incidents: ReadonlyArray<Incident>): typeof Serv
   }
 }
 
-const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
-
 const asPage = (body: typeof ServiceStatus.Type) =>
   HttpServerResponse.text(pageOf(body), {
     contentType: "text/html; charset=utf-8",
@@ -85,7 +83,10 @@ export const addStatusRoute = Effect.gen(function* () {
     Effect.matchEffect(current, {
       // Of an outage the log has one line, however often a page asks meanwhile.
       onFailure: (error) =>
-        Effect.as(outageOf(error) ? Effect.void : Effect.logError("the status could not be read", error), away),
+        Effect.as(
+          outageOf(error) ? Effect.void : Effect.logError("the status could not be read", error),
+          temporarilyUnavailable
+        ),
       onSuccess: (body) =>
         Effect.succeed((request.headers["accept"] ?? "").includes("text/html") ? asPage(body) : listed(request, body))
     })

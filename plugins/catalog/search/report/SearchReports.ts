@@ -7,6 +7,7 @@ import { SqlClient } from "effect/sql"
 import { Authentication } from "../../../../kernel/http/Authentication.ts"
 import { listed } from "../../../../kernel/http/csv.ts"
 import { json } from "../../../../kernel/http/httpMiddleware.ts"
+import { temporarilyUnavailable, unauthorized } from "../../../../kernel/http/routeAnswers.ts"
 import { queryOf, readQuery } from "../../../../kernel/http/readQuery.ts"
 import { addRoutes, type Documented, route } from "../../../../kernel/http/Route.ts"
 import { type BranchStatus, Search, type SearchBranch, SearchSettings } from "../../contract.ts"
@@ -149,9 +150,6 @@ const makeConverted = Effect.gen(function* () {
   })
 })
 
-const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
-const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
-
 /** Conversion counts the payments of every key. */
 const notOfAll = json(
   { error: "forbidden", details: ["an operator's key, or a key with the scope analytics:all"] },
@@ -179,7 +177,7 @@ export const addSearchReports = Effect.gen(function* () {
       if (answer !== undefined) return Effect.succeed(answer)
       return report(request).pipe(
         Effect.provideContext(services),
-        Effect.catch((error) => Effect.as(Effect.logError("a report on search failed", error), unavailable))
+        Effect.catch((error) => Effect.as(Effect.logError("a report on search failed", error), temporarilyUnavailable))
       )
     })
   }
