@@ -23,7 +23,12 @@ const hoursMax = 12
 export const clockSecondsMax = 300
 const cookieName = "tollkeeper_session"
 /** Sent by our pages with what changes something. */
-export const pageHeader = "x-tollkeeper-page"
+const pageHeader = "x-tollkeeper-page"
+
+/** Whether one of our pages or a program sent the request, for the audit trail. Not proof: programs may send the header. */
+export const viaOf = ({ headers }: HttpServerRequest.HttpServerRequest): "page" | "api" =>
+  headers[pageHeader] === undefined ? "api" : "page"
+
 const form = /^(operator|caller)\.([a-z0-9-]{1,32})\.([0-9]{1,12})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]{43})$/
 
 /** The name of a cookie as it is set: over TLS only this very host can have set it. */

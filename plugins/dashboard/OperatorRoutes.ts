@@ -13,7 +13,7 @@ import { json } from "../../kernel/http/httpMiddleware.ts"
 import { operatorRequired, temporarilyUnavailable } from "../../kernel/http/routeAnswers.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { queryOf, readQuery } from "../../kernel/http/readQuery.ts"
-import { pageHeader } from "../../kernel/http/Sessions.ts"
+import { viaOf } from "../../kernel/http/Sessions.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { addRoutes, route } from "../../kernel/http/Route.ts"
 import { PluginStates } from "../../kernel/plugin/PluginStates.ts"
@@ -141,7 +141,7 @@ const addMoves = Effect.gen(function* () {
     if (note.trim() === "" || note.length > noteMax) return refused(`a note of 1 to ${noteMax} characters is required`)
     const entry = {
       person: by.value,
-      via: request.headers[pageHeader] === undefined ? ("api" as const) : ("page" as const),
+      via: viaOf(request),
       action: asked.value.move,
       subject: subjectOf(asked.value),
       reason: note

@@ -103,17 +103,15 @@ export const noted =
       return yield* makeAuditLog(yield* SqlClient.SqlClient).record({ ...by, ...entry }, act, changed)
     })
 
-const reasonText = Flag.String("reason").pipe(
+/** A reason, required for commands that move money or change keys. */
+export const reasonFlag = Flag.String("reason").pipe(
   Flag.withAlias("note"),
   Flag.withSchema(Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(500))),
   Flag.withDescription("Why, for the audit trail (`tollkeeper acts`)")
 )
 
-/** Required for what moves money or keys. */
-export const reasonFlag = reasonText
-
 /** An optional reason. */
-export const whyFlag = reasonText.pipe(Flag.withDefault("no reason was given"))
+export const whyFlag = reasonFlag.pipe(Flag.withDefault("no reason was given"))
 
 /** Converts values without a JSON form to text or null. */
 const plainOf = (_: string, value: unknown): unknown =>

@@ -3,6 +3,7 @@
 // command prints it as lines or as JSON. It holds no signature and no envelope.
 import { Option } from "effect"
 import type { Asset } from "../../kernel/config/Network.ts"
+import { decimalOf } from "../../kernel/settlement/operators/Books.ts"
 import type { AttemptReport, SettlementHistory } from "../../kernel/settlement/operators/OperatorReports.ts"
 import { isOpen } from "../../kernel/settlement/state/Settlement.ts"
 import type { SettlementRecord } from "../../kernel/settlement/store/Settlements.ts"
@@ -35,10 +36,7 @@ export interface Story {
 const amountOf = (units: bigint, asset: string, assets: ReadonlyMap<string, Asset>): string => {
   const known = assets.get(asset)
   if (known === undefined) return `${units} of ${asset}`
-  const digits = units.toString().padStart(known.decimals + 1, "0")
-  const at = digits.length - known.decimals
-  const decimal = known.decimals === 0 ? digits : `${digits.slice(0, at)}.${digits.slice(at)}`
-  return `${units} of ${asset} (${decimal} ${known.symbol})`
+  return `${units} of ${asset} (${decimalOf(units, known.decimals)} ${known.symbol})`
 }
 
 const answered: Readonly<Record<string, string>> = {

@@ -16,7 +16,7 @@ import { readBody } from "../../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../../kernel/http/Route.ts"
 import { type AuditEntry, OperatorAuditLog } from "../../../kernel/settlement/operators/OperatorAuditLog.ts"
-import { pageHeader } from "../../../kernel/http/Sessions.ts"
+import { viaOf } from "../../../kernel/http/Sessions.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { AccountExplanation, ListingExplanation, ActionResult } from "../AnswerWire.ts"
 import * as routes from "../description.ts"
@@ -46,9 +46,9 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
     : ({ type, url, toolName: type === "mcp" ? toolName : "", move, note, by } as MoveRequest)
 }
 
-const entryOf = ({ headers }: Request, { by, move, note, url }: MoveRequest): AuditEntry => ({
+const entryOf = (request: Request, { by, move, note, url }: MoveRequest): AuditEntry => ({
   person: by,
-  via: headers[pageHeader] === undefined ? "api" : "page",
+  via: viaOf(request),
   action: `catalog ${move}`,
   subject: url,
   reason: note

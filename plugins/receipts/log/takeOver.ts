@@ -6,15 +6,7 @@ import { Config, didOf } from "../Config.ts"
 import type { KeyEntry, KeyUse } from "../contract.ts"
 import { type NewLeaf, Tree } from "./Tree.ts"
 
-interface TakenRow {
-  readonly entry: Uint8Array
-  readonly salt: Uint8Array
-  readonly record: string
-  readonly transaction: string
-  readonly principal: string | null
-  readonly payer: string | null
-  readonly payTo: string | null
-}
+type TakenRow = Pick<NewLeaf, "entry"> & NonNullable<NewLeaf["outcome"]>
 
 export const makeTakingOver = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

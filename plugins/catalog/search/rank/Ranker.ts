@@ -169,11 +169,9 @@ const seniorsBehind = Effect.fnUntraced(function* (
   signals: ResourceSignals["Service"],
   isAlone: boolean
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
-  let [hits, isFull, seniors]: [ReadonlyArray<Hit>, boolean, ReadonlyArray<Hit>] = [
-    answer.hits,
-    foundBy({ branch, ...answer }) >= answer.asked,
-    []
-  ]
+  let hits = answer.hits
+  let isFull = foundBy({ branch, ...answer }) >= answer.asked
+  let seniors: ReadonlyArray<Hit> = []
   for (let turn = 0; turn < turnsMax; turn++) {
     const since = yield* signals.evidenceSince(hits.map(({ id }) => id))
     const young = hits

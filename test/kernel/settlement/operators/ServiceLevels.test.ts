@@ -64,9 +64,12 @@ describeDatabases(
         running(
           Effect.gen(function* () {
             const levels = yield* ServiceLevels
+            const sql = yield* SqlClient.SqlClient
             // Turns that the machine delays drift against the minute; some polls come right after a minute's change.
             for (let second = 0; second < 600; second += 10) {
               yield* pass(second % 50 === 0 ? 10_150 : 9_850)
+              // A beat of the test before, which its end interrupted, may be stored late.
+              yield* sql`delete from kernel_heartbeats where minute < ${new Date(beginning - 60_000)}`
               const { checks, days, gaps, met } = yield* levels.read
               expect([second, met, gaps]).toEqual([second, checks, []])
               expect(days.reduce((sum, day) => sum + day.checks, 0)).toBe(checks)
