@@ -1,7 +1,7 @@
-// Claims of a seller that keeps its own channels: what was charged and not claimed is claimed, many channels in one
-// transaction, and what was claimed is settled to the receiver. `start` does both on an interval, short enough that any
-// withdrawal of a payer is answered before its delay ends. A claim that lands twice changes nothing, so a failure is
-// only repeated; a channel that cannot be claimed keeps no other, and rests like those of the store.
+// Claims for a seller with its own channel records. It claims all unclaimed charges, many channels in one transaction,
+// and settles the claimed amounts to the receiver. `start` does both on an interval that is short enough to answer
+// every withdrawal of a payer before its delay ends. A claim that lands twice changes nothing, so failed claims are
+// retried. A channel that cannot be claimed does not block the others; it backs off as in the channel store.
 import { claimPauseSeconds } from "../../plugins/batch-store/contract.ts"
 import { sha256 } from "../seller/outcome.mjs"
 import { facilitatorClient } from "../seller-http.ts"
@@ -15,12 +15,12 @@ export interface BatchClaimsOptions {
   readonly facilitator: string
   readonly network: string
   readonly token: string
-  /** The contract that the facilitator announces; read from its /supported when absent. */
+  /** The facilitator's contract; default: read from its /supported. */
   readonly contract?: string
   /** Default 40. */
   readonly claimsPerTransaction?: number
   readonly apiKey?: string
-  /** Unix seconds from which a claim's signature counts. Default: this machine's clock. */
+  /** Current time in Unix seconds, to date signatures. Default: this machine's clock. */
   readonly now?: () => number | Promise<number>
 }
 
@@ -35,20 +35,20 @@ const claimOf = ({ channelConfig, chargedCumulativeAmount, signature, signedMaxC
   totalClaimed: chargedCumulativeAmount
 })
 
-/** How long a claim's signature counts, seconds. */
+/** Lifetime of a claim's signature, seconds. */
 const claimSeconds = 600
-/** All of it was claimed or paid out before, by a request whose answer was lost or by another's. */
+/** Another request, perhaps one with a lost answer, has claimed or paid out everything. */
 const nothingLeft = /_(nothing_to_(claim|settle)|already_settled)$/
-/** What the ledger's state or the fees say against a claim: another claim may hold. */
+/** The ledger's state or the fees rule out this claim; another claim may succeed. */
 const refusedByScheme = /^invalid_batch_settlement_/
 
 const newKey = (): string => sha256(`tollkeeper-claim-v1\n${crypto.randomUUID()}`)
 
 export class BatchClaims {
   readonly #options: BatchClaimsOptions
-  /** Channels whose claim failed by itself: when it did first, and until when they rest, Unix milliseconds. */
+  /** Channels with a failed single claim: time of the first failure and end of the backoff, Unix milliseconds. */
   readonly #failed = new Map<string, { readonly since: number; readonly until: number }>()
-  /** Signed claims whose end is not known, by what they claim. They are sent again as they are. */
+  /** Signed claims without a known outcome, by their content. We resend them unchanged. */
   readonly #signed = new Map<string, SignedClaim>()
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -56,7 +56,7 @@ export class BatchClaims {
     this.#options = options
   }
 
-  /** Claims what is charged, of channels that `select` admits; the transactions, empty for what was claimed before. */
+  /** Claims the charges of the channels that `select` accepts. Returns the transactions; empty if all was claimed. */
   async claim(select: (channel: Channel) => boolean = () => true): Promise<ReadonlyArray<string>> {
     const { server, token } = this.#options
     const due = (await server.channels.list()).filter(
@@ -69,7 +69,7 @@ export class BatchClaims {
     const size = this.#options.claimsPerTransaction ?? 40
     const transactions: Array<string> = []
     const refused: Array<string> = []
-    // What failed before is claimed by itself: it must not have the others claimed in halves again.
+    // A channel that failed before gets its own claim, so that the others are not split again.
     const [alone, together] = [true, false].map((is) => due.filter((one) => this.#failed.has(one.channelId) === is))
     const parts = Array.from({ length: Math.ceil(together!.length / size) }, (_, at) =>
       together!.slice(at * size, (at + 1) * size)
@@ -82,7 +82,7 @@ export class BatchClaims {
       this.#signed.delete(JSON.stringify(payload.claims))
       const isDone = receipt.success === true || nothingLeft.test(String(receipt.errorReason))
       if (!isDone && batch.length > 1) {
-        // It is too large, or one of it cannot be claimed, which must not keep the others.
+        // The batch is too large, or one of its channels cannot be claimed and must not block the others.
         const half = Math.ceil(batch.length / 2)
         parts.unshift(batch.slice(0, half), batch.slice(half))
         continue
@@ -97,7 +97,7 @@ export class BatchClaims {
     return transactions
   }
 
-  /** The claim of a batch: the one that was signed before, while its end is not known and it has not expired. */
+  /** The signed claim of a batch. Reuses the earlier signature while its outcome is unknown and it has not expired. */
   async #sign(batch: ReadonlyArray<Channel>): Promise<SignedClaim> {
     const { network, now, server } = this.#options
     const sign = server.authorizer.signClaims
@@ -131,12 +131,12 @@ export class BatchClaims {
       this.#failed.delete(one.channelId)
       const now = (await channels.get(one.channelId)) ?? one
       const state = { ...stateIn(now)!, totalClaimed: one.chargedCumulativeAmount }
-      // The ledger was not read: a withdrawal may have been started since it was.
+      // We did not read the ledger: a withdrawal may have started since the last reading.
       await channels.sync(one.channelId, { ...state, onchainSyncedAt: now.onchainSyncedAt ?? 0 })
     }
   }
 
-  /** Pays out what was claimed; the transaction, empty when nothing was left to pay. */
+  /** Pays out the claimed amounts. Returns the transaction; empty if nothing was left to pay. */
   async settle(): Promise<string> {
     const { server, token } = this.#options
     const payload = { type: "settle", receiver: server.receiver, token }
@@ -144,15 +144,15 @@ export class BatchClaims {
   }
 
   /**
-   * Claims and settles each `seconds`, at most half the withdraw delay; `report` gets what went wrong, and the next
-   * turn repeats it.
+   * Claims and settles every `seconds`, at most half the withdraw delay. Errors go to `report`, and the next turn
+   * retries.
    */
   start(seconds: number, report: (error: unknown) => void): void {
     const most = this.#options.server.withdrawDelay / 2
     if (seconds > most) throw new Error(`an interval above ${most} s may miss a withdrawal`)
     const turn = async () => {
       await this.claim().catch(report)
-      // Also what an earlier claim raised whose settlement failed, or that another made.
+      // Includes earlier claims without a successful settlement, and claims by others.
       await this.settle()
     }
     this.#timer = setInterval(() => void turn().catch(report), seconds * 1_000)
@@ -172,7 +172,7 @@ export class BatchClaims {
     return kind.extra.batchContract
   }
 
-  /** The settlement's answer; throws for a refusal unless `isExpected`. */
+  /** The response of `/settle`; throws for a refusal unless `isExpected` accepts it. */
   async #settle(
     payload: unknown,
     isExpected: (reason: string) => boolean = () => false,

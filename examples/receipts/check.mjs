@@ -1,5 +1,5 @@
-// What a receipt is worth beside what else its owner has: it reads the forms in which a receipt is kept, compares its
-// claims with an answer or with terms, and joins it with the seller's `offer-receipt`, by the draft's names. Offline.
+// Compares a receipt with its owner's other records. It reads every stored form of a receipt, compares the claims with
+// an answer or with terms, and joins the receipt with the seller's `offer-receipt`, in the draft's terms. Offline.
 import { bytesOf, canonical, openReceipt, prove, sha256 } from "./verify.mjs"
 
 const json = (text) => JSON.parse(text)
@@ -8,7 +8,7 @@ const ofHeader = (text) => new TextDecoder().decode(bytesOf(text))
 
 /**
  * A receipt from a file: the JWS itself, an answer of `GET /receipts/HASH`, a settle answer, or a `PAYMENT-RESPONSE`
- * header as it was sent. `settled` is what the answer around the receipt says; `delivery` the seller's signed receipt.
+ * header as it was sent. `settled` is the answer around the receipt; `delivery` is the seller's signed receipt.
  */
 export const readKept = (file) => {
   const text = file.trim()
@@ -26,19 +26,19 @@ export const readKept = (file) => {
 
 const compared = ["network", "transaction", "payer", "payTo", "asset", "amount", "scheme", "resource", "identifierHash"]
 
-/** A network in the spelling of receipts: both dialects of the wire name the same one. */
+/** A network as receipts spell it. Both dialects of the wire mean the same network. */
 const spelled = (name, value) => (name === "network" ? String(value).replace(/^ledger:/, "stellar:") : String(value))
 
-/** Names of claims that differ from what is expected; a member that is not expected is not compared. */
+/** Names of the claims that differ from `expected`. Members missing in `expected` are not compared. */
 export const differingClaims = (claims, expected) =>
   compared.filter(
     (name) => ["string", "number"].includes(typeof expected[name]) && spelled(name, expected[name]) !== claims[name]
   )
 
-/** The issuer that a JWS names, before anything is checked. */
+/** The issuer of a JWS, before any check. */
 export const issuerOf = (jws) => String(json(ofHeader(jws.split(".")[0])).kid).replace(/#.*$/, "")
 
-/** Where a did:web document is: over HTTP on this machine alone. */
+/** The URL of a did:web document: HTTPS, or HTTP on this machine. */
 export const didUrl = (did) => {
   const [host, ...path] = did
     .replace(/^did:web:/, "")
@@ -49,9 +49,9 @@ export const didUrl = (did) => {
 }
 
 /**
- * The claims of a kept receipt, and its proof where it has one: `proven` has it with the hash of the receipt's leaf. A
- * retired key is believed with a proof alone: a stolen one signs what it likes, and the log shows when it did. `at` is
- * when the log's checkpoint is known to have been there, as for `openCheckpoint`: by now, or when a witness signed it.
+ * The claims of a stored receipt. `proven` is its proof, if it has one, with the hash of the receipt's leaf. A retired
+ * key needs a proof: a stolen key can sign anything, and the log shows when it did. `at` is a time at which the log's
+ * checkpoint existed, as for `openCheckpoint`: now, or the time of a witness's signature.
  */
 export const checkKept = async ({ outcomes, receipt, settled = {} }, did, at) => {
   if (receipt === undefined) throw new Error("there is no receipt in it")
@@ -76,7 +76,7 @@ const algorithms = {
   ]
 }
 
-/** The payload of the seller's signed receipt (JWS of `offer-receipt`), by a key of the seller's DID document. */
+/** The payload of the seller's signed receipt (JWS of `offer-receipt`), verified with the seller's DID document. */
 export const openDelivery = async ({ format, signature }, did) => {
   if (format !== "jws") throw new Error(`a delivery receipt in ${format} is not read`)
   const [header, payload, signed] = signature.split(".")
@@ -92,10 +92,10 @@ export const openDelivery = async ({ format, signature }, did) => {
   return json(ofHeader(payload))
 }
 
-/** `sha256:HEX` of a text, as receipts and records name what they do not repeat. */
+/** `sha256:HEX` of a text, as receipts and records refer to other texts. */
 export const hashText = async (text) => `sha256:${await sha256(text)}`
 
-/** Whether the claims are of a resource; a receipt without one is of any. Of a long URL the receipt has the hash. */
+/** Whether the claims are for a resource. A receipt without a resource matches any; for a long URL it has the hash. */
 const isOfResource = async ({ resource, resourceHash }, url) =>
   resourceHash === undefined ? [undefined, url].includes(resource) : resourceHash === (await hashText(url))
 
@@ -112,5 +112,5 @@ export const outcomeOf = async (claims, delivery) => {
   return differing.length === 0 && (await isOfResource(claims, resourceUrl)) ? "COMPLETE" : "MISMATCH"
 }
 
-/** The record's name of an attestation: the hash of its canonical JSON. */
+/** The hash of an attestation's canonical JSON, as the record refers to it. */
 export const attestationName = ({ format, payload, signature }) => hashText(canonical({ format, payload, signature }))

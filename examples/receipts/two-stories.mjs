@@ -1,14 +1,14 @@
-// The auditor's script for two stories: from two downloads of a log it says whether one continues the other, or names
-// the first leaf that differs; with an RPC and opened leaves (answers of `GET /receipts/HASH`), also which of the two
-// the ledger agrees with. Both checkpoints are signed, so what it prints is proof, except under a key that the log has
-// retired: who stole that signs what they like.
+// The auditor's script for two stories. It compares two downloads of a log: either one continues the other, or the
+// script prints the first different leaf. With an RPC and opened leaves (answers of `GET /receipts/HASH`) it also finds
+// the leaf that the ledger confirms. Both checkpoints are signed, so the output is proof, except under a retired key of
+// the log: a thief of that key can sign anything.
 //   node two-stories.mjs LOG-A LOG-B did.json [RPC [ANSWER.json …]] [--witness KEY …]
 // A log is a folder, or a URL such as HOST/log; a witness's KEY (NAME+HASH+KEY) is needed to accuse it.
 import { cosignedAt } from "./cosign.mjs"
 import { openTiles, readKeys, readNewest } from "./tiles.mjs"
 import { bytesOf, checkInclusion, hexOf, isInForce, leafHash, openCheckpoint, sha256 } from "./verify.mjs"
 
-/** A log whose tiles give the root of its signed checkpoint. */
+/** A log with tiles that match the root of its signed checkpoint. */
 export const openStory = async (from, did) => {
   const { note, place } = await readNewest(from)
   const tree = await openCheckpoint(note, did, NaN)
@@ -17,7 +17,7 @@ export const openStory = async (from, did) => {
   return { place, note, tree, tiles }
 }
 
-/** Index of the first of `to` leaves that differs, by descending where the roots differ. */
+/** Index of the first different one of `to` leaves. It descends into subtrees with different roots. */
 const descend = async (a, b, from, to) => {
   if (to - from === 1) return from
   const middle = from + 2 ** ((to - from - 1).toString(2).length - 1)
@@ -25,7 +25,7 @@ const descend = async (a, b, from, to) => {
   return left === right ? descend(a, b, middle, to) : descend(a, b, from, middle)
 }
 
-/** A leaf of a story: its hash, proven to be in the checkpoint's tree, and what its entry says publicly. */
+/** A leaf of a story: its hash, proven to be in the checkpoint's tree, and the public part of its entry. */
 const leafOf = async ({ tiles, tree }, index) => {
   const entry = await tiles.entry(index)
   const hash = await leafHash(entry)
@@ -36,7 +36,7 @@ const leafOf = async ({ tiles, tree }, index) => {
     : { hash, commitment: undefined, says: new TextDecoder().decode(rest) }
 }
 
-/** Undefined where one story continues the other, else the first leaf that differs, as both have it. */
+/** The first different leaf, as both stories have it; undefined if one story continues the other. */
 export const compareStories = async (a, b) => {
   const [one, other] = [a.tree.origin, b.tree.origin]
   if (one !== other) throw new Error(`${one} and ${other} are two epochs: compare copies of one, such as HOST/log/1`)
@@ -47,8 +47,8 @@ export const compareStories = async (a, b) => {
 }
 
 /**
- * Whether a story was signed by a key that was retired by now, as the leaves that both stories share say it, or the
- * document where they do not.
+ * Whether the key of a story is retired by now. The leaves shared by both stories decide; without an entry there, the
+ * document does.
  */
 export const isUnderRetiredKey = async ({ place, tiles, tree }, shared) => {
   const events = await readKeys(place, tree, tiles).catch(() => [])
@@ -56,7 +56,7 @@ export const isUnderRetiredKey = async ({ place, tiles, tree }, shared) => {
   return !isInForce(before, tree.key, Date.now() / 1000)
 }
 
-/** Names of the witnesses, of those whose keys are given, whose cosignatures of both checkpoints verify. */
+/** Names of the given witnesses with valid cosignatures on both checkpoints. */
 export const witnessesOfBoth = async (a, b, keys) => {
   const isOnBoth = async (key) => {
     const times = await Promise.all([a, b].map(({ note }) => cosignedAt(note, key)))
@@ -65,7 +65,7 @@ export const witnessesOfBoth = async (a, b, keys) => {
   return (await Promise.all(keys.map(isOnBoth))).flat()
 }
 
-/** What an opened leaf says, and whether the ledger agrees. */
+/** The claim of an opened leaf, and whether the ledger agrees. */
 export const judge = async ({ commitment }, answers, rpc) => {
   for (const { record, salt } of answers.flatMap(({ outcomes }) => outcomes)) {
     if (commitment === undefined || (await sha256(bytesOf(salt), record)) !== commitment) continue

@@ -1,4 +1,4 @@
-// Checks receipts on Web Crypto alone: JWS, RFC 8785, RFC 9162, C2SP. `node verify.mjs ANSWER.json did.json` says all.
+// Verifies receipts with Web Crypto only: JWS, RFC 8785, RFC 9162, C2SP. Run `node verify.mjs ANSWER.json did.json`.
 export const bytesOf = (b64) => Uint8Array.from(atob(b64.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt())
 export const hexOf = (bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("")
 const unhex = (hex) => Uint8Array.from(hex?.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
@@ -21,7 +21,7 @@ const isSigned = async ({ publicKeyJwk: { x } }, signature, text) => {
   return crypto.subtle.verify("Ed25519", key, signature, utf8(text))
 }
 
-// A receipt: one spelling of each, every claim in its form; members that are not known are not read.
+// A receipt has one encoding, and every claim has a fixed form. Unknown members are ignored.
 const [whole, units, word] = [/^(0|[1-9]\d{0,14})$/, /^"(0|[1-9]\d{0,38})"$/, /^".+"$/]
 const hashed = /^("sha256:[0-9a-f]{64}"|undefined)$/
 const words = { iss: word, payer: word, payTo: word, asset: word, scheme: word, settlement: word }
@@ -41,7 +41,7 @@ export const openReceipt = async (jws, did) => {
   return isCanonical && !wrong ? { claims, key } : refuse(wrong ? `its ${wrong} is malformed` : "not canonical")
 }
 
-// A checkpoint (signed note) under a key of the log that is in force `at` a time, in seconds; NaN: at any.
+// A checkpoint is a signed note. Its key must be in force `at` a time in seconds; NaN accepts any time.
 const logForm = /^(([^\s/+]+)\/log(?:\/[\w-]+)?)\n(0|[1-9]\d{0,14})\n([A-Za-z0-9+/]{43}=)\n(?:[^\p{Cc}]+\n)*\n/u
 const linesForm = /\n\n((?:— [^\s+]+ [A-Za-z0-9+/]+=*\n)+)$/
 export const openCheckpoint = async (note, did, at = Date.now() / 1000) => {
@@ -78,8 +78,8 @@ export const checkConsistency = async (older, newer, path) => {
   return (was === older.root && is === newer.root) || refuse("the newer log does not continue the older")
 }
 
-// The leaf says what the receipt says, and the log itself announced the receipt's key before; it decides when that was
-// in force. Only of an answer without the log's entries (`keys`) the document does.
+// The leaf must match the receipt, and the log must have announced the receipt's key before it. The log's entries
+// (`keys`) decide when the key was in force; the document decides only for an answer without them.
 export const openKey = async (tree, { entry, hashes, index }) => {
   await checkInclusion(tree, index, await leafHash(Uint8Array.of(2, ...utf8(entry))), hashes)
   const { at, event, kid, publicKey, use } = JSON.parse(entry)

@@ -1,6 +1,6 @@
-// The books of settlements: totals by calendar month, key and asset, and statements of single settlements. A settlement
-// belongs to the UTC month in which its ledger closed, or in which it ended or was recorded where it has no ledger.
-// Amounts are decimal; fees are XLM. Reads only: a month's totals scan its settlements, statements come by pages.
+// The books of settlements: totals by calendar month, key and asset, and statements that list each settlement. A
+// settlement counts in the UTC month of its ledger's close time; without a ledger, in the month of its end or record.
+// Amounts are decimal; fees are XLM. Read-only: a month's totals scan its settlements, statements are read in pages.
 import { Effect, Option, Stream } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Asset } from "../../config/Network.ts"
@@ -9,7 +9,7 @@ import type { SettlementState } from "../state/Settlement.ts"
 const pageMax = 1_000
 const stroopDecimals = 7
 
-/** States in the words of the pages. */
+/** States as the pages call them. */
 const stateWords: Readonly<Record<SettlementState, string>> = {
   prepared: "pending",
   submitted: "pending",
@@ -28,27 +28,27 @@ export const decimalOf = (units: bigint, decimals: number): string => {
 
 type Assets = ReadonlyMap<string, Asset>
 
-/** An asset that is no longer listed is counted in its units. */
+/** The amount of an unlisted asset is in atomic units. */
 const amountIn = (assets: Assets, asset: string, units: string): string =>
   decimalOf(BigInt(units), assets.get(asset)?.decimals ?? 0)
 
 export interface MonthTotal {
   /** `YYYY-MM`. */
   readonly month: string
-  /** The caller's principal. */
+  /** Principal of the caller. */
   readonly key: string
-  /** The symbol, or the contract of an asset that is not listed. */
+  /** The symbol, or the contract of an unlisted asset. */
   readonly asset: string
   readonly settled: number
-  /** What moved, in the asset. */
+  /** Sum of the moved amounts, in the asset. */
   readonly amount: string
-  /** What the ledger charged for all of these, failed ones included. */
+  /** Sum of the fees that the ledger charged, including those of failed settlements. */
   readonly fees_xlm: string
 }
 
 const at = "coalesce(closed_at, resolved_at, recorded_at)"
 
-/** The last months, the newest first. */
+/** Totals of the last months, newest first. */
 export const monthTotals = (assets: Assets, months: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -124,7 +124,7 @@ interface Position {
   readonly id: string
 }
 
-/** Every settlement of a month, of one key or of all, in the order of recording; pages of any number. */
+/** All settlements of a month, for one key or for all keys, in the order of recording, as a stream of pages. */
 export const statementPages = (
   sql: SqlClient.SqlClient,
   assets: Assets,

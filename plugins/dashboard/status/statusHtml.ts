@@ -1,19 +1,19 @@
-// The page of `/status`: no script, the sheet of the other pages, every value a figure, a time or a sentence of our
-// own. What lasts comes first; then the figures, then the incidents with their length. Pure.
+// The HTML of `/status`, without a script and with the style sheet of the other pages. Every value is a figure, a time
+// or one of our sentences. Open incidents come first, then the figures, then past incidents with their length. Pure.
 import type { ServiceStatus } from "./StatusWire.ts"
 
 type Status = typeof ServiceStatus.Type
 
-/** The page loads the sheet and the icon, and nothing else. */
+/** The page loads only the style sheet and the icon. */
 export const pagePolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const none = `<span class="quiet">none yet</span>`
-/** A share that is not whole is never rounded up to it. */
+/** A share below 1 is never rounded up to 100 %. */
 const percent = (value: number | null) => (value === null ? none : `${(Math.floor(value * 10_000) / 100).toFixed(2)} %`)
 const seconds = (millis: number | null) =>
   millis === null ? none : millis < 1_000 ? `${Math.round(millis)} ms` : `${(millis / 1_000).toFixed(2)} s`
-/** As on every page. */
+/** The navigation of every page. */
 const grouped = (digits: string) => digits.replace(/\B(?=(\d{3})+$)/g, ",")
 const shortTime = (iso: string) =>
   `<time datetime="${iso}" data-more="UTC">${iso.slice(0, 10)} ${iso.slice(11, 16)}</time>`
@@ -21,7 +21,7 @@ const shortTime = (iso: string) =>
 const counted = (number: number) => grouped(String(number))
 const checked = (checks: number) => `${counted(checks)} ${checks === 1 ? "minute" : "minutes"} checked`
 
-/** The time that the records cover, which may be less than what is reported. */
+/** The time covered by the records, which may be shorter than the reported days. */
 const observedOf = ({ checks, days, observed_from }: Status): string => {
   if (observed_from === null) return "The first check is not over yet."
   const since = `${shortTime(observed_from)} UTC`
@@ -32,7 +32,7 @@ const observedOf = ({ checks, days, observed_from }: Status): string => {
   return `The last ${length} ${unit}${length === 1 ? "" : "s"} of this facilitator, since its first record at ${since}.`
 }
 
-/** One bar a day, from the first that was checked; its colour repeats what its text says. */
+/** One bar per day, from the first day with a check. The colour repeats the text. */
 const dailyOf = ({ daily }: Status): string => {
   const bars = daily
     .filter(({ checks }) => checks > 0)

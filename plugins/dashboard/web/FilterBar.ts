@@ -1,5 +1,5 @@
-// The filters above a list: selects, fields under "More filters", and chips that take one away. What is chosen is in
-// the URL, so that a list can be linked to and survives a reload and back.
+// The filters above a list: selects, fields under "More filters", and a chip to remove each filter. The filters are in
+// the URL, so that a list can be linked to and survives a reload and the back button.
 import { h, type VNode } from "preact"
 import { useId } from "preact/hooks"
 import { short } from "./format.ts"
@@ -9,21 +9,21 @@ import { reasonLabel, reasonOf, reasonsKnown } from "./reasons.ts"
 
 export type Choices = ReadonlyArray<readonly [value: string, label: string]>
 
-/** One of a few. */
+/** A filter with a fixed list of values. */
 export interface Choosing {
   readonly name: string
   readonly label: string
   readonly choices: Choices
-  /** In place of setting the member alone. */
+  /** Called instead of setting only this member. */
   readonly change?: (value: string) => void
 }
 
-/** What is typed. */
+/** A filter with typed text. */
 export interface Typing {
   readonly name: string
   readonly label: string
   readonly kind?: "date" | "amount" | "reason"
-  /** What is wrong with a text, for the reader; undefined of one that fits. */
+  /** The error to show for an invalid text; undefined for a valid one. */
   readonly issueOf?: (text: string) => string | undefined
 }
 
@@ -43,7 +43,7 @@ export const Select = (props: {
     props.choices.map(([value, label]) => h("option", { key: value, value }, label))
   )
 
-/** A text that does not fit is refused where it is typed, and filters nothing. */
+/** The field shows the error of an invalid text, which does not filter. */
 const typed = (field: Typing, input: HTMLInputElement): void => {
   const text = input.value.trim()
   const issue = text === "" ? undefined : field.issueOf?.(text)
@@ -52,7 +52,7 @@ const typed = (field: Typing, input: HTMLInputElement): void => {
   else amend({ [field.name]: text === "" ? "" : meantBy(field, text) })
 }
 
-/** What a reader means: a reason by its label, an origin by any of its URLs, an address as it was copied. */
+/** Accepts a reason by its label, an origin by any of its URLs, and an address as it was copied. */
 const meantBy = ({ kind, name }: Typing, text: string): string => {
   if (kind === "reason") return reasonOf(text)
   if (kind !== undefined) return text
@@ -102,7 +102,7 @@ const Chip = (props: { readonly label: string; readonly remove: () => void }): V
     )
   )
 
-/** What a chip shows of a value: an address by its ends, a reason in words, a day without its midnight. */
+/** The text of a chip: an address by its ends, a reason by its label, a day without its midnight. */
 const shownValue = ({ kind, name }: Typing, value: string): string => {
   if (kind === "reason") return reasonLabel(value)
   if (name === "key") return value.replace(/^key:/, "")
@@ -135,9 +135,9 @@ export const FilterBar = (props: {
   readonly query: URLSearchParams
   readonly choices: ReadonlyArray<Choosing>
   readonly fields?: ReadonlyArray<Typing>
-  /** Members of links from other pages: no field, and a chip each. */
+  /** Members set by links from other pages: each has a chip and no field. */
   readonly linked?: ReadonlyArray<Typing>
-  /** Members that the page itself sets. */
+  /** Members that the page sets. */
   readonly fixed?: object
 }): VNode<any> => {
   const { choices, fields = [], fixed = {}, linked = [], query } = props

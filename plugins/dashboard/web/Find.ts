@@ -1,5 +1,5 @@
-// The search box above every page: what is typed leads to settlements, accounts, assets, listings, origins and keys, as
-// far as the reader may see them; to others it finds public listings. `/` leads into it; arrows and Enter choose.
+// The search box above every page. It finds settlements, accounts, assets, listings, origins, keys and reasons that the
+// reader may see; other readers find public listings. `/` focuses it; arrows and Enter choose a result.
 import { h, type VNode } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { ask, type Failed } from "./ask.ts"
@@ -32,13 +32,13 @@ interface Listing {
 
 const pauseMillis = 150
 const resultsMax = 12
-/** Letters that the reports search for; of a longer URL its beginning. */
+/** Maximum letters that the reports search for. A longer URL is cut to its beginning. */
 const wordsMax = 200
 
 interface Answer {
   readonly words: string
   readonly items: ReadonlyArray<Found>
-  /** Why a part of it is missing. */
+  /** The reason for a missing part. */
   readonly failed?: string
 }
 
@@ -46,10 +46,10 @@ type Part = Pick<Answer, "items" | "failed">
 
 const nothing: Part = { items: [] }
 
-/** A route that is not enabled finds nothing. */
+/** A disabled route finds nothing. */
 const missing = ({ status, words }: Failed): Part => (status === 404 ? nothing : { items: [], failed: words })
 
-/** A listing near the words in meaning alone is no answer to what was typed. */
+/** A listing that is only similar in meaning does not answer the typed words. */
 const readListings = async (words: string, signal: AbortSignal): Promise<Part> => {
   if (isTransaction(words)) return nothing
   const asked = isAccount(words)
@@ -84,7 +84,7 @@ const readThings = async (words: string, signal: AbortSignal): Promise<Part> => 
   }
 }
 
-/** A whole hash or id has a page even before any report knows it; so has an account. */
+/** A complete hash, id or account has a page even before a report has it. */
 const certain = (words: string, mayRead: boolean): ReadonlyArray<Found> =>
   isTransaction(words) && mayRead
     ? [{ kind: "settlement", title: words, note: "transaction or settlement", href: pageOf("settlement", words) }]
@@ -111,7 +111,7 @@ const find = async (words: string, mayRead: boolean, signal: AbortSignal): Promi
   return { words, items: [...own, ...all].slice(0, resultsMax), ...(failed === undefined ? {} : { failed }) }
 }
 
-/** The answer for the words, or for earlier ones until it comes. */
+/** The answer for the words. Until it arrives, the answer for earlier words. */
 const useFound = (words: string, mayRead: boolean): Answer | undefined => {
   const [found, change] = useState<Answer>()
   useEffect(() => {
@@ -126,7 +126,7 @@ const useFound = (words: string, mayRead: boolean): Answer | undefined => {
   return words === "" ? undefined : found
 }
 
-/** `/` leads into the box, except where something is written. */
+/** `/` focuses the box, except while another field has the focus. */
 const useSlash = (box: { readonly current: HTMLInputElement | null }): void =>
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -151,7 +151,7 @@ const kindLabels: Readonly<Record<FoundKind, string>> = {
   key: "Key"
 }
 
-/** A hash or an address by its ends; any other title whole. */
+/** Shortens a hash or an address to its ends; leaves other titles as they are. */
 const titleOf = ({ kind, title }: Found): string =>
   kind === "key" ? keyName(title) : /[/ .]/.test(title) ? title : short(title)
 
@@ -215,7 +215,7 @@ export const Find = ({ mayRead }: { readonly mayRead: boolean }): VNode<any> => 
     box.current?.blur()
     location.assign(href)
   }
-  /** Of the words as they are now: what is shown may still be of earlier ones. */
+  /** Opens the chosen result for the current words, even if the shown answer is for earlier words. */
   const choose = async (): Promise<void> => {
     if (words === "") return
     const answer = found?.words === words ? found : await find(words, mayRead, new AbortController().signal)

@@ -1,5 +1,5 @@
-// The operator's dashboard: one page whose view is chosen by the URL fragment, so that each can be linked to and the
-// browser's back button works. Where keys are required, it begins with the sign-in.
+// The operator's dashboard: one page. The URL fragment selects the view, so that views can be linked to and the
+// browser's back button works. If keys are required, the page begins with the sign-in.
 import { h, type VNode } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { Find } from "./Find.ts"
@@ -16,7 +16,7 @@ import { keyName } from "./things.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { RecordView, SettlementView } from "./SettlementView.ts"
 
-// Views beside those that a visit begins with.
+// Views other than the first ones of a visit.
 const AccountView = later(async () => (await import("./ThingViews.ts")).AccountView)
 const AssetView = later(async () => (await import("./ThingViews.ts")).AssetView)
 const ChannelsView = later(async () => (await import("./BatchView.ts")).ChannelsView)
@@ -31,7 +31,7 @@ const StatusView = later(async () => (await import("./StatusView.ts")).StatusVie
 interface View {
   readonly name: string
   readonly label: string
-  /** For operators alone. */
+  /** For operators only. */
   readonly operators: boolean
   readonly show: (session: Session, rest: string) => VNode<any>
 }
@@ -84,7 +84,7 @@ const details: ReadonlyArray<View> = [
   }
 ]
 
-/** The tab that a page of one thing belongs to. */
+/** The tab of a detail page. */
 const parents: Readonly<Record<string, string>> = {
   settlement: "settlements",
   resource: "resources",
@@ -96,7 +96,7 @@ const parents: Readonly<Record<string, string>> = {
   deliveries: "standing"
 }
 
-/** An address that names no view: a typing error, or a link of another version. */
+/** A fragment without a view: a typing error, or a link of another version. */
 const unknownView: View = {
   name: "not-found",
   label: "Not found",
@@ -112,7 +112,7 @@ const Content = (props: { readonly view: View; readonly rest: string; readonly s
   return view.show(session, rest)
 }
 
-/** Names the view in the title of the browser's tab and history, and shows its tab where the row of tabs scrolls. */
+/** Sets the title of the browser's tab and history to the view, and scrolls its tab into sight. */
 const useNamed = (view: View, rest: string) => {
   const nav = useRef<HTMLElement>(null)
   useEffect(() => {

@@ -1,10 +1,10 @@
-// Where the reader is: the view and its filters are in the URL's fragment, so that a reload, a link and the browser's
-// back button keep them. And the addresses of the pages of things.
+// The current view and its filters. They are in the URL's fragment, so that a reload, a link and the browser's back
+// button keep them. Also the URLs of detail pages.
 import { useEffect, useState } from "preact/hooks"
 
 export interface Place {
   readonly name: string
-  /** What follows the name: an id, an address, an origin. */
+  /** The part after the name: an id, an address or an origin. */
   readonly rest: string
   readonly query: URLSearchParams
 }
@@ -34,7 +34,7 @@ export const usePlace = (): Place => {
   return readPlace(fragment)
 }
 
-/** A text as it is typed, before it is in the URL; the URL's own when that changes. */
+/** The typed text, before it is in the URL. A change of the URL replaces it. */
 export const useTyped = (given: string): readonly [typed: string, type: (text: string) => void] => {
   const [typed, type] = useState(given)
   useEffect(() => type(given), [given])
@@ -43,18 +43,18 @@ export const useTyped = (given: string): readonly [typed: string, type: (text: s
 
 type Query = Readonly<Record<string, string | undefined>>
 
-/** The address of a view; members without a value are left out. */
+/** The URL of a view, without members that have no value. */
 export const hrefOf = (name: string, rest = "", query: Query = {}): string => {
   const given = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? "") !== "")
   const asked = new URLSearchParams(given).toString()
   return `/dashboard#${name}${rest === "" ? "" : `/${encodeURIComponent(rest)}`}${asked === "" ? "" : `?${asked}`}`
 }
 
-/** The members of a query that have a value, of these names. */
+/** The members of a query with these names that have a value. */
 export const picked = (query: URLSearchParams, names: ReadonlyArray<string>): URLSearchParams =>
   new URLSearchParams(names.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value !== ""))
 
-/** Changes members of the query of the current place; an empty one is removed. A step that back undoes. */
+/** Changes members of the current query and removes empty ones, as one step of the browser's history. */
 export const amend = (changes: Query): void => {
   const { name, query, rest } = readPlace(location.hash)
   for (const [key, value] of Object.entries(changes)) {
@@ -66,14 +66,14 @@ export const amend = (changes: Query): void => {
 
 export type Kind = "settlement" | "account" | "asset" | "resource" | "origin" | "key"
 
-/** What a search finds beside things that have a page. */
+/** Search results, including those without a detail page. */
 export type FoundKind = Kind | "reason"
 
-/** The page of a thing. */
+/** The URL of a detail page. */
 export const pageOf = (kind: FoundKind, id: string): string =>
   kind === "reason" ? hrefOf("settlements", "", { reason: id }) : hrefOf(kind, id)
 
-/** The public page of a resource, by what the public routes know it as. */
+/** The public page of a resource, by its public identity. */
 export const publicPageOf = (one: {
   readonly resource: string
   readonly type: string
@@ -85,5 +85,5 @@ export const publicPageOf = (one: {
     ...(one.toolName == null || one.toolName === "" ? {} : { toolName: one.toolName })
   })}`
 
-/** The public page of an account that is paid. */
+/** The public page of a recipient account. */
 export const payeePageOf = (account: string): string => `/payee?account=${encodeURIComponent(account)}`

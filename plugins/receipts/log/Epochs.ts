@@ -1,9 +1,9 @@
-// The epochs of the log: one unbroken life each. Every change of the log is made under one lock, and begins a new epoch
-// where the current one would go back: the database is another, or on another timeline, or an embedded one in another
-// folder; or it has fewer leaves, or others, than a checkpoint that this process signed or found in its state folder.
-// The first entry of a new epoch names the last checkpoint known of the one before, to which nothing is added any more.
-// A replica that had signed more of it than the one that began the epoch adds that as a later entry. An epoch that a
-// witness shows to be a fork is not signed any more, until an operator begins the next; its name is random.
+// The epochs of the log. Within an epoch the log only grows. Every change of the log holds one lock, and begins a new
+// epoch if the current one would go back. That is the case for another database, for another timeline, and for an
+// embedded database in another folder. It is also the case if the leaves are fewer than, or differ from, a checkpoint
+// that this process signed or found in its state folder. The first entry of a new epoch names the last known checkpoint
+// of the former epoch, which then stays frozen. A replica that had signed more of the former epoch adds a later entry.
+// If a witness shows a fork, we stop signing the epoch until an operator begins the next one. Names are random.
 import { Clock, Context, Effect, FileSystem, Layer, Path, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -19,44 +19,44 @@ import { type NewLeaf, Tree } from "./Tree.ts"
 
 export interface Epoch {
   readonly epoch: number
-  /** Null: the first. */
+  /** Null for the first epoch. */
   readonly name: string | null
   readonly size: number
 }
 
-/** A checkpoint that was published, as far as this process knows. */
+/** The last published checkpoint that this process knows. */
 export interface Mark extends Epoch {
-  /** Hex. */
+  /** In hex. */
   readonly root: string
 }
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** SQL: what serves the database, across restarts of the same server. */
+/** SQL: identity of the database server, the same across restarts. */
 const server = "receipts_server()"
 
-/** An epoch's log, by the epoch's name; the prefix of its URLs. */
+/** The origin of an epoch's log, which is also the prefix of its URLs. */
 export const originOf = (host: string, name: string | null): string =>
   name === null ? `${host}/log` : `${host}/log/${name}`
 
-/** Why an epoch is frozen whose leaves in the database are a fork: nothing of it is signed any more. */
+/** The reason of an epoch that is frozen because its leaves in the database are a fork. */
 export const otherEntries = "the database has other entries than were published"
 
-/** SQL: an epoch's name; a replica of an earlier version stores none. */
+/** SQL: an epoch's name. Replicas of earlier versions do not store it. */
 export const nameColumn = "case when epoch = 1 then null else coalesce(name, epoch::text) end"
 
 const text = new TextEncoder()
 
-/** A public entry. */
+/** A leaf with a public entry. */
 const publicLeaf = (kind: number, value: KeyEntry | EpochEntry): NewLeaf => ({
   entry: concat(Uint8Array.of(kind), text.encode(canonicalJson(value)))
 })
 
-/** Files of earlier versions have numbers alone, which were the names. */
+/** Files of earlier versions have only the number, which was the name. */
 const nameOf = ({ epoch, name }: { readonly epoch: number; readonly name?: unknown }): string | null =>
   epoch === 1 ? null : typeof name === "string" ? name : String(epoch)
 
-/** The newest mark of this state folder, kept across restarts; unreadable or damaged counts as none. */
+/** The newest mark in this state folder, across restarts. An unreadable or damaged file counts as missing. */
 const makeMark = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const file = (yield* Path.Path).join((yield* Host).stateFolder, "receipts.checkpoint")
@@ -74,7 +74,7 @@ const makeMark = Effect.gen(function* () {
     set: (next: Mark) =>
       Effect.suspend(() => {
         mark = next
-        // In one step: a process that ends while it writes leaves the former mark.
+        // Atomic: a process that dies while it writes leaves the former mark.
         const written = Effect.andThen(
           files.writeFileString(`${file}.new`, `${JSON.stringify(next)}\n`),
           files.rename(`${file}.new`, file)
@@ -89,25 +89,25 @@ interface EpochRow {
   readonly name: string | null
   readonly size: bigint
   readonly fork: string | null
-  /** An operator's reason to begin the next. */
+  /** The operator's reason for the next epoch. */
   readonly ended: string | null
   readonly published: { readonly origin: string; readonly size: number; readonly root: string } | null
-  /** Whether the same database of the same line serves it as when it began. */
+  /** Whether the epoch is still on the database and timeline on which it began. */
   readonly isSame: boolean
-  /** Of the server process. */
+  /** Identity of the server process. */
   readonly identity: string
 }
 
 type MarkOf = () => Mark | undefined
 
-/** Root of the first leaves of an epoch. */
+/** Root of the first `size` leaves of an epoch. */
 const rootAt = (tree: Tree["Service"], epoch: number, size: number) =>
   tree.compute(epoch, (sha256, read) => rootOfRange(sha256, read, 0, size))
 
-/** Of an epoch's name. */
+/** Random bytes in an epoch's name. */
 const nameBytes = 8
 
-/** Begins the epoch after a former one, in the caller's transaction. */
+/** Begins the next epoch, in the caller's transaction. */
 const makeBegin = Effect.fnUntraced(function* (markOf: MarkOf) {
   const sql = yield* SqlClient.SqlClient
   const tree = yield* Tree
@@ -115,7 +115,7 @@ const makeBegin = Effect.fnUntraced(function* (markOf: MarkOf) {
   const { keyEntries, takeUnsigned } = yield* makeTakingOver
   const name = (yield* Config).host ?? ""
 
-  /** The newest checkpoint known to be published: an operator's, this replica's, or what the database has. */
+  /** The newest published checkpoint: the operator's, else this replica's, else the database's. */
   const previousOf = Effect.fnUntraced(function* (former: EpochRow) {
     const [known, own] = [markOf(), Number(former.size)]
     if (former.published !== null) {
@@ -165,12 +165,12 @@ const makeBegin = Effect.fnUntraced(function* (markOf: MarkOf) {
   return begin
 })
 
-/** Says of an epoch what only this replica has published of the one before it; in the caller's transaction. */
+/** Adds this replica's newer checkpoint of the former epoch to an epoch; in the caller's transaction. */
 const makeAmend = Effect.fnUntraced(function* (markOf: MarkOf) {
   const sql = yield* SqlClient.SqlClient
   const tree = yield* Tree
   const name = (yield* Config).host ?? ""
-  /** The mark that was compared with what is said. */
+  /** The mark of the last comparison. */
   let compared: Mark | undefined
 
   const hasToSay = (epoch: number): boolean => {
@@ -204,24 +204,24 @@ const makeAmend = Effect.fnUntraced(function* (markOf: MarkOf) {
   return { hasToSay, amend }
 })
 
-/** Compares an epoch with what is known of it. */
+/** Compares an epoch in the database with this process's mark. */
 const makeComparing = Effect.fnUntraced(function* (markOf: MarkOf) {
   const sql = yield* SqlClient.SqlClient
   const tree = yield* Tree
   const isEmbedded = (yield* Database).kind === "embedded"
-  /** The server whose leaves up to the mark are those that were published; they only grow there. */
+  /** The server process with verified leaves up to the mark. On it the leaves only grow. */
   let checkedAt: string | undefined
 
-  /** An embedded database and the mark are in one folder: what was signed is known there, unless it was copied. */
+  /** The mark is in the folder of the embedded database, so checkpoints without a mark mean a copied database. */
   const isCopied = Effect.fnUntraced(function* (epoch: number) {
     if (!isEmbedded) return false
     return (yield* sql`select 1 from receipts_checkpoints where epoch = ${epoch} limit 1`).length > 0
   })
 
-  /** Why nothing may be added to this epoch; undefined when it continues what is known of it. */
+  /** The reason to end this epoch; undefined if it continues the known checkpoint. */
   const wentBack = Effect.fnUntraced(function* ({ ended, epoch, fork, identity, isSame, name, size }: EpochRow) {
     if (ended !== null) return ended
-    // An operator ends a fork: what is known here may be the wrong side of it.
+    // Only an operator ends a fork: this process may know the wrong side of it.
     if (fork !== null) return undefined
     if (!isSame) return "the database is served anew, from a copy or another timeline"
     const known = markOf()
@@ -245,12 +245,12 @@ export class Epochs extends Context.Service<
   {
     /** In the caller's transaction: the current epoch, under the log's lock. */
     readonly lock: Sql<Epoch>
-    /** Whether `lock` may have to say what only this replica has published of an epoch before this one. */
+    /** Whether `lock` may have to add this replica's newer checkpoint of an earlier epoch. */
     readonly hasToSay: (epoch: number) => boolean
     /** In the caller's transaction: adds leaves to the current epoch. */
     readonly append: (leaves: ReadonlyArray<NewLeaf>) => Sql<void>
     readonly appendKeys: (entries: ReadonlyArray<KeyEntry>) => Sql<void>
-    /** A checkpoint is about to be published. */
+    /** Stores the mark of a checkpoint before it is published. */
     readonly setMark: (mark: Mark) => Effect.Effect<void>
   }
 >()("tollkeeper/receipts/Epochs") {
@@ -286,7 +286,7 @@ export class Epochs extends Context.Service<
         yield* tree.append(epoch, size, leaves)
       })
 
-      // Before anything is added or signed: what this state folder knows is compared with what the database has.
+      // Compare the mark of this state folder with the database before any leaf is added or checkpoint signed.
       if (host !== undefined) yield* inTransaction(lock).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
       return Epochs.of({

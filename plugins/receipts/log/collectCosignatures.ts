@@ -1,7 +1,7 @@
-// Has the newest checkpoint cosigned by the witnesses of the settings (C2SP tlog-witness): each receives it with the
-// proof that it continues what that witness signed last, which the witness itself names when this process does not know
-// it. A cosignature that verifies becomes a line of the note. A witness that is silent changes nothing; one that has
-// cosigned what the database does not have shows a fork, which ends the signing of the epoch.
+// Asks the configured witnesses to cosign the newest checkpoint (C2SP tlog-witness). Each witness receives the proof
+// that the checkpoint continues the one it signed last; it returns that size if this process has lost it. A valid
+// cosignature becomes a line of the note. A silent witness changes nothing. A witness shows a fork if it has cosigned
+// leaves that the database lacks; then we stop signing the epoch.
 import { Effect, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -14,14 +14,14 @@ import { Tree } from "./Tree.ts"
 
 const timeoutMillis = 5_000
 const answerBytesMax = 8_192
-/** Requests for one checkpoint: one with what is known of the witness, one with what it answered. */
+/** Requests per checkpoint: one with the size we know of the witness, one with the size it answered. */
 const triesMax = 2
 
 const sizeForm = /^[0-9]{1,15}\n?$/
-/** Characters of a witness's own words. */
+/** Maximum characters that we keep of a witness's error message. */
 const reasonMax = 200
 
-/** What is cosigned of a checkpoint. */
+/** The parts of a checkpoint that a witness cosigns. */
 interface Cosignable {
   readonly epoch: number
   readonly size: number
@@ -39,11 +39,11 @@ const partsOf = (note: string) => {
   return { body: note.slice(0, end + 1), lines: note.slice(end + 2).split("\n") }
 }
 
-/** Statuses of a witness that refuses a log's continuation; any other refusal is the witness's own affair. */
+/** HTTP statuses with which a witness rejects a log's continuation. Other errors do not concern the log. */
 const conflict = 409
 const unproven = 422
 
-/** Asks one witness, and reads what its refusal shows. */
+/** Asks one witness, and evaluates its refusal. */
 const makeAsking = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const http = yield* HttpCalls
@@ -70,8 +70,8 @@ const makeAsking = Effect.gen(function* () {
   })
 
   /**
-   * Why a refusal shows a fork: the witness has cosigned more than the database has, or another tree. `old` is the size
-   * that the checkpoint was said to continue, which the witness itself had named unless it is 0.
+   * Why a refusal shows a fork: the witness has cosigned more leaves than the database has, or another tree. `old` is
+   * the size that our proof started from. The witness had returned it, unless it is 0.
    */
   const forkIn = Effect.fnUntraced(function* (answer: HttpAnswered, { epoch, size }: Cosignable, old: number) {
     if (answer.status === unproven) return `refuses its proof: ${answer.body.trim().slice(0, reasonMax)}`
@@ -85,7 +85,7 @@ const makeAsking = Effect.gen(function* () {
 })
 
 export interface Collecting {
-  /** Asks all witnesses for a checkpoint. A silent one keeps none of the others waiting. */
+  /** Asks all witnesses in parallel to cosign a checkpoint. */
   readonly askAll: (checkpoint: Cosignable) => Effect.Effect<void, SqlError.SqlError>
 }
 
@@ -98,10 +98,10 @@ export const makeCollecting = Effect.gen(function* () {
     const read = readVerifierKey(crypto, key)
     return read === undefined ? [] : [{ key: read, url: url.replace(/\/$/, "") }]
   })
-  /** The size that a witness signed last, by epoch. */
+  /** The last size that each witness signed, by epoch. */
   const signed = new Map<string, number>()
 
-  /** The cosignature's line; None where the witness gives none. */
+  /** The cosignature's line; None if the witness does not cosign. */
   const cosigned = Effect.fnUntraced(function* (witness: Witness, checkpoint: Cosignable) {
     const place = `${witness.key.name} ${checkpoint.epoch}`
     let old = signed.get(place) ?? 0
