@@ -25,7 +25,7 @@ const cookieName = "tollkeeper_session"
 /** Sent by our pages with what changes something. */
 const pageHeader = "x-tollkeeper-page"
 
-/** Whether one of our pages or a program sent the request, for the audit trail. Not proof: programs may send the header. */
+/** Whether one of our pages or a program sent the request, for the audit trail. No proof: a program may send it too. */
 export const viaOf = ({ headers }: HttpServerRequest.HttpServerRequest): "page" | "api" =>
   headers[pageHeader] === undefined ? "api" : "page"
 

@@ -89,15 +89,10 @@ export const addSellerRoutes = Effect.gen(function* () {
         return invalid(`origin: ${answer.detail}`)
       case "Later":
         return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(answer.seconds) } })
-      case "Probed":
-        return json({
-          origin: answer.origin,
-          named: answer.named,
-          listed: answer.listed,
-          probedAgain: answer.probedAgain,
-          unlisted: answer.unlisted,
-          asked: answer.asked
-        })
+      case "Probed": {
+        const { asked, listed, named, origin, probedAgain, unlisted } = answer
+        return json({ origin, named, listed, probedAgain, unlisted, asked })
+      }
     }
   })
 
