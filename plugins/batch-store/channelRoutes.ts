@@ -41,6 +41,9 @@ const unsigned = json(
   },
   { status: 403 }
 )
+const limited = (what: string) =>
+  json({ error: "forbidden", details: [`this key has reached its limit of ${what}`] }, { status: 403 })
+const full = limited("channels (batch_store.channels_per_key_max)")
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
 /** A record must stay claimable, so a voucher that the ledger would refuse never replaces a valid one. */
 const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
@@ -143,7 +146,7 @@ const makeRefund = Effect.gen(function* () {
 /** Operations that a buyer's request performs on its channel. */
 const makeDecisions = Effect.gen(function* () {
   const answered = ({ channel, status }: Reserved | Charged) =>
-    decided({ status, ...(channel === undefined ? {} : { channel }) })
+    status === "full" ? full : decided({ status, ...(channel === undefined ? {} : { channel }) })
   const config = yield* Config
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer
@@ -155,6 +158,7 @@ const makeDecisions = Effect.gen(function* () {
         ? Effect.map(
             channels.reserve(place, asked, {
               ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+              channelsMax: config.channelsMax,
               delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
             }),
             answered
@@ -203,7 +207,9 @@ const makeRecords = Effect.gen(function* () {
       })
     ),
     keyed(routes.policy, (place, { claimAt, claimEverySeconds, token }) =>
-      Effect.as(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), decided({ status: "set" }))
+      Effect.map(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), (isSet) =>
+        isSet ? decided({ status: "set" }) : limited("policies")
+      )
     )
   ]
 })
