@@ -167,6 +167,13 @@ const security = section(
         "them, or another origin, " +
         "answers. Empty: another origin alone."
     }),
+    free_bytes_max: integer({
+      default: 4_294_967_296,
+      min: 1,
+      max: 1_099_511_627_776,
+      unit: "bytes",
+      doc: "Size of the catalog's tables from which on only what was paid for is listed and kept."
+    }),
     probe_again_hours: integer({
       default: 24,
       min: 1,
@@ -207,6 +214,7 @@ export interface CatalogValues {
   readonly probeTimeoutMillis: number
   readonly probeBytesMax: number
   readonly probePauseSeconds: number
+  readonly freeBytesMax: number
   readonly probeAgainHours: number
   /** Pages of other catalogs; the origins that they list are probed. */
   readonly foreignCatalogs: ReadonlyArray<string>
@@ -262,6 +270,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         probeTimeoutMillis: origins.probe_timeout_ms,
         probeBytesMax: origins.probe_response_bytes,
         probePauseSeconds: origins.probe_pause_seconds,
+        freeBytesMax: origins.free_bytes_max,
         probeAgainHours: origins.probe_again_hours,
         foreignCatalogs: origins.foreign_catalogs,
         canaryUrls: origins.canary_urls,

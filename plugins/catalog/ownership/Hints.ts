@@ -76,7 +76,7 @@ export const startHints = Effect.gen(function* () {
     const listing = { words: { ...words, identity }, payTos: answer.word.payTos, isPaid: true }
     const now = new Date(yield* trustedMillis)
     const listed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
-    if (listed) yield* moved
+    if (listed === "listed") yield* moved
   })
 
   const turn = Effect.gen(function* () {

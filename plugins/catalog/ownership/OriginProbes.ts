@@ -46,7 +46,8 @@ export interface Unlisted {
 /**
  * `listed_before`: it was known, in any state. `no_terms`: neither the documents nor the live page state its price and
  * recipient. `not_asked`: a tool without terms, or beyond the pages that one probe requests. `beyond_limit`: beyond the
- * resources that one probe lists. `other_origin` and `unreadable_url`: the entry names no resource of this origin.
+ * resources that one probe lists, or the catalog has no room for what was not paid for. `other_origin` and
+ * `unreadable_url`: the entry names no resource of this origin.
  */
 export type UnlistedReason =
   | "delisted"
@@ -100,8 +101,8 @@ const writing = Effect.gen(function* () {
     const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
     const now = new Date(yield* trusted)
     const listing = { words: { ...words, identity }, payTos, isPaid: false }
-    const isListed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
-    return isListed ? undefined : "listed_before"
+    const listed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
+    return listed === "listed" ? undefined : listed
   })
 
   /** Schedules probes of the origin's existing listings: a seller that was counted dead returns when it answers. */

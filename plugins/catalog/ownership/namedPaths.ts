@@ -1,7 +1,7 @@
 // The paths that origins' documents name, kept so that no other recipient's template resolves for them. Written when a
 // probe reads documents whose paths differ from the last time; a path that was not named for a month is deleted.
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 import { LruCache } from "../../../kernel/cache/LruCache.ts"
 import { loosePath } from "../declaration/resourceUrl.ts"
 import { originsMax } from "./OriginDocuments.ts"
@@ -11,7 +11,7 @@ const pathsMax = 2_000
 /** A path that is still named is written again after this. */
 const againMillis = 86_400_000
 
-export const keepNamedPaths = (sql: SqlClient.SqlClient) => {
+export const keepNamedPaths = (sql: SqlClient.SqlClient, isFull: Effect.Effect<boolean, SqlError.SqlError>) => {
   const written = new LruCache<string, { readonly text: string; readonly at: number }>({
     name: "named-paths",
     capacity: originsMax
@@ -22,7 +22,7 @@ export const keepNamedPaths = (sql: SqlClient.SqlClient) => {
     const text = paths.join("\n")
     const isWritten = (before: { readonly text: string; readonly at: number }) =>
       before.text === text && now.getTime() - before.at < againMillis
-    if (paths.length === 0 || written.get(origin, isWritten) !== undefined) return
+    if (paths.length === 0 || written.get(origin, isWritten) !== undefined || (yield* isFull)) return
     yield* sql`insert into catalog_named_paths (origin, path, at)
       select ${origin}, value, ${now} from jsonb_array_elements_text(${JSON.stringify(paths.toSorted())}::jsonb)
       on conflict (origin, path) do update set at = excluded.at`

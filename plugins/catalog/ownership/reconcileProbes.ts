@@ -9,7 +9,9 @@ import { ageMillis, trustedMillis } from "../../../kernel/time/trustedTime.ts"
 import type { StoredBody } from "../store/ResourceWire.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { ResourceType } from "../contract.ts"
+import { Config } from "../Config.ts"
 import { Changes } from "../store/Changes.ts"
+import { makeIsFull } from "../store/FreeSpace.ts"
 import { keepNamedPaths } from "./namedPaths.ts"
 import { Origins } from "./Origins.ts"
 import { Verdicts } from "./Verdicts.ts"
@@ -90,7 +92,8 @@ export const startProbes = Effect.gen(function* () {
   const { ask } = yield* Origins
   const { apply } = yield* Verdicts
   const { moved } = yield* Changes
-  const keepNamed = keepNamedPaths(sql)
+  const { freeBytesMax } = yield* Config
+  const keepNamed = keepNamedPaths(sql, yield* makeIsFull(sql, freeBytesMax))
 
   const validate = Effect.fnUntraced(function* (row: DueRow) {
     const identity = {

@@ -32,11 +32,13 @@ interface Beginning {
 }
 
 const refused = (share: Share, good: string): Recorded =>
-  share === "payer_used_up"
-    ? unavailable(`today's ${good} are used up`)
-    : share === "hour_used_up"
-      ? awaitsOrigin("what one payer may list in an hour by payments that are only verified is used up")
-      : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
+  share === "full"
+    ? unavailable("the catalog lists only what was paid for until it has room (catalog_security.free_bytes_max)")
+    : share === "payer_used_up"
+      ? unavailable(`today's ${good} are used up`)
+      : share === "hour_used_up"
+        ? awaitsOrigin("what one payer may list in an hour by payments that are only verified is used up")
+        : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
 
 export class FirstListings extends Context.Service<
   FirstListings,
@@ -46,8 +48,11 @@ export class FirstListings extends Context.Service<
       declaration: Declaration,
       carrier: Carrier
     ) => Effect.Effect<Recorded | undefined, SqlError.SqlError>
-    /** As `list`, by the origin's own words; true when it was listed. */
-    readonly listOrigin: (listing: OriginListing, now: Date) => Effect.Effect<boolean, SqlError.SqlError>
+    /** As `list`, by the origin's own words; `beyond_limit`: there is no room for what was not paid for. */
+    readonly listOrigin: (
+      listing: OriginListing,
+      now: Date
+    ) => Effect.Effect<"listed" | "listed_before" | "beyond_limit", SqlError.SqlError>
   }
 >()("tollkeeper/catalog/FirstListings") {
   static readonly layer = Layer.effect(
@@ -109,15 +114,13 @@ export class FirstListings extends Context.Service<
       })
 
       const listOrigin = Effect.fnUntraced(function* ({ isPaid, payTos, words }: OriginListing, now: Date) {
+        if (yield* quotas.isFull) return "beyond_limit" as const
         const verification = isPaid ? "payment_observed" : "unverified"
-        const id = yield* versions.insert(
-          words,
-          { verification, ownership: "proven", pay_tos: payTos, listed_by: null },
-          now
-        )
-        if (id === undefined) return false
+        const owned = { verification, ownership: "proven", pay_tos: payTos, listed_by: null } as const
+        const id = yield* versions.insert(words, owned, now)
+        if (id === undefined) return "listed_before" as const
         yield* begin(id, { by: "origin", isFree: false, now, reason: "origin_names_owner" })
-        return true
+        return "listed" as const
       })
 
       return FirstListings.of({ list, listOrigin })

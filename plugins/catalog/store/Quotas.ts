@@ -4,6 +4,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
+import { makeIsFull } from "./FreeSpace.ts"
 
 /** One payer may use this part (1/n) of an origin's daily quota. */
 const payerPart = 8
@@ -23,8 +24,8 @@ export interface Claimant {
   readonly now: Date
 }
 
-/** The result: taken, used up by the payer itself, or by others for the same origin. */
-export type Share = "taken" | "payer_used_up" | "place_used_up" | "hour_used_up"
+/** The result: taken, used up by the payer itself, or by others for the same origin; `full`: for all free claims. */
+export type Share = "taken" | "payer_used_up" | "place_used_up" | "hour_used_up" | "full"
 
 type Taken = Effect.Effect<boolean, SqlError.SqlError>
 type Shared = Effect.Effect<Share, SqlError.SqlError>
@@ -34,6 +35,8 @@ export class Quotas extends Context.Service<
   {
     readonly takeListing: (claimant: Claimant) => Shared
     readonly takeBytes: (claimant: Claimant, bytes: number) => Shared
+    /** Whether nothing more is listed that was not paid for. */
+    readonly isFull: Taken
     /** False when today's quota is used up. */
     readonly takeVersion: (resourceId: bigint, now: Date) => Taken
   }
@@ -43,6 +46,7 @@ export class Quotas extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const config = yield* Config
+      const isFull = yield* makeIsFull(sql, config.freeBytesMax)
 
       /** Counts a use of a quota; false, and nothing counted, when today's is used up. */
       const take = (subject: string, now: Date, max: number, amount = 1): Taken =>
@@ -58,6 +62,7 @@ export class Quotas extends Context.Service<
 
       const takeShares = Effect.fnUntraced(function* (good: string, one: Claimant, max: number, amount = 1) {
         const { isOwner, now, payer, payTo, place, stage } = one
+        if (one.isFree && (yield* isFull)) return "full" as const
         if (isOwner) {
           const own = yield* take(`${good} of owner ${payTo}`, now, max, amount)
           return own ? "taken" : ("payer_used_up" as const)
@@ -83,6 +88,7 @@ export class Quotas extends Context.Service<
       })
 
       return Quotas.of({
+        isFull,
         takeListing,
         takeBytes: (claimant, bytes) => takeShares("bytes", claimant, config.declaredBytesPerDayMax, bytes),
         takeVersion: (resourceId, now) => take(`versions ${resourceId}`, now, config.versionsPerDayMax)

@@ -14,13 +14,20 @@ import { trustedClock } from "../../../kernel/time/trustedTime.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
 import { Contenders } from "./Contenders.ts"
-import { SightingsBatch, type ObservedDeclaration, type Sale } from "./SightingsBatch.ts"
+import { makeIsFull } from "./FreeSpace.ts"
+import { type Batch, SightingsBatch, type ObservedDeclaration, type Sale } from "./SightingsBatch.ts"
 import { storeBatch } from "./storeSightings.ts"
 
 /** Delay from the first sale or observation of a batch to its write. */
 export const gather = Duration.seconds(1)
 /** Write interval if only last-seen times are pending. */
 const beat = Duration.seconds(10)
+
+/** Without the observations of payments that cost nothing. */
+const withoutFree = (batch: Batch): Batch => ({
+  ...batch,
+  observations: new Map([...batch.observations].filter(([, { stage }]) => stage === "settled"))
+})
 
 export class Sightings extends Context.Service<
   Sightings,
@@ -56,14 +63,16 @@ export class Sightings extends Context.Service<
       // So that an alert sees the first.
       yield* measure(metrics.dropped, 0)
       const trusted = yield* trustedClock
+      const isFull = yield* makeIsFull(sql, config.freeBytesMax)
 
       let first: Effect.Effect<void> = Effect.void
       let report: (stateHashes: ReadonlyMap<bigint, string>, now: number) => void = () => {}
 
       const flush = Effect.gen(function* () {
         const now = new Date(yield* trusted)
-        const batch = pending.take(now)
-        if (batch === undefined) return
+        const taken = pending.take(now)
+        if (taken === undefined) return
+        const batch = (yield* Effect.orElseSucceed(isFull, () => false)) ? withoutFree(taken) : taken
         const { fresh, isAsked, isRaised, isRevived, stateHashes } = yield* inTransaction(
           storeBatch(sql, facts, batch, config, now)
         ).pipe(
