@@ -1,5 +1,5 @@
-// The budget's store of the running tool server, for operator commands that execute inside it: a file store belongs to
-// this process alone.
+// The budget store of the running tool server. Operator commands inside it use this store, because the process holds
+// the lock on a file store.
 import { Context, Effect, Layer } from "effect"
 import { BudgetStore } from "./BudgetStore.ts"
 
