@@ -1,5 +1,5 @@
-// The budget store of the running tool server. Operator commands inside it use this store, because the process holds
-// the lock on a file store.
+// The budget store of the running tool server. Operator commands that run inside the tool server use it instead of
+// opening a second store; a memory store can only be reached this way.
 import { Context, Effect, Layer } from "effect"
 import { BudgetStore } from "./BudgetStore.ts"
 
