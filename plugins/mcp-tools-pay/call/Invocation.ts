@@ -61,7 +61,7 @@ export interface PaidAnswer {
    * repeated.
    */
   readonly isContent: boolean
-  /** The answer is itself a failure: a status from 400 on, or an error of the tool. */
+  /** The answer is itself a failure: a status from 300 on, or an error of the tool. */
   readonly isFailure?: boolean
   /** The answer broke off or did not end in time. Sending the same payment again may bring the rest. */
   readonly isPart?: boolean

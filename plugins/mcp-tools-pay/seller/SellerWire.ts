@@ -200,7 +200,7 @@ export interface Challenge {
   readonly reason: string | undefined
 }
 
-/** Accepts a word, or the first words of a sentence that starts with one; rejects anything else. */
+/** The lower-case word at the start of the text; anything else is not passed on. */
 export const readReason = (value: unknown): string | undefined =>
   typeof value === "string" ? /^[a-z][a-z0-9_]{2,99}/.exec(value)?.[0] : undefined
 

@@ -71,7 +71,7 @@ interface Offered {
   readonly members: ReadonlyArray<string>
 }
 
-/** Returns the offer that matches the catalog listing exactly, or the first difference. */
+/** Returns the offer that matches the catalog listing exactly, or the names of the members that differ. */
 const compareOffers = (option: PaymentOption, challenge: Challenge): Offered => {
   const offers = challenge.options.filter(
     ({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset
