@@ -25,7 +25,7 @@ export const pageTemplate = `${scheme}{id}{?cursor}`
 
 const encoder = new TextEncoder()
 
-/** True if a text has more than `max` bytes within JSON's quotation marks. May be a few bytes off. */
+/** True if a text has more than `max` bytes as a JSON string, including its quotation marks. */
 const isLongerEscaped = (text: string, max: number): boolean => encoder.encode(JSON.stringify(text)).length > max
 
 /** The end of a page that begins at `from`: within the byte limit, and not inside a surrogate pair. */

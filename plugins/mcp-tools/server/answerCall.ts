@@ -75,7 +75,7 @@ const asked = ({ key, question }: InputNeeded): InputRequiredResult =>
     }
   })
 
-/** Traces the call within the caller's trace; without one, the call has no span. */
+/** A span of the call. Within a caller's trace it is always recorded. */
 const inTrace =
   (tool: string, parent: Option.Option<Tracer.AnySpan>) =>
   <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
