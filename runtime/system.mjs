@@ -55,7 +55,7 @@ export const whileOrphaned = (parent, call) => {
 /** The environment of a program that `endWithParent` ends together with this process's parent. */
 export const underParent = (environment) => ({ ...environment, [parentVariable]: String(process.ppid) })
 
-/** Stops this process when the parent that its environment names is gone; for programs under npm. */
+/** Stops this process when the parent in its environment has ended; for programs under npm. */
 export const endWithParent = () => {
   const parent = Number(process.env[parentVariable] ?? 0)
   delete process.env[parentVariable]

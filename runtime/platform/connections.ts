@@ -1,6 +1,5 @@
 // Limits the connections of a listener, with the same code on Node and on Deno: their number, the time of each phase,
-// and
-// the bytes that they take. Deno's server has no deadlines, and neither server limits the unsent answers of a
+// and the bytes that they take. Deno's server has no deadlines, and neither server limits the unsent answers of a
 // connection.
 //
 // A connection has one request at a time. If a client sends another one before it has received the previous answer, the
