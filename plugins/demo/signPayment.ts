@@ -37,7 +37,7 @@ const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 export const ledgersOf = (seconds: number, secondsPerLedger: number): number =>
   Math.ceil(seconds / Math.min(5, Math.max(1, Math.ceil(secondsPerLedger * paceTolerance))))
 
-/** Relative error of a measured interval. */
+/** Allows a measured interval to be up to 5 % too long. */
 const paceTolerance = 0.95
 
 const ask = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], method: string, params: unknown) {
