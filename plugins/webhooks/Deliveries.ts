@@ -76,7 +76,7 @@ export class Deliveries extends Context.Service<
     readonly disabled: Sql<ReadonlyArray<string>>
     /**
      * Gives up deliveries that a disabled receiver did not get in time, and deletes deliveries that ended `keepMillis`
-     * ago; returns the number of both.
+     * ago; returns the number of deletions.
      */
     readonly forget: (keepMillis: number, giveUpAfterMillis: number) => Sql<number>
     /** Makes events due again, as if they had just happened; returns the number of events. */
