@@ -234,7 +234,7 @@ const signalAll = (pid: number, signal: NodeJS.Signals): void => {
   }
 }
 
-/** A separate server with at least this number of connections; undefined if none can be started. */
+/** A separate server with this number of connections; undefined if none can be started. */
 export const startOwnPostgres = async (connectionsMax: number): Promise<TestPostgres | undefined> => {
   const binaries = systemBinaries() ?? packageBinaries()
   return binaries === undefined ? undefined : startFrom(binaries, connectionsMax, { inMemory: true })
