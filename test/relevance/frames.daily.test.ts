@@ -1,4 +1,5 @@
-// An agent's frame changes no ranking by more than noise: over whole sets, frame by frame.
+// Words that an agent puts around a question do not change a ranking by more than noise: over whole sets, frame by
+// frame.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { type OwnSet, ownSet } from "./judged.ts"
@@ -12,7 +13,7 @@ const frames: ReadonlyArray<(question: string) => string> = [
   (question) => `best ${question} service`
 ]
 
-/** Points of a hundred that a frame may cost. */
+/** Maximum percentage points that a frame may cost. */
 const costMax = 2
 
 describe("agents' frames", () => {

@@ -62,7 +62,7 @@ export const colours = /\u001b\[[0-9;]*m/g
 const saidBy = (message: string | undefined): string =>
   (message ?? "").replace(colours, "").trim().split("\n").slice(0, 2).join(" ").slice(0, 300)
 
-/** The failed test files of a vitest report, relative to the root; empty without a report. */
+/** The test files of a vitest report that failed, relative to the root; empty without a report. */
 export const failedFilesOf = (reportFile: string, root: string): ReadonlyArray<string> => {
   try {
     const { testResults } = JSON.parse(readFileSync(reportFile, "utf8")) as VitestReport
