@@ -1,4 +1,4 @@
-// An express seller built from the official packages that a folder beside this file hands in. It takes its settings as
+// An express seller built from the official packages that one of the subfolders passes in. It takes its settings as
 // JSON in its first argument, `{ facilitator, payTo, network, apiKey? }`, listens on a free port, prints one line
 // `{"url": …}` when it serves, and ends when its standard input ends. The packages are used as published.
 import { memoryStore, soldOnce } from "../../examples/soldOnce.mjs"
@@ -65,7 +65,7 @@ export const runSeller = async (set) => {
     }
   }
 
-  // Of packages that know the flow: settled before the handler, and never verified.
+  // For packages with this flow: settled before the handler, and never verified.
   if (set.hasUpfront === true)
     routes["GET /upfront"] = {
       accepts: { ...accepts, extra: { paymentFlow: "upfront" } },
