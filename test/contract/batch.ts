@@ -28,7 +28,7 @@ const type = {
 type TypeName = keyof typeof type
 type Named = ReadonlyArray<readonly [name: string, type: TypeName]>
 
-/** A vector of fixed items; its fields are numbers, and each field's name is its note. */
+/** A vector of fixed items; its fields are numbers, and each field's name is its documentation. */
 const tupleEntry = (name: string, doc: string, items: Named) => ({
   kind: 1,
   udtStructV0: {

@@ -9,7 +9,7 @@ import { customSections } from "./sections.ts"
 
 export const contractFolder = fileURLToPath(new URL("../../plugins/x402-upto/contract/", import.meta.url))
 
-/** Only the first version of WebAssembly and no library of the language: the contract consists only of its own code. */
+/** Only the first version of WebAssembly and no library of the language: the contract contains no other code. */
 const options = [
   "--runtime",
   "stub",

@@ -96,7 +96,7 @@ const countOpen = (sql: SqlClient.SqlClient) =>
     ([row]) => row!.count
   )
 
-/** One payment that has ended, one that was sent, and one that was not: their records in the form of 0.1. */
+/** An ended payment, a sent one, and an unsent one: their records in the form of 0.1. */
 const makeVersion01 = Effect.fnUntraced(function* (kind: DatabaseKind, world: Facilitator, sponsor: Keypair) {
   const held = new Set<Step>()
   const reached = new Set<Step>()

@@ -17,7 +17,7 @@ import { type Operator, operatorsOf, sampleOf } from "./operators.ts"
 
 const share = 0.9
 
-/** Code whose defects cost money, ownership, delivery or keys. */
+/** Code in which a defect costs money, ownership, delivery or keys. */
 const decisive = [
   "kernel/accounts",
   "kernel/audit",

@@ -23,7 +23,7 @@ const counts = (passed: number, failed: number, testResults: ReadonlyArray<unkno
     JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: 2, numTodoTests: 1, testResults })
   )
 
-/** A part whose report this file writes, as vitest would. */
+/** A part with a report written by this file in vitest's format. */
 const runBy = (runner: string): Part => ({
   name: "part",
   command: process.execPath,
@@ -208,7 +208,7 @@ describe("a part", () => {
 
 describe("the plans", () => {
   it("allow a part twice its time on slow machines within limits", () => {
-    // Continuous integration ends after 90 minutes, and both plans together take up to 60 if nothing hangs.
+    // Continuous integration ends after 90 minutes, and the two plans need up to 60 if nothing hangs.
     for (const part of [...stepsOf("daily", "deno"), ...stepsOf("full", "deno")].flat(2)) {
       expect(part.minutesMax, part.name).toBeLessThanOrEqual(33)
     }

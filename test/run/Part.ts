@@ -1,5 +1,5 @@
 // A part of a test run: one program with its time limit, and the way to read its figures. A program without figures
-// counts as one test. A program that should report tests and reports none has failed, whatever its exit status is.
+// counts as one test. A program that should report tests and reports none has failed, even with exit status 0.
 import { readFileSync } from "node:fs"
 
 export interface Counts {
@@ -9,8 +9,7 @@ export interface Counts {
 }
 
 /**
- * Where a part's figures come from: only its exit status, the JSON report of vitest, or a last line `N passed, N
- * failed`.
+ * The source of a part's figures: only its exit status, the JSON report of vitest, or a last line `N passed, N failed`.
  */
 export type Figures = "status" | "vitest" | "last-line"
 
@@ -91,8 +90,8 @@ export const failuresOf = (reportFile: string, root: string): ReadonlyArray<stri
 
 /**
  * The failures of a program without a report: lines that begin with `FAILED`, `FAIL` or `FAILS`, with up to sixty lines
- * after each, until the next such line or one that begins with `ok`. Each is shortened to one line, with its beginning
- * and end.
+ * after each, until the next such line or a line that begins with `ok`. Each is shortened to one line, with its
+ * beginning and end.
  */
 export const errorsOf = (output: string): ReadonlyArray<string> =>
   (output.replace(colours, "").match(/^ *FAIL(?:ED|S)?\b.*(?:\n(?!(?: *FAIL|ok )).*){0,60}/gm) ?? []).map((error) => {

@@ -88,7 +88,7 @@ const onNode = () => {
   }
 }
 
-/** Among the process tests, those that use the platform itself run separately from the others. */
+/** Among the process tests, tests of the platform itself run separately from the others. */
 const onDeno = (deno: string) => {
   const { fast, processes } = onRuntime("Deno", deno, ["run", "-A"])
   return { fast, ofPlatform: processes("platform"), others: processes("others") }

@@ -46,8 +46,8 @@ const environment = (part: Part): NodeJS.ProcessEnv => ({
 })
 
 /**
- * Where a part's output goes: printed immediately, or printed as a whole after the part has ended, while another part
- * prints.
+ * `passed`: the part's output is printed immediately. `held`: it is printed as a whole after the part has ended,
+ * because another part prints.
  */
 export type Output = "passed" | "held"
 

@@ -41,7 +41,7 @@ export interface AuthorizationOptions {
   readonly payer: Payer
   readonly invocation: xdr.SorobanAuthorizedInvocation
   readonly nonce: bigint
-  /** Last ledger in which the signature is valid. */
+  /** The signature is valid up to this ledger. */
   readonly expirationLedger: number
   readonly networkPassphrase: string
   /** Default `address`. */

@@ -20,7 +20,7 @@ export interface ExistingReservation {
   /** Number of reservations made for it, among those still stored. */
   readonly made: number
   /**
-   * Reservations whose result the same call gets: `reserved`, `signed`, `unknown`, `spent`, `acknowledged`, and
+   * Reservations with a result for the same call: `reserved`, `signed`, `unknown`, `spent`, `acknowledged`, and
    * `released` ones if content came anyway. Newest first.
    */
   readonly undelivered: ReadonlyArray<Reservation>

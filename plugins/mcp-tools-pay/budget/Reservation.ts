@@ -26,7 +26,7 @@ export interface Authorization {
   /** Address, G… */
   readonly payer: string
   readonly nonce: bigint
-  /** Last ledger in which it can be spent. */
+  /** The authorization can be spent up to this ledger. */
   readonly expirationLedger: number
 }
 

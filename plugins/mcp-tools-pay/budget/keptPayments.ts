@@ -1,5 +1,5 @@
-// Sealed data that a table of reservations stores separately: in memory, or as files in a folder of its own. Each file
-// is replaced as a whole.
+// Sealed data that a table of reservations stores separately: in memory, or as files in a separate folder. Each file is
+// replaced as a whole.
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { replaceFile } from "../replaceFile.ts"
 import { BudgetUnavailable, type Kept } from "./BudgetStore.ts"

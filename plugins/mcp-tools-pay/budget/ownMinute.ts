@@ -1,5 +1,5 @@
 // Counts this process's payments of the last minute by a monotonic clock. The store counts by ledger close times; this
-// second count covers a ledger whose clock follows the machine's.
+// second count is for a ledger with a clock that follows the machine's.
 import { Effect } from "effect"
 import { monotonicMillis } from "../../../kernel/time/monotonicMillis.ts"
 import type { BudgetStore } from "./BudgetStore.ts"

@@ -33,9 +33,7 @@ const withReceipts = (all: ReadonlyArray<Reservation>, agent: string) =>
     .sort((a, b) => b.createdAtMillis - a.createdAtMillis)
     .slice(0, receiptsMax)
 
-/**
- * Where a table is stored: its rows, the data stored separately, and a lock that serializes the steps of all processes.
- */
+/** Storage of a table: its rows, the data stored separately, and a lock that serializes the steps of all processes. */
 interface Place {
   readonly load: Effect.Effect<ReadonlyArray<Reservation>, BudgetUnavailable>
   readonly save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
