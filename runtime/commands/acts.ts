@@ -1,5 +1,4 @@
-// `tollkeeper acts`: the audit trail of operators' acts, newest first. As JSON, one line per act, and the complete
-// trail.
+// `tollkeeper acts`: the audit trail of operators' acts, newest first. As JSON, one line per act, with all its members.
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"

@@ -13,7 +13,7 @@ const readingOf = (folder: string): ReadonlyArray<DiskReading> => {
 }
 
 /**
- * The reading of the folder's disk with the least free space; undefined if none of the folders exists or the system
+ * The reading of these folders' disks with the least free space; undefined if none of the folders exists or the system
  * does not report it.
  */
 export const readDisk = (...folders: ReadonlyArray<string>): Effect.Effect<DiskReading | undefined> =>

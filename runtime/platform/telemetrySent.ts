@@ -40,7 +40,7 @@ const nodeSdk = Layer.effectDiscard(
   )
 )
 
-/** Effect has no default exporter; its shutdown timeout is the timeout of a request. */
+/** Effect has no default exporter, and uses the timeout of a request for its shutdown. */
 const defaults = ConfigProvider.layer(
   ConfigProvider.fromEnv({
     env: {
