@@ -1,4 +1,4 @@
-// Where the process listens and what it is called, and which environment variables hold the keys of callers and
+// The listen address, the name of the process, and the environment variables that hold the keys of callers and
 // operators.
 import { Context, Effect, Layer, Schema } from "effect"
 import { integer, list, optionalText, origins, scalar, section, text } from "./Setting.ts"
