@@ -15,7 +15,7 @@ const replicasMax = 500
 /** All parts are read again. */
 export const allParts = "all"
 
-/** The scope of a reread: all parts or one part; of one part a single name or, if the name is empty, all. */
+/** The scope of a reread: all parts or one part; within one part a single name, or all names if `name` is empty. */
 export interface RereadScope {
   readonly part: string
   readonly name: string

@@ -1,8 +1,8 @@
 // The sponsor's limit on network fees, in stroops per UTC day: per principal and in total, with half of the total kept
 // for keyed principals. The most a transaction may cost is reserved when it is recorded and replaced by what the ledger
-// charged when it ends, both on the day of the reservation; failed transactions count. The total is spread over shards
-// so that no row is hot, so that reservations made in the same instant may together pass the total by their own size; a
-// principal's bound is exact.
+// charged when it ends, both on the day of the reservation; failed transactions count. The total is spread over shards,
+// so that no row is hot. Reservations made in the same instant may therefore together pass the total by their own size;
+// a principal's bound is exact.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../config/Limits.ts"

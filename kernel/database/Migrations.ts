@@ -1,9 +1,9 @@
 // Forward-only migrations: plain SQL files `migrations/<owner>/NNNN_name.sql`. Each owner has a ledger table that keeps
 // a checksum of every file that has run. Each file runs in a transaction, under a lock that makes a second replica wait
-// and then find nothing to do. Beside serving replicas, a file waits for a table only shortly, rolls back, and retries:
-// so it neither blocks payments nor deadlocks with them. States that could not be repaired later are refused before
-// anything runs: a gap in the numbers, an edited file that has already run, a file added below the last one that has
-// run, a database newer than the code.
+// and then find nothing to do. While other replicas serve, a file waits for a table only briefly, rolls back, and
+// retries: so it neither blocks payments nor deadlocks with them. States that could not be repaired later are refused
+// before anything runs: a gap in the numbers, an edited file that has already run, a file added below the last one that
+// has run, a database newer than the code.
 import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"

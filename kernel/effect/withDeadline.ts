@@ -225,7 +225,7 @@ const waitFor = Effect.fnUntraced(function* <A, E, R>(
   return yield* late
 })
 
-/** Bounds also a caller that must not be interrupted: a COMMIT, a ROLLBACK. */
+/** Also bounds the wait in an uninterruptible region: a COMMIT, a ROLLBACK. */
 export const withDeadline = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   patience: DeadlineOptions<A, E, R>

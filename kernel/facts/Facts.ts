@@ -318,7 +318,7 @@ export class Facts extends Context.Service<
       const supervisor = yield* Supervisor
       const consumers = new Set<string>()
       const { bell, onPublished, wakeAll, whenPublished } = yield* makeWakes
-      // Begins an epoch if another server now serves the database, before anything is leased or read.
+      // Begins an epoch if another server process, database or timeline now serves, before anything is leased or read.
       if (yield* ServesFacts)
         yield* Effect.catch(placeFacts(sql), (error) => Effect.logWarning("the journal could not be read yet", error))
 

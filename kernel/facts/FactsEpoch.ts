@@ -85,8 +85,8 @@ export const rememberEpochs = Effect.fnUntraced(function* (sql: SqlClient.SqlCli
 const epochsMax = 1_000
 
 /**
- * In the caller's transaction, under the lock of positions: begins a new epoch if another server now serves the
- * database, or if the journal's end is below `seen`, a position that was read in the newest epoch.
+ * In the caller's transaction, under the lock of positions: begins a new epoch if another server process, database or
+ * timeline now serves, or if the journal's end is below `seen`, a position that was read in the newest epoch.
  */
 export const beginEpoch = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
