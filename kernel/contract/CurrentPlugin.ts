@@ -1,7 +1,7 @@
-// The plugin that is being started: registries and logs name it as the owner of its contributions.
+// The plugin that is starting: registries and logs name it as the owner of its contributions.
 import { Context } from "effect"
 
-/** The plugin or driver whose Layer is being built; "kernel" otherwise. It names owners in registries and logs. */
+/** The plugin or driver that is building its Layer; "kernel" otherwise. It names owners in registries and logs. */
 export const CurrentPlugin = Context.Reference<string>("tollkeeper/kernel/CurrentPlugin", {
   defaultValue: () => "kernel"
 })
