@@ -127,7 +127,7 @@ interface Ends {
   readonly hasLeft: (id: string) => boolean
 }
 
-/** Claims successes, each time under a number that this process uses once. */
+/** Claims successes, each time under a number that this process uses only once. */
 const makeClaim = Effect.fnUntraced(function* ({ end, endAgain }: Ends) {
   const settlements = yield* Settlements
   const self = yield* ThisProcess
