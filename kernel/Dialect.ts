@@ -1,6 +1,6 @@
 // Two spellings of one wire. The specification's names are neutral (`ledger:testnet`, `invalid_ledger_…`,
-// `extensions.catalog`); the live x402 ecosystem says `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`. All
-// other modules use the neutral form only; this module is the one place that maps between them. Pure.
+// `extensions.catalog`); the live x402 ecosystem uses `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`. All
+// other modules use the neutral form only; only this module maps between them. Pure.
 import { Option } from "effect"
 
 export type Dialect = "ledger" | "stellar"

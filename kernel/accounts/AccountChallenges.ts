@@ -15,7 +15,7 @@ const lifeMillis = 600_000
 const leftMillisMax = lifeMillis + clockSecondsMax * 1_000
 const challengeLengthMax = 600
 const hostForm = /^[a-z0-9.:[\]-]{1,255}$/
-/** What a challenge is signed for, as its sentence says it. */
+/** The purpose of a challenge, as its sentence states it. */
 const purposes = { session: "signs in", receipts: "reads its receipts" } as const
 export type Purpose = keyof typeof purposes
 const challengeForm =
@@ -28,7 +28,7 @@ export interface AccountChallenge {
   readonly expiresAt: Date
 }
 
-/** An answer as it was sent. */
+/** An answer, in the form in which it was sent. */
 export interface AccountAnswer {
   readonly purpose: Purpose
   /** The Host header of the browser's request, in lower case. */
@@ -42,7 +42,7 @@ export interface AccountAnswer {
 export class AccountChallenges extends Context.Service<
   AccountChallenges,
   {
-    /** A challenge, or why there is none. */
+    /** A challenge, or the reason for a refusal. */
     readonly make: (
       purpose: Purpose,
       host: string,

@@ -1,12 +1,12 @@
-// The rows by which replicas agree on keys: one for each reread that an operator asked for, with its revision, one for
-// each revoked key, and one for each running replica with its last reread. A table lock gives each reread its own
-// revision. A replica that was not seen for a minute no longer counts.
+// Rows through which replicas agree on keys: one for each reread that an operator requested, with its revision; one for
+// each revoked key; and one for each running replica with its last reread. A table lock gives each reread its own
+// revision. A replica does not count after a minute without a sign of life.
 import { Effect, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../database/Database.ts"
 import type { NamedKey, Role } from "../http/Keys.ts"
 
-/** A replica that was not seen for this long has ended. */
+/** A replica without a sign of life for this long has ended. */
 const liveSeconds = 60
 /** Maximum rows of a read: far more than operators revoke, and than one database serves. */
 const revokedMax = 100_000
@@ -15,7 +15,7 @@ const replicasMax = 500
 /** All parts are read again. */
 export const allParts = "all"
 
-/** What is read again: all parts or one, and there one name or, when it is empty, all. */
+/** The scope of a reread: all parts or one part; within one part a single name, or all names if `name` is empty. */
 export interface RereadScope {
   readonly part: string
   readonly name: string
@@ -31,7 +31,7 @@ export interface KeyChange extends NamedKey {
 export interface ReplicaKeys {
   readonly replica: string
   readonly revision: number
-  /** What the last reread changed there, for people. */
+  /** The changes of the last reread on that replica, for people. */
   readonly changes: string
   /** Why its sources were refused; null when they were read. */
   readonly fault: string | null

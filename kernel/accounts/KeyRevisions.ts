@@ -1,10 +1,10 @@
 // Rereading and revocation over all replicas. An operator changes the sources (the files behind the variables) and asks
-// one replica to read them again. It takes them up, and records a revision with the keys that it dropped. Every replica
-// sees a new revision within two seconds: it refuses the revoked keys from then on, whatever its own
-// sources list, ends their sessions, and reads its own sources again. Only the replica that was asked revokes or
-// reinstates, so a file that arrives late on another host changes nothing for the rest. A key that a later reread adds
-// is reinstated. A start reads the revoked keys before it serves. A process's memory is a cache of these rows: no
-// request reads them. A removal that cannot be recorded holds here, is reported, and is recorded by a later turn.
+// one replica to read them again. It applies them, and records a revision with the keys that it dropped. Every replica
+// sees a new revision within two seconds. From then on it refuses the revoked keys, even if its sources still list
+// them, ends their sessions, and reads its sources again. Only the replica that was asked revokes or reinstates, so a
+// file that arrives late on another host changes nothing for the rest. A key that a later reread adds is reinstated. A
+// start reads the revoked keys before it serves. A process's memory is a cache of these rows: no request reads them. A
+// removal that cannot be recorded holds here, is reported, and is recorded by a later turn.
 import { Context, Effect, Layer, Schema, type Scope, Semaphore } from "effect"
 import { Hex } from "effect/encoding"
 import type { SqlError } from "effect/sql"
@@ -34,7 +34,7 @@ export interface RereadPart {
   readonly name: string
   /** Names the changes, for people. On an error nothing changes. */
   readonly reread: (scope: RereadScope) => Effect.Effect<ReadonlyArray<string>, SettingsRefused>
-  /** Names of what is in force, each with a digest, to compare replicas. */
+  /** Names of the keys in force, each with a digest, to compare replicas. */
   readonly marks: () => ReadonlyArray<string>
 }
 
@@ -77,7 +77,7 @@ interface Sources {
   readonly takeUp: (
     scopes: ReadonlyArray<RereadScope>
   ) => Effect.Effect<KeyChanges & { readonly refusal: SettingsRefused | undefined }>
-  /** What counts here as of a revision. */
+  /** The state of this replica at a revision. */
   readonly status: (revision: number) => Omit<ReplicaKeys, "replica">
 }
 
@@ -127,7 +127,7 @@ const makeSources = Effect.gen(function* () {
   return sources
 })
 
-/** The revision that counts here, and the changes that are not recorded yet. */
+/** The revision that this replica applied, and the changes that are not recorded yet. */
 const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, status, takeUp }: Sources) {
   const journal = yield* makeKeyJournal(replica)
   const turns = yield* Semaphore.make(1)
@@ -204,7 +204,10 @@ const unrecordedOf = (error: SqlError.SqlError) =>
 export class KeyRevisions extends Context.Service<
   KeyRevisions,
   {
-    /** Reads the sources again here, then waits for every replica; names each, also one that is behind. */
+    /**
+     * Reads the sources of this replica again, then waits for every replica. The result names each replica, including
+     * those that are behind.
+     */
     readonly reread: (
       options?: RereadOptions
     ) => Effect.Effect<ReadonlyArray<RereadReplica>, SettingsRefused | ReplicasBehind>
@@ -222,7 +225,7 @@ export class KeyRevisions extends Context.Service<
       yield* follower.start
       yield* Effect.addFinalizer(() => follower.journal.leave)
 
-      /** The replicas, once all have read the revision or the wait is over. */
+      /** The replicas, once all have read the revision or the wait has ended. */
       const replicasAt = Effect.fnUntraced(function* (revision: number) {
         const end = (yield* monotonicMillis) + waitMillis
         while (true) {
@@ -274,7 +277,7 @@ export class KeyRevisions extends Context.Service<
   )
 }
 
-/** Fails when a replica of a reread is behind, and names it. */
+/** Fails if a replica is behind after a reread; the error names the replica. */
 export const requireAll = (replicas: ReadonlyArray<RereadReplica>): Effect.Effect<void, ReplicasBehind> => {
   const behind = replicas.flatMap(({ fault, replica }) =>
     fault === undefined ? [] : [`${replica} is behind: ${fault}`]

@@ -27,7 +27,7 @@ export interface AuditEndpoint extends Pick<EndpointOptions, "timeout" | "header
 
 export interface ReadEntry {
   readonly data: xdr.LedgerEntryDataWire
-  /** The ledger that changed it last; infinite where the endpoint does not say. */
+  /** The ledger that changed it last; infinite if the endpoint does not report it. */
   readonly modifiedLedger: number
 }
 

@@ -1,8 +1,8 @@
-// What the sponsor may spend on network fees, in stroops per UTC day: per principal and in all, half of the total being
-// kept for keyed principals. The most a transaction may cost is reserved when it is recorded and replaced by what the
-// ledger charged when it ends, both on the day of the reservation; failed transactions count. The total is spread over
-// shards so that no row is hot, so that reservations made in the same instant may together pass the total by their own
-// size; a principal's bound is exact.
+// The sponsor's limit on network fees, in stroops per UTC day: per principal and in total, with half of the total kept
+// for keyed principals. The most a transaction may cost is reserved when it is recorded and replaced by what the ledger
+// charged when it ends, both on the day of the reservation; failed transactions count. The total is spread over shards,
+// so that no row is hot. Reservations made in the same instant may therefore together pass the total by their own size;
+// a principal's bound is exact.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
@@ -94,7 +94,7 @@ interface UsedRow {
 
 /** The totals of a day, and the principals that have spent most of it, those with a key first. */
 const readUsed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, day: string) {
-  // The totals are in each row, and in one of their own where no key was used.
+  // Each row repeats the totals; if no key was used, they are in a separate row.
   const rows = yield* sql<UsedRow>`select total.*, spender.* from (
       select coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
         coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
@@ -165,8 +165,8 @@ export class Budget extends Context.Service<
     /** A cheap early check, up to one second stale: would this much still fit? Reserves nothing. */
     readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
     /**
-     * The same by the last read, whatever its age, and this process's reservations since: a statement is run only
-     * before it says no. `status` reads.
+     * The same by the last read, regardless of its age, and this process's reservations since. It runs a statement only
+     * before it answers false. `status` reads.
      */
     readonly fitsAsRead: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
     /** When a payment that does not fit now fits at the latest. */
@@ -183,13 +183,16 @@ export class Budget extends Context.Service<
     ) => Effect.Effect<{ readonly reservation: Reservation; readonly part: Statement.Fragment }>
     /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
     readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
-    /** Records a charge without a reservation, inside the caller's transaction: it is spent, whatever fits. */
+    /**
+     * Records a charge without a reservation, inside the caller's transaction. The fee is already paid, so no limit
+     * applies.
+     */
     readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
-    /** Replaces a reservation by what was charged, inside the caller's transaction. */
+    /** Replaces a reservation with the charged amount, inside the caller's transaction. */
     readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
     /** The UTC day that a payment of now is charged to, `YYYY-MM-DD`. */
     readonly today: Effect.Effect<string>
-    /** What is used of today's bounds, and what they are; `fitsAsRead` decides by it until it is read again. */
+    /** The usage of today's limits, and the limits; `fitsAsRead` uses this reading until the next one. */
     readonly status: Sql<BudgetStatus>
   }
 >()("tollkeeper/budget/Budget") {

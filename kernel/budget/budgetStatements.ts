@@ -1,6 +1,5 @@
-// CTEs that reserve, or settle a reservation. The caller puts them into the one statement that records or ends
-// something, so that the rows of a day, which all replicas share, are locked for no longer than that statement and its
-// commit.
+// CTEs that reserve, or settle a reservation. The caller puts them into the statement that records or ends a
+// settlement. So the rows of a day, which all replicas share, are locked only until that statement commits.
 import type { SqlClient, Statement } from "effect/sql"
 import type { DayBounds, Reservation } from "./Reservation.ts"
 

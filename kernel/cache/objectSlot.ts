@@ -11,7 +11,7 @@ const Given = class {
 }
 
 export interface ObjectSlot<K extends object, A> {
-  /** Undefined for an object of which nothing was noted. */
+  /** Undefined for an object without a stored value. */
   readonly get: (object: K) => A | undefined
   /** Once for an object: it throws the second time. */
   readonly set: (object: K, known: A) => void
@@ -32,7 +32,7 @@ export const objectSlot = <K extends object, A>(): ObjectSlot<K, A> => {
   return { get: (object) => Note.of(object), set: (object, known) => void new Note(object, known) }
 }
 
-/** What is read of a key for as long as that lives, once. */
+/** Computes a value once for each key, and keeps it as long as the key lives. */
 export const memoizePerObject = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
   const known = objectSlot<K, { readonly read: A }>()
   return (key) => {

@@ -1,6 +1,6 @@
-// Settings of a key on another machine: an HTTPS signer of our own protocol, Vault's transit engine, AWS KMS or Google
-// Cloud KMS. They hold names of variables, never their content; variables and files are read on each use, so a token
-// renewed in its file needs no restart.
+// Settings of a key on another machine: an HTTPS signer with our own protocol, Vault's transit engine, AWS KMS or
+// Google Cloud KMS. They hold names of variables, never their content; variables and files are read on each use, so a
+// token renewed in its file needs no restart.
 import { type Option, type Redacted, Schema } from "effect"
 import { choice, entry, integer, optionalText, text } from "./Setting.ts"
 

@@ -14,7 +14,7 @@ const line = /^(?:@([^\s@]+)\s+)?([A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}):[ \t]*([\x21
 /** Headers that the RPC client sets itself. */
 const own = new Set(["content-type", "content-length", "host", "connection", "transfer-encoding", "traceparent"])
 
-/** The headers, or the number of the first line that is none. */
+/** The headers, or the number of the first malformed line. */
 export const readRpcHeaders = (text: string): ReadonlyArray<RpcHeader> | number => {
   const lines = text
     .split("\n")

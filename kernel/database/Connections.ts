@@ -1,14 +1,14 @@
-// The connection pool of the process, in two lanes, with bounded waits. A server that admits fewer connections than the
-// pool may open (other clients have them, or a pooler is in between) is not an error: the pool works with what it has,
-// and tries from time to time whether more are admitted. The connection of an abandoned statement returns to the pool
-// when that statement has ended.
+// The connection pool of the process, in two lanes, with bounded waits. A server may admit fewer connections than the
+// pool may open, because other clients have them or a pooler is in between. This is not an error: the pool works with
+// the connections it has, and sometimes tries to open more. The connection of an abandoned statement returns to the
+// pool when that statement has ended.
 import { Context, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { Lane, type LaneName } from "./Lane.ts"
 import { type AbandonedFiber, withDeadline } from "../effect/withDeadline.ts"
 
-/** Between two connection attempts while there is no connection. */
+/** Pause between two connection attempts while the pool has no connection. */
 const retryPause = Duration.millis(100)
 /** Longest wait for the end of a transaction that was left behind. */
 const rollbackWait = Duration.seconds(5)
@@ -86,7 +86,7 @@ class Permits {
     })
   }
 
-  /** The server admits no further connection: what others hold is all there is. */
+  /** The server admits no further connection: the pool stays at its present size. */
   shrink(now: number): Effect.Effect<void> {
     this.#triedAt = now
     return this.#resize(Math.max(1, this.#held - 1))
@@ -126,7 +126,7 @@ const tookTooLong = (operation: string, waited: Duration.Duration) =>
 /** Statements that end a transaction: run for the caller by the cleanup of an abandoned statement. */
 const endsTransaction = /^(ROLLBACK|RELEASE)\b/
 
-/** A connection whose statements have a timeout; no statement follows one that was abandoned. */
+/** A connection whose statements have a timeout; after an abandoned statement it runs no further one. */
 const bounded = (
   connection: Connection,
   answerWait: Duration.Duration,
@@ -171,8 +171,8 @@ const cleanUp = (connection: Connection, leftover: AbandonedFiber): Effect.Effec
   )
 
 /**
- * Runs what takes a connection from the driver's pool, or gives it back, with the Scope alone: the pool has services of
- * its own, and each release of the driver's would copy all those of a caller, for each statement twice.
+ * Runs an acquire or release of the driver's pool with only the Scope as a service. The pool brings its own services,
+ * and each release of the driver would copy all services of the caller, twice per statement.
  */
 const alone = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>, own: Scope.Scope): Effect.Effect<A, E> =>
   Effect.updateContext(effect, () => Context.make(Scope.Scope, own))

@@ -79,8 +79,8 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
       connectionWait: Duration.millis(values.connection_wait_ms),
       answerWait: {
         payments: Duration.millis(values.answer_timeout_ms),
-        // The server ends the statement itself; without an answer by then there will be none. Behind a pooler a single
-        // statement has no limit on the server, so it is ended from here.
+        // The server ends the statement itself; without an answer by then there will be none. Behind a pooler the
+        // server sets no limit on a single statement, so the client ends it.
         background: Duration.millis(values.statement_timeout_ms + (reach === "direct" ? 5_000 : 0)),
         maintenance: forever
       }
@@ -89,7 +89,7 @@ const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, obse
   )
 
 /**
- * One session whose statements cannot be cancelled: they are waited for longer, and only payments for less than a
+ * One session whose statements cannot be cancelled: callers wait longer for them, and only payments wait less than a
  * minute.
  */
 const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: Observed) =>
@@ -110,7 +110,7 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
     }
   )
 
-/** Says so when the server has not as many connections left as this process may open; it works with what it gets. */
+/** Warns if the server has fewer connections left than this process may open; the process works with those it gets. */
 const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, connectionsMax: number) {
   const [row] = yield* sql<{ max: number; others: number }>`select
     (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) as max,
@@ -134,7 +134,7 @@ const reachOf = (url: Redacted.Redacted, values: Values): Effect.Effect<Reach, D
           (cause) => new DatabaseRefused({ message: connectErrorMessage(cause), cause })
         )
 
-/** A LISTEN connection of its own; none behind a pooler unless the server itself is named. */
+/** A separate LISTEN connection; none behind a pooler unless the server itself is named. */
 const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["listen"] => {
   if (source.kind === "embedded" || (reach === "pooled" && source.directUrl === undefined)) return undefined
   const url = source.directUrl ?? source.url
@@ -145,7 +145,7 @@ const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["li
     )
 }
 
-/** The host and port of a URL that holds a password; undefined where they are a socket's or cannot be read. */
+/** The host and port of a URL that holds a password; undefined for a socket or an unreadable URL. */
 const placeOf = (url: Redacted.Redacted): string | undefined => {
   const text = Redacted.value(url)
   const { hostname, port } = URL.canParse(text) ? new URL(text) : { hostname: "", port: "" }
@@ -239,7 +239,7 @@ export class Database extends Context.Service<
     /** Whether a pooler is in between; an embedded database is reached directly. */
     readonly reach: Reach
     /**
-     * Notifications from other processes through a channel, on a connection of its own to the server itself: that of
+     * Notifications from other processes through a channel, on a separate connection to the server itself: that of
      * DATABASE_DIRECT_URL, which is DATABASE_URL unless a pooler is in between. Absent where LISTEN cannot work.
      */
     readonly listen:

@@ -1,8 +1,8 @@
 // A read replica for reads that may be slightly stale: discovery and analytics. Work wrapped in `reading` has its
 // statements sent there while the replica is fit (it answers, streams from this primary, and its lag is within the
 // setting), and to the primary otherwise. Work that fails on the replica is retried on the primary, once. Verify and
-// settle never use it. Lag is computed from the primary's own log positions, so a quiet primary is no lag, and a
-// replica that has lost its stream has one.
+// settle never use it. Lag is computed from the primary's own log positions: a quiet primary causes no lag, while a
+// replica that lost its stream lags.
 import { PgClient } from "@effect/sql-pg"
 import { Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -12,10 +12,10 @@ import { type ConnectionBounds, leaseConnections } from "./Connections.ts"
 
 type Acquirer = SqlClient.SqlClient["reserve"]
 
-/** A place to read from: a replica, by what acquires its connections; undefined is the primary. */
+/** A read target: the acquirer of a replica's connections; undefined means the primary. */
 export type ReadTargetName = Acquirer | undefined
 
-/** Where the statements of a fiber go: to this acquirer's connections, or to the primary's. */
+/** The read target of a fiber's statements: this acquirer's connections, or the primary's. */
 export const ReadTarget = Context.Reference<ReadTargetName>("tollkeeper/database/ReadFrom", {
   defaultValue: () => undefined
 })

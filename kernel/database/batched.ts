@@ -2,9 +2,9 @@
 // next one. No call waits to be batched: without a statement under way it starts in the same moment, with the other
 // calls of that moment. A statement never holds two calls of one key, so that an update affects each of its rows once;
 // the later one goes into the next. A failure of any kind is returned to all calls of its batch, and to no other. An
-// interrupted caller withdraws its call, unless its statement is under way: that one may still be executed. Where
-// answers are not awaited, a pause between statements may be set: each wakes a process of the database. Once the Scope
-// has ended no statement is started any more: later and waiting calls are interrupted.
+// interrupted caller withdraws its call, unless its statement is under way: that one may still be executed. If callers
+// do not await the answers, set a pause between statements, because each statement wakes a database process. Once the
+// Scope has ended no statement is started any more: later and waiting calls are interrupted.
 import { Deferred, Effect, Exit } from "effect"
 import { monotonicMillis } from "../time/monotonicMillis.ts"
 
@@ -43,7 +43,7 @@ const takeNext = <A, B, E, R>(
   return [...next].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, call]) => call)
 }
 
-/** The call of which many become one; its statements end with the Scope. */
+/** Batches calls of this kind; the statements end with the Scope. */
 export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: BatchOptions<A, B, E, R>) {
   const scope = yield* Effect.scope
   const services = yield* Effect.context<R>()
@@ -55,7 +55,7 @@ export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: Batch
     const { minIntervalMillis: restMillis = 0 } = gathering
     if (restMillis === 0) return
     const passed = (yield* monotonicMillis) - begunAt
-    // Of a clock that is behind the one before nothing follows.
+    // If the clock went back, do not sleep.
     if (passed >= 0 && passed < restMillis) yield* Effect.sleep(restMillis - passed)
     begunAt = yield* monotonicMillis
   })

@@ -1,5 +1,5 @@
-// The root cause of a database error, and its message, which says what the client's own does not. Pure, and without the
-// client: a process without a database reports its end by the same functions.
+// The root cause of a database error and its message, which has details that the client's message lacks. Pure, and
+// without the client: a process without a database reports its end by the same functions.
 
 const depthMax = 6
 

@@ -1,4 +1,4 @@
-// A secret of the kernel that is not a setting: the first replica creates it, and all replicas read it from the
+// A secret of the kernel that is not configured: the first replica creates it, and all replicas read it from the
 // database.
 import { Effect } from "effect"
 import { Base64Url } from "effect/encoding"

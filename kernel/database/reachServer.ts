@@ -49,7 +49,10 @@ const silent = (waited: Duration.Duration): SqlError.SqlError => {
   })
 }
 
-/** A server without a free connection: others give back idle ones (`idleTimeout`), so a start waits longer for one. */
+/**
+ * A server without a free connection: other processes release idle connections (`idleTimeout`), so a start waits longer
+ * for one.
+ */
 const fullWait = Duration.seconds(45)
 const isFull = (error: SqlError.SqlError): boolean => field(rootCause(error), "code") === "53300"
 

@@ -11,7 +11,7 @@ export interface CircuitBreakerOptions<E> {
   readonly openMillis: number
   /** The error of a call while it is open. */
   readonly refused: () => E
-  /** Whether an error says nothing of the endpoint. Default: none does. */
+  /** Whether an error is unrelated to the endpoint's health. Default: no error is. */
   readonly isIgnored?: (error: E) => boolean
 }
 

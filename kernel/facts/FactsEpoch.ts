@@ -1,23 +1,23 @@
 // Epochs of the journal. A position is a plain number, and a database that lost its last commits (a promoted standby, a
-// restored backup or snapshot) gives the same numbers again to other facts. An epoch names the line of the journal that
-// a position was read on; the journal begins a new one, before it gives another position, whenever the database is
-// served by another server process, database or timeline than before, or its end is below what this process has read.
-// While a restore is still loading the tables, it begins none: the journal's end is not known yet.
-// A cursor is a position with its epoch: one of another epoch resumes at the last position that both have in common.
+// restored backup or snapshot) gives the same numbers again to other facts. An epoch names the line of the journal on
+// which a position was read. The journal begins a new epoch, before it assigns another position, in two cases: another
+// server process, database or timeline serves the database, or the journal's end is below a position that this process
+// has read. While a restore is still loading the tables, it begins none: the journal's end is not known yet. A cursor
+// is a position with its epoch: one of another epoch resumes at the last position that both have in common.
 import { Effect, Option } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /** A place in the journal. */
 export interface JournalCursor {
   readonly position: bigint
-  /** Microseconds since 1970 when it was made; 0 where it is not known, as in cursors of version 0.1. */
+  /** Creation time in microseconds since 1970; 0 if unknown, as in cursors of version 0.1. */
   readonly epoch: bigint
 }
 
-/** Where the journal is now. */
+/** The journal's current end. */
 export interface JournalEnd {
   readonly epoch: bigint
-  /** Position of the last fact that has one; 0 when there is none. */
+  /** Position of the last fact that has one; 0 without any. */
   readonly end: bigint
 }
 
@@ -44,11 +44,11 @@ export const isServedAnew = `kernel_server_identity() is distinct from
 export const newestEpoch = "coalesce((select max(epoch) from kernel_journal_epochs), 0)"
 
 /**
- * SQL: up to where the current journal has all positions of a cursor's epoch. A cursor without an epoch counts as one
- * of the first. An epoch that the journal does not know may belong to a line that branched off anywhere after the
- * newest epoch before it began: a server that was replaced by a standby, and whose backup is restored later, knows
- * nothing of the standby's epoch. Such a cursor resumes where that epoch began: events are delivered twice rather than
- * never.
+ * SQL: the last position that the current journal shares with a cursor's epoch. A cursor without an epoch counts as one
+ * of the first. An epoch that is missing in the journal may belong to a line that branched off anywhere after the
+ * newest epoch before it began. For example, a standby replaced a server, and the server's backup is restored later: it
+ * has no record of the standby's epoch. Such a cursor resumes where that epoch began: events are delivered twice rather
+ * than never.
  */
 export const commonPosition = (sql: SqlClient.SqlClient, { epoch, position }: JournalCursor) => {
   const of = epoch === 0n ? sql`(select min(epoch) from kernel_journal_epochs)` : sql`${epoch}::int8`
@@ -72,7 +72,7 @@ interface EpochRow {
 /** The epochs that this process has read, by its client. A restored journal may not have the newest of them. */
 const epochsRead = new WeakMap<SqlClient.SqlClient, ReadonlyArray<EpochRow>>()
 
-/** Reads the epochs when there is a newer one than this process knows. */
+/** Reads the epochs if there is a newer one than this process has cached. */
 export const rememberEpochs = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, newest: bigint) {
   if (epochsRead.get(sql)?.at(-1)?.epoch === newest) return
   epochsRead.set(
@@ -85,8 +85,8 @@ export const rememberEpochs = Effect.fnUntraced(function* (sql: SqlClient.SqlCli
 const epochsMax = 1_000
 
 /**
- * In the caller's transaction, under the lock of positions: begins a new epoch when the database is served anew, or
- * when the journal's end is below `seen`, a position that was read in the newest epoch.
+ * In the caller's transaction, under the lock of positions: begins a new epoch if another server process, database or
+ * timeline now serves, or if the journal's end is below `seen`, a position that was read in the newest epoch.
  */
 export const beginEpoch = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

@@ -31,7 +31,9 @@ const notPassedOn =
 export interface FactsNotifier {
   /** Notifies the other replicas. */
   readonly notify: Effect.Effect<void>
-  /** Whether notifications of other replicas arrive, as far as is known; true too where there are no others. */
+  /**
+   * Whether this process receives notifications of other replicas, by its last check; also true if there are no others.
+   */
   readonly isListening: () => boolean
   /** No other process can have the database. */
   readonly isOnlyProcess: boolean
@@ -44,7 +46,7 @@ export const startFactsNotifier = Effect.fnUntraced(function* (
   const { kind, listen } = yield* Database
   const sql = yield* SqlClient.SqlClient
   const supervisor = yield* Supervisor
-  // An embedded database has no second process.
+  // Only this process can open an embedded database.
   if (kind === "embedded") return { notify: Effect.void, isListening: () => true, isOnlyProcess: true }
   const own = `${yield* Random.nextIntBetween(1, 2 ** 31)}.${yield* Random.nextIntBetween(1, 2 ** 31)}`
   const notify = Effect.asVoid(sql`select pg_notify(${channel}, ${own})`)

@@ -146,7 +146,7 @@ export class WriteProbe extends Context.Service<
     })
   )
 
-  /** A database that accepts writes, for tests of what is above it. */
+  /** A database that accepts writes, for tests of the code above it. */
   static readonly layerWritable = Layer.succeed(WriteProbe, {
     problem: Effect.succeed(undefined),
     known: () => undefined

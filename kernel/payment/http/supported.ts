@@ -1,6 +1,6 @@
 // The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A
-// network without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never change at run
-// time (S59–S62).
+// network without a listed asset yields no kinds. Kinds depend only on settings and plugins, so they never change at
+// run time (S59–S62).
 import { Option } from "effect"
 import type { NetworkValues } from "../../config/Network.ts"
 import type { WireVocabularyValues } from "../../config/WireVocabulary.ts"
@@ -20,7 +20,7 @@ export interface SupportedContext {
   readonly words: WireVocabularyValues
 }
 
-/** The most that one payment of a scheme may cost the sponsor, stroops; a dearer one is refused. */
+/** Maximum cost of one payment of a scheme to the sponsor, stroops; a more expensive one is refused. */
 const ceilingsOf = (network: NetworkValues, scheme: string) => {
   const { inclusionStroopsMax, resourceStroopsMax, totalStroopsMax } = network.feeCeilings(scheme)
   return {
