@@ -1,5 +1,5 @@
-// The program: every plugin in dependency order, with the kernel's drivers below them. A profile chooses from it. It
-// imports nothing of a platform: the ports that plugins need are provided from outside.
+// The program: every plugin in dependency order, on top of the kernel's drivers. A profile chooses from it. It imports
+// nothing platform-specific: the ports that plugins need are provided from outside.
 import * as Migrations from "../kernel/database/Migrations.ts"
 import { drivers } from "../kernel/drivers.ts"
 import { gather } from "../kernel/config/gather.ts"
@@ -26,7 +26,9 @@ import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
 import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
 
-/** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
+/**
+ * Drivers and plugins that read the same settings. The embedded ledger starts before the driver that connects to it.
+ */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
   const [settings, supervisor, health, ...others] = drivers(source, (): Declared => gather(plugins))
   const plugins = catalogue(

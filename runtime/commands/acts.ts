@@ -1,4 +1,5 @@
-// `tollkeeper acts`: the audit trail of operators' acts, the newest first; as JSON, one line an act, the whole of it.
+// `tollkeeper acts`: the audit trail of operators' acts, newest first. As JSON, one line per act, and the complete
+// trail.
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"

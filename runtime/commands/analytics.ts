@@ -1,4 +1,4 @@
-// `tollkeeper analytics`: rebuilds analytics from the journal, over the database alone.
+// `tollkeeper analytics`: rebuilds analytics from the journal. It only needs the database.
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { administration } from "../../plugins/analytics/plugin.ts"

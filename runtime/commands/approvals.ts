@@ -1,5 +1,5 @@
 // `tollkeeper approvals`: agents' payments that wait for approval, an operator's decision, and the log of decisions. It
-// works on the state folder alone, beside the running tool server.
+// works on the store, in parallel with the running tool server.
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"

@@ -98,7 +98,7 @@ const rotate = Command.make(
       }),
       ({ before, ...after }) => ({ before: signersText(before), after: signersText(after) })
     ).pipe(Effect.provide(within!.services as Context.Context<SqlClient.SqlClient>))
-    // Keys are derived for as many channels as a resize may ask for; those required are the ones in use.
+    // Derives keys for as many channels as a resize may ask for; the required ones are in use.
     const required = Option.match(Context.getOption(within!.services, ChannelCount), {
       onNone: () => channels.length,
       onSome: (count) => Math.min(count.known(), channels.length)

@@ -1,7 +1,6 @@
-// `tollkeeper repair`: makes an embedded database that is damaged readable again, in a folder of which a copy is kept.
-// It resets a log that does not open, empties pages that cannot be read, and builds the indexes anew. Each step says
-// what it may have lost. The ledger has every payment: `tollkeeper audit` shows what is missing here, and a payment
-// that comes again is adopted.
+// `tollkeeper repair`: makes a damaged embedded database readable again, and keeps a copy of its folder. It resets a
+// log that does not open, empties unreadable pages, and rebuilds the indexes. Each step reports its possible losses.
+// The ledger has every payment: `tollkeeper audit` shows the missing ones, and a payment that is sent again is adopted.
 import { Clock, Effect } from "effect"
 import { Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
@@ -30,7 +29,7 @@ const readTemplate = Effect.gen(function* () {
   return template
 }).pipe(Effect.scoped)
 
-/** Empties unreadable pages, table by table, and builds all indexes anew; what was done, in sentences. */
+/** Empties unreadable pages, table by table, and rebuilds all indexes. Returns the steps as sentences. */
 const mendTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { unreadable } = yield* examineRows

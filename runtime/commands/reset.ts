@@ -1,6 +1,6 @@
-// `tollkeeper reset`: deletes the local state: the database, the embedded ledger and the development keys. Only in a
-// folder with our mark, only our own files, only while nothing runs over it, and only after confirmation: by a prompt
-// on a terminal, elsewhere by `--yes`.
+// `tollkeeper reset`: deletes the local state: the database, the embedded ledger and the development keys. It only
+// works in a folder with our mark, deletes only our own files, and only while no process uses the folder. It asks for
+// confirmation: by a prompt on a terminal, elsewhere by `--yes`.
 import { Effect } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import process from "node:process"

@@ -1,5 +1,5 @@
-// `tollkeeper tools-budget`: what agents' payments hold, and an operator's decision on those that the ledger can no
-// longer decide. It runs within the tool server over the state folder; standalone it works on the store.
+// `tollkeeper tools-budget`: the amounts that agents' payments hold, and an operator's decision on holds that the
+// ledger can no longer decide. It runs within the tool server over the state folder; standalone it works on the store.
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"

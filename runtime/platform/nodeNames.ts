@@ -1,16 +1,16 @@
-// Names that strangers chose, on `node:dns` resolvers of their own, for Node and for Deno. They use no thread of the
-// pool that `getaddrinfo` and payments' RPC connections share, so a name server that never answers holds up its own
-// names alone. Each question has a resolver, which is cancelled when its caller stops waiting. The machine's hosts file
-// comes first.
+// Resolves names that sellers and callers chose, on separate `node:dns` resolvers, for Node and for Deno. They do not
+// use the thread pool that `getaddrinfo` and payments' RPC connections share, so a name server that never answers
+// delays only its own names. Each question has a resolver, which is cancelled when its caller stops waiting. The
+// machine's hosts file comes first.
 import { Effect, Semaphore } from "effect"
 import { Resolver } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
 import { OutboundFailed } from "../../kernel/platform/Outbound.ts"
 
-/** Timeout of a name, its waiting included. */
+/** Timeout of a name, including the time in the queue. */
 const resolveTimeout = "3 seconds"
 
-/** Names that are asked for at a time: in all, and of one zone (the last two labels of a name). */
+/** Maximum concurrent questions: in total, and for one zone (the last two labels of a name). */
 const questionsMax = 128
 const perZoneMax = 4
 
@@ -34,7 +34,7 @@ const hostsOf = (host: string) =>
 
 type Answer = ReadonlyArray<string> | string
 
-/** Both families in parallel; the code of the first failure when neither has an address. */
+/** Asks for both families in parallel; if neither has an address, returns the code of the first failure. */
 const ask = (host: string, servers: ReadonlyArray<string> | undefined) =>
   Effect.callback<ReadonlyArray<string>, OutboundFailed>((resume) => {
     const resolver = new Resolver({ timeout: 1_500, tries: 2 })

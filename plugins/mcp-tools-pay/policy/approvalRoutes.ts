@@ -1,6 +1,6 @@
 // Requests for approval over HTTP, for a dashboard or another program of an operator: GET `/approvals` lists the open
-// ones, POST `/approvals/{id}` with `{decision: "approve" | "deny"}` decides one. Both require an operator's key; with
-// an agent's own key an agent could approve itself.
+// ones, POST `/approvals/{id}` with `{decision: "approve" | "deny"}` decides one. Both require an operator's key. With
+// an agent's own key an agent could approve its own payments.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
@@ -29,7 +29,7 @@ const readDecision = (request: Request, bytesMax: number) =>
     Effect.orElseSucceed(() => Option.none())
   )
 
-/** Where agents are served over HTTP; over stdin and stdout there is the command line alone. */
+/** Only if agents are served over HTTP; with stdio, operators use the command line. */
 export const addApprovalRoutes = Effect.gen(function* () {
   const { transport } = yield* ToolsConfig
   if (transport !== "http") return
