@@ -20,7 +20,7 @@ const distance = (a: string, b: string): number => {
 
 const lengthMax = 64
 
-/** The nearest of `known`; undefined if no name is near enough for a typing error, or contains the other. */
+/** The nearest of `known`; undefined unless a name is near enough for a typing error, or one begins with the other. */
 export const didYouMean = (written: string, known: Iterable<string>): string | undefined => {
   if (written.length > lengthMax) return undefined
   const most = Math.max(1, Math.floor(written.length / 3))
