@@ -62,10 +62,7 @@ export class SponsorTransactions extends Context.Service<
       const clock = yield* LedgerClock
       const believed = (latestLedger: number) => withinLedgerBound(clock, latestLedger)
 
-      /**
-       * The transaction is older than the node's history; the sponsor's sequence number shows whether it landed. Its
-       * cost stays unknown.
-       */
+      /** Older than the node's history: the sponsor's number shows whether it landed. Its cost stays unknown. */
       const endForgotten = Effect.fnUntraced(function* (open: OpenTransaction) {
         const own = yield* sequenceOf(open)
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])

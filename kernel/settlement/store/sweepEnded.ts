@@ -82,7 +82,7 @@ export const startSweeps = Effect.gen(function* () {
     every: "1 hour",
     turn: Effect.gen(function* () {
       const { isFresh, time } = yield* status
-      // Without the ledger's time we cannot tell which authorizations have expired.
+      // Without the ledger's time it is unknown which authorizations have expired.
       if (isFresh && time !== undefined)
         yield* drained(sweepSettlements(settlementMillis, { network: id, sequence: time.sequence }))
       yield* drained(sweepBudget(settlementMillis))
