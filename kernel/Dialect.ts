@@ -1,6 +1,6 @@
 // Two spellings of one wire. The specification's names are neutral (`ledger:testnet`, `invalid_ledger_…`,
 // `extensions.catalog`); the live x402 ecosystem uses `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`. All
-// other modules use only the neutral form; no other module maps between them. Pure.
+// other modules use only the neutral form; this module maps between the two. Pure.
 import { Option } from "effect"
 
 export type Dialect = "ledger" | "stellar"
