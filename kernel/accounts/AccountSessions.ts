@@ -27,17 +27,17 @@ type SignInAnswer = Omit<AccountAnswer, "purpose">
 type Request = HttpServerRequest.HttpServerRequest
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** A session lives this long. */
+/** Lifetime of a session. */
 const hoursMax = 12
 const leftMillisMax = hoursMax * 3_600_000 + clockSecondsMax * 1_000
 /**
- * The range in which a session's end can lie now. A session that ends later was opened while a clock was ahead, and is
- * not valid.
+ * The allowed range of a session's end now. A session that ends later was opened while a clock was ahead, and is not
+ * valid.
  */
 const ends = Effect.map(Clock.currentTimeMillis, (now) => ({ now: new Date(now), last: new Date(now + leftMillisMax) }))
-/** Concurrent sessions from one address; the oldest is evicted, so that none can exclude others. */
+/** Maximum concurrent sessions from one address; the oldest is evicted, so that no account can exclude others. */
 const ofPlaceMax = 64
-/** Batch size for deleting ended sessions, which a later sign-in does. */
+/** Batch size for deleting ended sessions; a later sign-in deletes them. */
 const sweepMax = 200
 const cookieName = "tollkeeper_account"
 const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
@@ -60,7 +60,7 @@ export class AccountSessions extends Context.Service<
      * by our pages.
      */
     readonly of: (request: Request) => Sql<Option.Option<AccountSession>>
-    /** Ends the request's session, or all of its account, permanently, on request of a page of ours. */
+    /** Permanently ends the request's session, or all sessions of its account, if one of our pages requests it. */
     readonly end: (request: Request, everywhere: boolean) => Sql<void>
     /** The cookie that deletes the session cookie. */
     readonly closed: (overTls: boolean) => string
@@ -75,7 +75,7 @@ export class AccountSessions extends Context.Service<
       const { isSeal, seal } = yield* AccountSeal
       const digest = (text: string): string => Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
 
-      /** The digest of a request's token, when the token is one of ours. */
+      /** The digest of a request's token, if we issued the token. */
       const tokenOf = (request: Request): string | undefined => {
         const { overTls = false, value: token = "" } = cookieOf(request, cookieName) ?? {}
         if (!tokenForm.test(token)) return undefined

@@ -8,7 +8,7 @@ import type { NamedKey, Role } from "../http/Keys.ts"
 
 /** A replica without a sign of life for this long has ended. */
 const liveSeconds = 60
-/** Maximum rows of a read: far more than operators revoke, and than one database serves. */
+/** Maximum rows of a read: far more than operators ever revoke, or one database serves. */
 const revokedMax = 100_000
 const replicasMax = 500
 
@@ -19,7 +19,7 @@ export const allParts = "all"
 export interface RereadScope {
   readonly part: string
   readonly name: string
-  /** Whether that one changes without an overlap: its secret has leaked. */
+  /** Whether that name changes without an overlap, because its secret has leaked. */
   readonly withoutOverlap: boolean
 }
 
@@ -27,15 +27,15 @@ export interface KeyChange extends NamedKey {
   readonly isRevoked: boolean
 }
 
-/** A replica as its row shows it. */
+/** The state of a replica, from its row. */
 export interface ReplicaKeys {
   readonly replica: string
   readonly revision: number
   /** The changes of the last reread on that replica, for people. */
   readonly changes: string
-  /** Why its sources were refused; null when they were read. */
+  /** The reason why its sources were refused; null if they were read. */
   readonly fault: string | null
-  /** Keys and secrets that count there. */
+  /** Keys and secrets in force on that replica. */
   readonly inForce: ReadonlyArray<string>
   /** Keys that its sources list although they are revoked. */
   readonly refused: ReadonlyArray<string>
@@ -96,7 +96,7 @@ export const makeKeyJournal = Effect.fnUntraced(function* (replica: string) {
     )
   )
 
-  /** A replica that stops is not waited for. */
+  /** Removes the row of a replica that stops, so that others do not wait for it. */
   const leave = sql`delete from kernel_key_replicas where replica = ${replica}`.pipe(
     Effect.timeout("1 second"),
     Effect.ignore

@@ -20,19 +20,19 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { allParts, type KeyChange, makeKeyJournal, type ReplicaKeys, type RereadScope } from "./KeyJournal.ts"
 import { replicaFault } from "./replicaFaults.ts"
 
-/** Between two polls of the rereads of other replicas. */
+/** Interval between two polls for rereads of other replicas. */
 const pollEvery = "2 seconds"
 const announceMillis = 10_000
-/** How long an asked reread waits for the other replicas. */
+/** How long a requested reread waits for the other replicas. */
 const waitMillis = 10_000
 const replicasPollEvery = "200 millis"
 /** Hex digits of a digest that distinguish the keys of two replicas. */
 const markLength = 12
 
-/** Secrets of a plugin that are read again with the keys. */
+/** Secrets of a plugin that a reread reads together with the keys. */
 export interface RereadPart {
   readonly name: string
-  /** Names the changes, for people. On an error nothing changes. */
+  /** Reads again and returns the changes, for people. On an error nothing changes. */
   readonly reread: (scope: RereadScope) => Effect.Effect<ReadonlyArray<string>, SettingsRefused>
   /** Names of the keys in force, each with a digest, to compare replicas. */
   readonly marks: () => ReadonlyArray<string>
@@ -41,7 +41,7 @@ export interface RereadPart {
 export interface RereadReplica {
   readonly replica: string
   readonly changes: string
-  /** Why it is behind; undefined when it is not. */
+  /** The reason why it is behind; undefined if it is not. */
   readonly fault: string | undefined
 }
 
@@ -51,7 +51,7 @@ export class ReplicasBehind extends Schema.TaggedError<ReplicasBehind>()("Replic
 }) {}
 
 export interface RereadOptions extends Partial<RereadScope> {
-  /** Reinstates revoked keys that the sources here list. */
+  /** Whether the reread reinstates revoked keys that the sources here list. */
   readonly reinstates?: boolean
 }
 
@@ -73,7 +73,7 @@ const unchanged = "unchanged"
 interface Sources {
   readonly keys: Keys["Service"]
   readonly parts: Set<RereadPart>
-  /** Reads them again, as far as the scopes name them. */
+  /** Reads the parts that the scopes name again. */
   readonly takeUp: (
     scopes: ReadonlyArray<RereadScope>
   ) => Effect.Effect<KeyChanges & { readonly refusal: SettingsRefused | undefined }>
@@ -127,7 +127,7 @@ const makeSources = Effect.gen(function* () {
   return sources
 })
 
-/** The revision that this replica applied, and the changes that are not recorded yet. */
+/** The applied revision of this replica, and its changes without a record yet. */
 const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, status, takeUp }: Sources) {
   const journal = yield* makeKeyJournal(replica)
   const turns = yield* Semaphore.make(1)
@@ -147,7 +147,7 @@ const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, statu
       const changes = [...unrecorded.values()]
       const recorded = yield* journal.record(changes, scope)
       unrecorded.clear()
-      // Revisions of other replicas in between are taken up by the next turn.
+      // The next turn applies revisions of other replicas in between.
       if (recorded === revision + 1) revision = recorded
       yield* readRevoked
       yield* announce
@@ -175,7 +175,7 @@ const makeFollower = Effect.fnUntraced(function* (replica: string, { keys, statu
     if ((yield* monotonicMillis) - announcedAt >= announceMillis) yield* announce
   })
 
-  /** Takes up the sources here, then records what that changes. */
+  /** Applies the sources here, then records the resulting change. */
   const ask = Effect.fnUntraced(function* (scope: RereadScope, reinstates: boolean) {
     const taken = yield* takeUp([scope])
     for (const key of taken.removed) unrecorded.set(`${key.role} ${key.digest}`, { ...key, isRevoked: true })
@@ -206,12 +206,12 @@ export class KeyRevisions extends Context.Service<
   {
     /**
      * Reads the sources of this replica again, then waits for every replica. The result names each replica, including
-     * those that are behind.
+     * replicas that are behind.
      */
     readonly reread: (
       options?: RereadOptions
     ) => Effect.Effect<ReadonlyArray<RereadReplica>, SettingsRefused | ReplicasBehind>
-    /** Has secrets of a plugin read again with the keys, for as long as the Scope lives. */
+    /** Registers secrets of a plugin for rereads, while the Scope lives. */
     readonly register: (part: RereadPart) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("tollkeeper/accounts/KeyRevisions") {
@@ -261,7 +261,7 @@ export class KeyRevisions extends Context.Service<
             : { state: "degraded" as const, detail: fault ?? `${refused.length} listed keys are revoked, and refused` }
         })
       )
-      // An embedded database has one process.
+      // Only this process can use an embedded database.
       if ((yield* Database).kind === "server")
         yield* reconciler({ id: "key-revisions", every: pollEvery, turn: follower.turn })
 

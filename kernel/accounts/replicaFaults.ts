@@ -2,7 +2,7 @@
 // those of the replica that was asked. Pure.
 import type { ReplicaKeys } from "./KeyJournal.ts"
 
-/** A name without the digest that only compares. */
+/** A name without its digest, which only serves comparison. */
 const shown = (name: string): string => name.slice(0, name.lastIndexOf(" "))
 
 const listed = (names: ReadonlyArray<string>): string => [...new Set(names.map(shown))].join(", ")

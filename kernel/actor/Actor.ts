@@ -13,8 +13,8 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 export interface ReconcilerSpec<E, R> {
   readonly id: string
   /**
-   * The longest time between two turns; from ten seconds on, a turn comes up to five seconds sooner. An Effect may
-   * decide it before each wait.
+   * Longest time between two turns; from ten seconds on, a turn comes up to five seconds sooner. An Effect may decide
+   * it before each wait.
    */
   readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
   /** Debounce: how long wake-ups are collected into one turn; absent, the turn runs immediately. */
@@ -47,7 +47,7 @@ const restOf = (every: Duration.Duration) =>
 const errorMessage = (error: unknown): string =>
   typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
 
-/** Publishes each run of a turn; an interrupted run has no outcome. */
+/** Publishes each run of a turn; an interrupted run is published without an outcome. */
 const makePublished = () => {
   let lastRun: LastRun | undefined
   const publish = <E, R>(cause: LastRun["cause"], turn: Effect.Effect<void, E, R>): Effect.Effect<void, E, R> =>

@@ -1,6 +1,6 @@
-// An outage of a dependency that many actors share is one line when it begins and one when it ends, whichever actor
-// meets it first: not a warning of each. An outage is recognized by the error and its causes; the line has the system's
-// code and the address, and nothing else of the error, since that may quote a URL. If the error has no address, the
+// An outage of a dependency that many actors share is one line when it begins and one when it ends, for the first actor
+// that meets it: not a warning of each. An outage is recognized by the error and its causes; the line has the system's
+// code and the address, and nothing else of the error, since that may quote a URL. Without an address in the error, the
 // line has the place that the dependency's driver registered.
 import { Clock, Effect } from "effect"
 
@@ -8,7 +8,7 @@ export interface Outage {
   readonly subject: "the database" | "the ledger's RPC"
   /** The system's error code, or the HTTP status; absent if the error has neither. */
   readonly code?: string
-  /** The address, as far as the error has it. */
+  /** The address, if the error contains it. */
   readonly address?: string
 }
 
@@ -78,9 +78,9 @@ const of = (supervisor: object): Known => {
 export const placeOutages = (supervisor: object, subject: Outage["subject"], place: string): Effect.Effect<void> =>
   Effect.sync(() => void of(supervisor).places.set(subject, place))
 
-/** An end is one once no actor has failed for so long: a turn may succeed without asking the database. */
+/** An outage has ended only if no actor has failed for this long: a turn may succeed without using the database. */
 const quietMillis = 5_000
-/** A connection that breaks has no system error code, but the next attempt has one. The line waits this long for it. */
+/** A connection that breaks gives no system error code, but the next attempt does. The line waits this long for it. */
 const codeWaitMillis = 10_000
 
 /** Logs the beginning of an outage, once for all actors. */

@@ -6,9 +6,9 @@ import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { LedgerEntry, LedgerView } from "./readLedger.ts"
 
 export interface Mismatch {
-  /** Which rule. */
+  /** The violated rule. */
   readonly rule: string
-  /** The settlement, transaction or account it is about. */
+  /** The settlement, transaction or account of the finding. */
   readonly subject: string
   readonly detail: string
 }
@@ -23,7 +23,7 @@ export interface AuditReport {
   /** Ended before the first ledger of the endpoint's history; not checked. */
   readonly forgotten: number
   /**
-   * Settlements that ended by a transaction whose own record was lost. The record names that transaction, so this is
+   * Settlements that ended by a transaction without a record of its own. The record names that transaction, so this is
    * not a mismatch.
    */
   readonly endedByLost: number
@@ -82,7 +82,7 @@ const verifyTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): voi
         )
       }
     } else if (attempt === undefined) {
-      // A restore can leave a settlement that ended by another transaction, whose own record was lost.
+      // A restore can leave a settlement that ended by another transaction with a lost record.
       const ending = endOf.get(entry.innerHash)
       if (ending === undefined || ending.inner_hash === entry.innerHash)
         wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
@@ -114,7 +114,7 @@ const verifySettlements = (
     else {
       const isLost = settlement.ended_by !== null && attempts.every((one) => one.inner_hash !== settlement.ended_by)
       const by = isLost ? byHash.get(settlement.ended_by!) : undefined
-      // A failed settlement whose authorization was used later by anyone: that transaction may not be ours.
+      // A failed settlement with an authorization that anyone used later: that transaction may not be ours.
       if (isLost && by === undefined && settlement.state === "settled" && failedOnce.has(settlement.id))
         endedByLost += 1
       else if (by === undefined) verifyEnd(settlement, distinct, wrong)
@@ -138,7 +138,7 @@ const verifyMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void =
   for (const { innerHash, source, transfers } of view.entries) {
     const attempt = attemptOf.get(innerHash)
     const settlement = endOf.get(innerHash) ?? settlementOf.get(attempt?.settlement ?? "")
-    // The sponsor's own transactions fund channels: there our accounts are all there is.
+    // The sponsor's own transactions fund channels; they involve only our accounts.
     if (attempt === undefined && settlement === undefined) continue
     for (const { from, to } of transfers) {
       if (from === source || to === source) wrong("never party", innerHash, "an account of ours paid or was paid")
@@ -156,7 +156,7 @@ const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntr
     if (entry !== undefined) wrong("expired", id, `its transaction landed in ledger ${entry.ledger}`)
     return
   }
-  // Its number was used, and no transaction of it was seen: nothing but the reservation is booked.
+  // Its number was used, and no transaction of it was seen: only the reservation is booked.
   if (entry === undefined && state === "failed" && settlement.ended_by === null) return
   if (entry === undefined)
     return wrong("has the ledger's word", id, `is ${state}, and the ledger knows none of its transactions`)
@@ -178,9 +178,8 @@ const verifyEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntr
 }
 
 /**
- * A settlement that ended by a transaction whose record was lost. It is charged for that transaction, and for its own
- * if that landed too; if this is unknown, it is charged the whole reservation. Channel and number are the lost
- * record's.
+ * A settlement that ended by a transaction with a lost record. It is charged for that transaction, and for its own if
+ * that landed too; if this is unknown, it is charged the whole reservation. Channel and number are the lost record's.
  */
 const verifyLostEnd = (
   settlement: SettlementClaim,
@@ -247,8 +246,8 @@ const verifyBooks = (claims: Claims, wrong: Wrong): void => {
           : { ...sum, committed: sum.committed + (settlement.fee_charged_stroops ?? 0n) }
       )
     }
-    // What could not be decided for a while may have been decided by an operator since, and a later use of its
-    // authorization corrects what failed.
+    // An operator may have decided an unresolved settlement since, and a later use of the authorization corrects a
+    // failed one.
     const isSuperseded = (type: string, next: string | undefined) =>
       (type === "settlement.unresolved" && next !== undefined) ||
       (type === "settlement.failed" && (next === "settlement.settled" || next === "settlement.spent"))

@@ -15,13 +15,16 @@ const maybeInFlight: ReadonlySet<string> = new Set([
   "channel exists"
 ])
 
-/** How often an endpoint is read again that is behind the newest recorded end, and how long apart. */
+/** How often an endpoint behind the newest recorded end is read again, and the pause between two reads. */
 const againMax = 5
 const againEvery = "1 second"
 
 const keyOf = ({ rule, subject }: Mismatch): string => `${rule} ${subject}`
 
-/** Whether settlements recorded since used every sequence number by which the ledger is ahead of a channel's record. */
+/**
+ * Whether settlements recorded since explain the ledger's lead: they used every sequence number above a channel's
+ * record.
+ */
 const isUsedSince = (address: string, claims: Claims, later: Claims, view: LedgerView): boolean => {
   const recorded = claims.channels.find((channel) => channel.address === address)?.sequence
   const onLedger = view.sequences.get(address)

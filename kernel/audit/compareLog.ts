@@ -1,11 +1,11 @@
-// The third side of the audit, pure: the outcomes that were logged against ledger and database. Every outcome has
-// exactly one leaf, and an operator's correction adds another; the last leaf agrees with the database and with the
-// ledger. After a restore, only the log shows which successes were answered since.
+// The third side of the audit, pure: compares the logged outcomes with ledger and database. Every outcome has exactly
+// one leaf, and an operator's correction adds another; the last leaf agrees with the database and with the ledger.
+// After a restore, only the log shows which successes were answered since.
 import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { Mismatch } from "./compare.ts"
 import type { LedgerView } from "./readLedger.ts"
 
-/** An outcome as its leaf's record has it. */
+/** An outcome, from its leaf's record. */
 export interface LoggedOutcome {
   readonly epoch: number
   readonly index: number
@@ -31,7 +31,7 @@ export interface LogView {
   readonly issues: ReadonlyArray<Mismatch>
   /** Ended settlements that the log must have by now. */
   readonly due: ReadonlySet<string>
-  /** When the oldest settlement that the database still has ended; milliseconds since 1970. */
+  /** End time of the oldest settlement that the database still has; milliseconds since 1970. */
   readonly keptSince: number
 }
 
@@ -65,7 +65,7 @@ const verifyRecord = (claim: SettlementClaim, logged: ReadonlyArray<LoggedOutcom
   })
 }
 
-/** One outcome against the ledger, where that remembers it. */
+/** One outcome against the ledger, if the ledger still has it. */
 const verifyOnLedger = (
   one: LoggedOutcome,
   entry: LedgerView["entries"][number] | undefined,

@@ -25,7 +25,7 @@ export interface LedgerEntry {
   readonly transfers: ReadonlyArray<TransferEvent>
 }
 
-/** An event of a contract that was asked for, in a transaction of any sender. */
+/** An event of a requested contract, in a transaction of any sender. */
 export interface SeenEvent {
   readonly ledger: number
   readonly innerHash: string

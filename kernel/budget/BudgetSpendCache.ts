@@ -40,7 +40,7 @@ export class BudgetSpendCache {
     return fitsWithin(spent, bounds, keyed, stroops)
   }
 
-  /** The totals and the principals that have spent most; all others count as never read. */
+  /** Stores a read of the totals and of the principals that have spent most; all others count as never read. */
   readAll({ anonymous, inAll, of }: AllSpent, at: { day: string; now: number }): void {
     this.#day = at.day
     this.#readAt = at.now

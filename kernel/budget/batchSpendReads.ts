@@ -17,7 +17,7 @@ interface Asked {
 
 const nameOf = ({ day, principal }: Asked): string => `${day} ${principal}`
 
-/** The answers to some questions, in their order; a repeated question is read once. */
+/** The answers to some queries, in their order; a repeated query is read once. */
 const readSpent = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, calls: ReadonlyArray<Asked>) {
   const asked = new Map(calls.map((call) => [nameOf(call), call]))
   const each = [...asked.values()]

@@ -60,7 +60,7 @@ export interface CacheReading {
   readonly entries: number
 }
 
-/** What every cache of the process served so far. */
+/** Hits and entries of every cache of the process so far. */
 export const readCaches = (): ReadonlyArray<CacheReading> =>
   [...byName].map(([name, counters]) => ({
     name,

@@ -13,11 +13,11 @@ const Given = class {
 export interface ObjectSlot<K extends object, A> {
   /** Undefined for an object without a stored value. */
   readonly get: (object: K) => A | undefined
-  /** Once for an object: it throws the second time. */
+  /** Only once per object: it throws the second time. */
   readonly set: (object: K, known: A) => void
 }
 
-/** Notes of one kind; those of another are apart from them. */
+/** A slot for values of one kind; slots of other kinds are independent. */
 export const objectSlot = <K extends object, A>(): ObjectSlot<K, A> => {
   class Note extends Given {
     readonly #known: A

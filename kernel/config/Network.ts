@@ -116,7 +116,7 @@ type OwnValues = ValuesOf<typeof ownKeys>
 
 /**
  * The section that names the networks, with the keys that plugins of the program contribute (`NetworkKeys.ts`); an
- * agent tool server reads from it which ones are enabled.
+ * agent tool server reads the enabled networks from it.
  */
 export const networksSection = (
   contributed: ReadonlyArray<NetworkKeys<unknown>>
@@ -142,7 +142,7 @@ export interface Asset {
 
 export type { FeeCeilings }
 
-/** Ceilings of a scheme that neither the settings nor its plugin names. */
+/** Ceilings of a scheme without ceilings in the settings or from its plugin. */
 const usualCeilings: FeeCeilings = {
   resourceStroopsMax: 200_000n,
   inclusionStroopsMax: 10_000n,
@@ -186,7 +186,7 @@ export interface NetworkValues {
   readonly channelSigners?: ReadonlyArray<RemoteSignerValues> | undefined
   /** A file of sealed seeds instead of the two secrets, and its passphrase. */
   readonly sealedSeeds?: { readonly file: string; readonly passphrase: Option.Option<Redacted.Redacted> } | undefined
-  /** Channels until an operator sets another number, and the maximum of that. */
+  /** Number of channels until an operator sets another, and the maximum for that. */
   readonly channelCount: number
   readonly channelCountMax: number
   readonly channelBalanceStroopsMin: bigint

@@ -4,7 +4,7 @@
 // pubnet.
 import type { Fields, Section, ValuesOf } from "./Setting.ts"
 
-/** Most of a transaction's costs, in stroops. */
+/** Maximum costs of a transaction, stroops. */
 export interface FeeCeilings {
   readonly resourceStroopsMax: bigint
   readonly inclusionStroopsMax: bigint
@@ -32,7 +32,7 @@ export interface Declared {
   readonly networkKeys: ReadonlyArray<NetworkKeys<unknown>>
 }
 
-/** Defines keys; they are known once the plugin declares them. */
+/** Defines keys; they take effect once the plugin declares them. */
 export const networkKeys = <F extends Fields>(
   owner: string,
   fields: F,

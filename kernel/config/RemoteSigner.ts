@@ -4,7 +4,7 @@
 import { type Option, type Redacted, Schema } from "effect"
 import { choice, entry, integer, optionalText, text } from "./Setting.ts"
 
-/** Of `networks.<id>.sponsor_signer`, and of each entry of `.channel_signers`. */
+/** Type of `networks.<id>.sponsor_signer`, and of each entry of `.channel_signers`. */
 export const remoteSigner = entry({
   kind: choice(["https", "vault-transit", "aws-kms", "gcp-kms"], {
     default: "https",

@@ -35,7 +35,7 @@ export class Settings extends Context.Service<
     readonly poll: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
     /** The declarations of the program's plugins, enabled or not. */
     readonly declared: Declared
-    /** The value of an environment variable, when it is set and not empty. */
+    /** The value of an environment variable, if it is set and not empty. */
     readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
   }
 >()("tollkeeper/config/Settings") {

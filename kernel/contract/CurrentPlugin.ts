@@ -1,4 +1,4 @@
-// The plugin that is starting: registries and logs name it as the owner of its contributions.
+// The plugin that is starting: its registrations and logs carry it as their owner.
 import { Context } from "effect"
 
 /** The plugin or driver that is building its Layer; "kernel" otherwise. It names owners in registries and logs. */

@@ -16,14 +16,14 @@ export type OpenedDatabase =
   | {
       readonly kind: "server"
       readonly url: Redacted.Redacted
-      /** The server itself, where `url` is a pooler's: for LISTEN and locks, which need a session. */
+      /** The server itself, if `url` is a pooler's: for LISTEN and locks, which need a session. */
       readonly directUrl?: Redacted.Redacted | undefined
     }
   | {
       readonly kind: "embedded"
       /** A new connection with PostgreSQL's wire protocol. */
       readonly connect: NonNullable<PgClient.PgPoolConfig["stream"]>
-      /** The whole of it as one archive, taken between two statements. */
+      /** The whole database as one archive, taken between two statements. */
       readonly dump: Effect.Effect<Uint8Array>
       /** Maximum number of connections that wait for the only session. */
       readonly connectionsMax: number

@@ -2,8 +2,8 @@
 // a checksum of every file that has run. Each file runs in a transaction, under a lock that makes a second replica wait
 // and then find nothing to do. While other replicas serve, a file waits for a table only briefly, rolls back, and
 // retries: so it neither blocks payments nor deadlocks with them. States that could not be repaired later are refused
-// before anything runs: a gap in the numbers, an edited file that has already run, a file added below the last one that
-// has run, a database newer than the code.
+// before anything runs: a gap in the numbers, an edited file that has already run, a file added below the last executed
+// file, a database newer than the code.
 import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -24,7 +24,7 @@ export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("Mi
   message: Schema.String
 }) {}
 
-/** A file did not run; nothing of it was kept. */
+/** A file failed; none of its changes were kept. */
 export class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
   owner: Schema.String,
   migration: Schema.String,
@@ -123,7 +123,7 @@ const runNext = (sql: SqlClient.SqlClient, owner: string, migrations: ReadonlyAr
     })
   return sql.withTransaction(
     Effect.gen(function* () {
-      // However long it takes: another replica's files, or this one's over large tables.
+      // Without a limit, because another replica's files, or this one's over large tables, may take long.
       yield* sql`set local statement_timeout = 0`.unprepared
       yield* sql`set local lock_timeout = 0`.unprepared
       // One lock for all owners, held to the end of the transaction.
@@ -147,7 +147,7 @@ class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
   cause: Schema.Defect()
 }) {}
 
-/** Runs an owner's pending migrations and returns their names; none when the database is up to date. */
+/** Runs an owner's pending migrations and returns their names; empty if the database is up to date. */
 export const run = Effect.fn("Migrations.run")(
   function* (
     owner: string

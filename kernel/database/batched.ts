@@ -11,11 +11,11 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 export interface BatchOptions<A, B, E, R> {
   /** Maximum calls of one statement. */
   readonly maxBatchSize: number
-  /** What two calls of one statement may not share; without it any may go together. */
+  /** Two calls of one statement may not share this key; without it any calls may be batched. */
   readonly keyOf?: (call: A) => string
   /** Minimum time between the starts of two statements, milliseconds. Default: none. */
   readonly minIntervalMillis?: number
-  /** The answers to some calls, in their order. */
+  /** Returns the answers to some calls, in their order. */
   readonly runBatch: (calls: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E, R>
 }
 
@@ -25,8 +25,8 @@ interface Call<A, B, E> {
 }
 
 /**
- * Takes the calls of the next statement: the first of each key, in the order of keys. The statements of two processes
- * then lock rows that both need in the same order, and do not deadlock.
+ * Takes the calls of the next statement: the first of each key, in the order of keys. So the statements of two
+ * processes lock shared rows in the same order, and do not deadlock.
  */
 const takeNext = <A, B, E, R>(
   waiting: Array<Call<A, B, E>>,
@@ -82,7 +82,7 @@ export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: Batch
     Effect.whileLoop({ while: hasWaiting, body: () => step, step: () => undefined }),
     services
   )
-  // By the fiber's end and not its effect's: in a Scope that has ended none of it begins.
+  // Uses the end of the fiber, not of the effect: in an ended Scope the effect never begins.
   const run = Effect.map(Effect.forkIn(runAll, scope), (fiber) => void fiber.addObserver(ended))
 
   return (given: A): Effect.Effect<B, E> =>
@@ -99,7 +99,7 @@ export const batched = Effect.fnUntraced(function* <A, B, E, R>(gathering: Batch
       )
       if (isUnderWay) return answer
       isUnderWay = true
-      // It begins when all that runs in this moment has had its turn.
+      // The loop begins after everything that already runs has had its turn.
       return Effect.andThen(run, answer)
     })
 })

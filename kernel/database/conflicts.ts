@@ -1,4 +1,4 @@
-// Statements that failed for the sake of others, and may simply be done again.
+// Classifies statements that failed because of other transactions and may simply be retried.
 import { SqlError } from "effect/sql"
 
 const ends = (reasons: ReadonlySet<string>) => (error: unknown) =>

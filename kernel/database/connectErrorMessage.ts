@@ -1,6 +1,6 @@
-// The reason why a database is not usable, as a sentence for the operator that set DATABASE_URL: a server that is not
-// running, a server that rejects this user, and the message of a server or pooler that refuses the connection. The URL
-// is never quoted, since it holds a password.
+// The reason why a database is not usable, as a sentence for the operator that set DATABASE_URL: the server does not
+// run, the server rejects this user, or the server or a pooler refuses the connection with a message. The URL is never
+// quoted, since it holds a password.
 import { SqlError } from "effect/sql"
 import { field, rootCause, errorMessage } from "./errorMessage.ts"
 

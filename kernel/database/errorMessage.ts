@@ -6,7 +6,7 @@ const depthMax = 6
 export const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 
-/** The innermost error that there is. */
+/** The innermost error. */
 export const rootCause = (error: unknown): unknown => {
   let root = error
   for (let depth = 0; depth < depthMax; depth++) {

@@ -1,5 +1,5 @@
 // The SQL client over a connection pool with lanes and timeouts. The driver makes the connections and compiles the
-// statements; which caller gets a connection, and for how long, is decided here.
+// statements; this module decides which caller gets a connection, and for how long.
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -43,7 +43,7 @@ const beginning =
 
 /**
  * Fails when the first connection cannot be made. The Layer also provides the driver's client. `limits` are set in each
- * transaction where sessions cannot keep them.
+ * transaction if sessions cannot keep them.
  */
 export const lanedClient = (
   config: PgClient.PgPoolConfig,

@@ -3,7 +3,7 @@
 // costs more than most releases.
 import { Effect, type Exit, Scope } from "effect"
 
-/** Acquired uninterruptibly, unless `interruptible`; released when the Scope ends, however it ends. */
+/** Acquired uninterruptibly, unless `interruptible`; released when the Scope ends, for any reason. */
 export const acquireReleaseDetached = <A, E, R>(
   acquire: Effect.Effect<A, E, R>,
   release: (acquired: A, exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>,

@@ -14,13 +14,13 @@ import { type ListNode, LinkedList } from "./LinkedList.ts"
 /** The abandoned fiber: done once it has really ended. */
 export type AbandonedFiber = Effect.Effect<unknown>
 
-/** An end that is waited for by many at the price of one fiber. */
+/** An end that many can await at the cost of one fiber. */
 export interface Shutdown {
-  /** Calls back when it has come, immediately if it has; the returned function cancels the callback. */
+  /** Calls back at the end, or immediately if it has already come; the returned function cancels the callback. */
   readonly onEnd: (ended: () => void) => () => void
 }
 
-/** The end of an effect that runs for as long as the Scope lives. */
+/** The end of an effect that runs while the Scope lives. */
 export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void>) {
   const listeners = new LinkedList<() => void>()
   let hasEnded = false
@@ -44,9 +44,9 @@ export const shutdownFrom = Effect.fnUntraced(function* (end: Effect.Effect<void
 
 export interface DeadlineOptions<out A, out E, out R> {
   readonly timeout: Duration.Input
-  /** Ends the wait before that; default never. */
+  /** Ends the wait before the timeout; default never. */
   readonly cancelOn?: Shutdown
-  /** Whose fiber it is, and ends with. */
+  /** The owner of the fiber, which ends with it. */
   readonly scope: Scope.Scope
   /** The answer on timeout, or when the owner ends. */
   readonly onTimeout: Effect.Effect<A, E, R>
@@ -57,20 +57,20 @@ export interface DeadlineOptions<out A, out E, out R> {
 interface Wait {
   /** When the wait expires, nanoseconds of the monotonic clock. */
   readonly end: bigint
-  /** Among the others; none without an end. */
+  /** Its place in the list of waits; undefined without a deadline. */
   place: ListNode<Wait> | undefined
   isOver: boolean
   reported: () => void
 }
 
 /**
- * The deadlines of all waits with the same length, clock and owner. They expire in the order in which the waits began,
- * so one timer fiber sleeps until the next deadline while there is a waiter. A fiber and a timer for each wait would
- * cost a busy process as much as many of the effects.
+ * The deadlines of all waits with the same length, clock and owner. They expire in the order of their begin, so one
+ * timer fiber sleeps until the next deadline while there is a waiter. A fiber and a timer for each wait would cost a
+ * busy process as much as many of the effects.
  */
 class Deadlines {
   readonly #clock: Clock.Clock
-  /** Undefined: without an end. */
+  /** Undefined: no deadline. */
   readonly #nanos: bigint | undefined
   readonly #waits = new LinkedList<Wait>()
   /** The timer fiber; undefined without a waiter. */
@@ -81,7 +81,7 @@ class Deadlines {
     this.#nanos = Number.isFinite(millis) ? BigInt(Math.ceil(millis * 1e6)) : undefined
   }
 
-  /** From now on; the fiber's clock is this one. */
+  /** Begins a wait now, by the current fiber's clock. */
   readonly begin: Effect.Effect<Wait> = Effect.suspend(() => {
     const end = this.#clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n)
     const wait: Wait = { end, place: undefined, isOver: false, reported: () => {} }
@@ -138,7 +138,7 @@ class Owned {
     return known
   }
 
-  /** The fiber has begun, and mostly ended, when it is given. */
+  /** The returned fiber has begun, and usually ended. */
   run<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.Fiber<A, E>, never, R> {
     const begun = this.#isClosed ? Effect.interrupt : Effect.interruptible(effect)
     return Effect.map(Effect.forkDetach(begun, { startImmediately: true }), (fiber) => {
@@ -193,7 +193,7 @@ const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Shutdown | un
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** The effect's result; this caller is not interrupted, so an interruption in it came from elsewhere. */
+/** The effect's result. This caller is not interrupted, so an interruption in it came from elsewhere. */
 const answerOf = <A, E, R>(exit: Exit.Exit<A, E>, late: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause) ? late : exit
 

@@ -1,6 +1,6 @@
-// Spans of internal steps. Only traced requests get them: without an exporting tracer, outside a request, and below a
-// span that is not sampled, the effect runs unchanged. No span captures a stack trace, because its name already shows
-// the place in the code.
+// Spans of internal steps. Only traced requests get them: without an exporting tracer, outside a request, and below an
+// unsampled span, the effect runs unchanged. No span captures a stack trace, because its name already shows the place
+// in the code.
 import { Effect, type Fiber, type Tracer } from "effect"
 
 type AnyFiber = Fiber.Fiber<unknown, unknown>

@@ -1,10 +1,10 @@
 // The journal of facts: past tense, versioned, append-only, written inside the transaction that made them true, so that
-// a fact exists exactly when its cause does. It has a separate order: a fact has no position until its transaction has
-// committed, and then gets the next position. So positions do not depend on a cluster's transaction ids and survive a
-// dump that is restored elsewhere. A transaction that commits late is read late, never skipped. A consumer keeps a
-// cursor, the last position it has read, and is called with batches in order, its cursor moving in the same transaction
-// as its writes; it is called again after a crash and must be idempotent only for effects outside that transaction. A
-// reader outside of the database names the epoch of a position too (`FactsEpoch.ts`).
+// a fact exists exactly when its cause does. It has a separate order: a fact gets its position, the next one, only
+// after its transaction has committed. So positions do not depend on a cluster's transaction ids and survive a dump
+// that is restored elsewhere. A transaction that commits late is read late, never skipped. A consumer keeps a cursor,
+// the last position it has read, and is called with batches in order, its cursor moving in the same transaction as its
+// writes; it is called again after a crash and must be idempotent only for effects outside that transaction. A reader
+// outside the database names a position together with its epoch (`FactsEpoch.ts`).
 import { Context, Duration, Effect, Layer, Option, Queue, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "../actor/Actor.ts"
@@ -32,14 +32,14 @@ export interface Fact {
   readonly at: Date
   /** `<owner>.<past tense>`, such as `settlement.settled`. */
   readonly type: string
-  /** Of the shape of `data`, from 1. */
+  /** Version of the shape of `data`, from 1. */
   readonly version: number
   /** The id of the fact's subject: a settlement, a resource, a channel. */
   readonly subject: string
   readonly data: unknown
   /** Its place in the journal, from 1. */
   readonly position: bigint
-  /** Whose settlement it is about; null for anything else. */
+  /** The owner of the settlement that the fact is about; null for anything else. */
   readonly principal: string | null
 }
 
@@ -47,13 +47,13 @@ export interface NewFact {
   readonly type: string
   readonly version: number
   readonly subject: string
-  /** The principal of the settlement it is about, which may follow it. */
+  /** The principal of the settlement that the fact is about; that principal may follow it. */
   readonly principal?: string
   /** JSON; amounts as decimal strings. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** A fact was published outside a transaction: it could exist without its cause. A bug of ours. */
+/** A fact was published outside a transaction: it could exist without its cause. That is a bug. */
 export class FactOutsideTransaction extends Schema.TaggedError<FactOutsideTransaction>()("FactOutsideTransaction", {
   type: Schema.String
 }) {}
@@ -73,15 +73,15 @@ export interface ConsumerSpec<E, R> {
 
 /** Poll interval of a consumer after a failure, and while notifications of other replicas do not arrive. */
 const pollEvery = Duration.seconds(5)
-/** Poll interval where every published fact wakes it. */
+/** Poll interval if every published fact wakes it. */
 const pollEveryReceived = Duration.seconds(30)
 /** Poll interval if no other process can publish, so that no fact can be missed. */
 const pollEveryAlone = Duration.minutes(2)
 
-/** Maximum number of facts whose subjects `publishedSince` returns. */
+/** Maximum number of subjects that `publishedSince` returns. */
 const subjectsMax = 1_000
 
-/** Facts that are given their positions in one transaction. */
+/** Maximum facts that get their positions in one transaction. */
 const placedMax = 5_000
 
 const nothingSeen: JournalCursor = { position: 0n, epoch: 0n }
@@ -160,7 +160,7 @@ const consumerTurn = <E, R>(
     coalesce((select max(position) from kernel_facts), 0) > coalesce(c.position, 0) as behind
     from (select 1) as one left join kernel_fact_cursors as c on c.consumer = ${consumer}`
   return Effect.gen(function* () {
-    // Most turns find nothing: that costs one statement.
+    // Most turns find nothing, and cost one statement.
     const [at] = yield* poll
     if (at!.unplaced) yield* placeFacts(sql)
     if (!at!.begun) yield* begin
@@ -191,7 +191,7 @@ const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.S
   })
 }
 
-/** A replica places nothing: facts have their positions there when they are replicated from the primary. */
+/** A replica assigns no positions: facts have them when they are replicated from the primary. */
 const placeHere = (sql: SqlClient.SqlClient) =>
   Effect.flatMap(ReadTarget, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
 
@@ -225,7 +225,7 @@ export const factRow = ({ data, principal, subject, type, version }: NewFact) =>
   data: JSON.stringify(data)
 })
 
-/** Keeps something in a set or map for as long as the Scope lives. */
+/** Keeps something in a set or map while the Scope lives. */
 const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, never, Scope.Scope> =>
   Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
 
@@ -265,7 +265,7 @@ const makeWakes = Effect.gen(function* () {
     bell,
     wakeAll: Effect.andThen(run(own), bell.notify),
     onPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(others, wake)),
-    /** A cursor is shared by all replicas, and the publishing one moves it; when it cannot, another does soon. */
+    /** All replicas share a cursor, and the publishing one moves it; if it cannot, another does soon. */
     whenPublished: (wake: Effect.Effect<void>) => Effect.andThen(keep(own, wake), keep(readers, wake))
   }
 })

@@ -7,14 +7,14 @@ import { newestEpoch } from "./FactsEpoch.ts"
 import { measure } from "../telemetry/Measure.ts"
 import { storage } from "../telemetry/metrics.ts"
 
-/** Between two polls. */
+/** Interval between two polls. */
 export const watchEvery = "30 seconds"
 
 interface Cursor {
   readonly consumer: string
   readonly epoch: bigint
   readonly position: bigint
-  /** Of the last fact there is. */
+  /** Position of the last fact. */
   readonly end: bigint
 }
 

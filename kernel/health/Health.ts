@@ -26,12 +26,12 @@ export interface SearchReport extends HealthReport {
   readonly generation?: string
 }
 
-/** Branches that are in the body whether a plugin registers them or not (S64). */
+/** Branches that the body always contains, even without a plugin that registers them (S64). */
 const searchBranches = ["lexical", "semantic"] as const
 const detailMax = 200
 const reportTimeout = "1 second"
 
-/** Reports under one name as one, bounded. */
+/** Merges reports under one name, bounded. */
 const together = (reports: ReadonlyArray<HealthReport>): HealthReport => {
   const worst = (["degraded", "ready"] as const).find((state) => reports.some((one) => one.state === state))
   const detail = reports.flatMap((one) => one.detail ?? []).join("; ")
@@ -46,8 +46,8 @@ export class Health extends Context.Service<
   Health,
   {
     /**
-     * A driver's or plugin's own report, shown by its name. Several under one name are merged: degraded when one of
-     * them is, with the details and figures of all.
+     * A driver's or plugin's own report, shown by its name. Several reports under one name are merged: degraded if one
+     * of them is, with the details and figures of all.
      */
     readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
     /**

@@ -1,7 +1,7 @@
 // The difference between this machine's clock and the ledger's: the minimum of clock minus close time over the last ten
 // ledgers, each measured when it was first seen. A delay before we see a ledger only increases the difference, so the
 // minimum is closest to the truth. Nothing on the money path depends on this machine's clock, but an operator should
-// still hear of a wrong clock.
+// still learn of a wrong clock.
 
 /** Number of ledgers for the minimum. */
 const ledgersMax = 10

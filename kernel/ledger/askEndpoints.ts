@@ -68,7 +68,7 @@ const pauses = (startedAt: bigint, millis: number) =>
 
 /**
  * The first answer of any endpoint. `round` names the endpoints in the current order. The schedule begins with the
- * first failure, so a call that succeeds at once, as nearly all do, has no overhead.
+ * first failure, so a call without a failure, as nearly all are, costs nothing extra.
  */
 export const askEndpoints = <A>(
   round: Effect.Effect<ReadonlyArray<Asked<A>>>,

@@ -91,8 +91,7 @@ const clientMean = (polls: ReadonlyArray<PollObservation>, end: number): number 
 /**
  * Seconds per ledger, 0.1 to 60, of the fastest clock that an honest client may have now: a client takes the plain mean
  * of the last ledgers when it signs, by their close times. It includes bursts that the close interval leaves out, and
- * other ledgers may have become slower since. Until twice as many have been seen since the start, or since a change of
- * the head, it may have read any interval. ==> Until twice as many samples were seen since the start, or since a change
+ * other ledgers may have become slower since. Until twice as many ledgers were seen since the start, or since a change
  * of the head, the client may have read any interval.
  */
 export const minClientCloseInterval = (polls: ReadonlyArray<PollObservation>): number => {

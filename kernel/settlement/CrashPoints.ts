@@ -1,4 +1,4 @@
-// Named steps of the money path at which a test may stop the process, to verify that the payment still ends exactly
+// Named steps of the money path. A test may stop the process at each, to verify that the payment still ends exactly
 // once. In production they do nothing.
 import { Context, Effect } from "effect"
 

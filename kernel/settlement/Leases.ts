@@ -11,7 +11,7 @@ import { monotonicMillis } from "../time/monotonicMillis.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { withSpanIfSampled } from "../effect/withSpanIfSampled.ts"
 
-/** Factor by which a lease is longer if no other process can use the database. */
+/** Leases are this many times longer if no other process can use the database. */
 export const aloneTimes = 60
 
 export class Leases extends Context.Service<

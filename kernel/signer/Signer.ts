@@ -1,11 +1,15 @@
 // The signer signs the transactions that this program builds, and refuses everything else, from any caller. A
-// settlement is one contract call on one of our channels. It has no source, no memo and none of our own accounts
-// anywhere in it, is bounded by a ledger and the fee ceilings, and has no further signer except the hash whose preimage
-// comes with it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only
-// create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect; it names the violated
-// rule and never the content. Sponsor and channels may change while the process runs (a rotation), so addresses must be
-// read on each use; a remote key that does not sign leaves everything open. A call that a scheme registered may hold
-// the sponsor at one argument; its authorization of that call is signed here too (`ownAuthorization.ts`).
+// settlement is one contract call on one of our channels. It contains neither a source, a memo nor any account of ours.
+// A ledger and the fee ceilings bound it, and its only further signer may be the hash with the preimage that comes with
+// it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own transactions only create, fund
+// or merge our channels. A settlement is one contract call on one of our channels. It has no source, no memo and none
+// of our own accounts anywhere in it, is bounded by a ledger and the fee ceilings, and has no further signer except the
+// hash whose preimage comes with it. A fee bump is the sponsor's, around exactly such a settlement. The sponsor's own
+// transactions only create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect; it
+// names the violated rule and never the content. Sponsor and channels may change while the process runs (a rotation),
+// so addresses must be read on each use; a remote key that does not sign leaves everything open. A call that a scheme
+// registered may hold the sponsor at one argument; its authorization of that call is signed here too
+// (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"

@@ -1,6 +1,6 @@
 // A metric as data, next to the metric itself: name, kind, unit, labels and help. The dashboard, the alert rules and
-// the documentation are generated from these declarations. never an address, a hash or the text of a caller. Each set
-// of labels has one object, made when it is first measured.
+// the documentation are generated from these declarations. Labels come from a closed or bounded set: never an address,
+// a hash or the text of a caller. Each set of labels has one object, made when it is first measured.
 import { Effect, type Fiber, Metric } from "effect"
 
 export type Unit = "count" | "seconds" | "stroops" | "bytes" | "ledger" | "yes or no"

@@ -7,8 +7,8 @@
 // A settlement belongs to the principal that settled it first, regardless of any unsigned field. Its owner receives its
 // state; under other terms the owner receives a conflict, with state and hash. Any other caller that sends the same
 // authorization, under the same terms or others, learns only that it is used: never a success, never a conflict. Once
-// it is settled, that answer includes the hash, so that a seller with a buyer for whom another caller settled can find
-// the money on the ledger. A payment that failed or expired is reported as such to all. All keyless callers are one
+// it is settled, that answer includes the hash, so that a seller can find the money on the ledger if another caller
+// settled for its buyer. A payment that failed or expired is reported as such to all. All keyless callers are one
 // owner.
 //
 // Verify answers from the same records as settle (`verifyKnown`). A settled payment with an undelivered success is

@@ -1,5 +1,5 @@
 // Waits for the outcome of a recorded settlement within the request's remaining time, and claims its success for this
-// caller, its owner. An outcome that does not arrive in time, or before the process is asked to stop, is answered
+// caller, its owner. An outcome that does not arrive in time, or soon after the process is asked to stop, is answered
 // pending, with the hash: never a failure.
 import { Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"

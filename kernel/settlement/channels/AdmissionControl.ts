@@ -64,7 +64,7 @@ export class AdmissionControl {
    * worst it takes whole ledgers; if a ledger is long and few wait, it takes twice their share of one.
    */
   #estimate(own: number, { channels, ledgerMillis, now }: LoadConditions): number {
-    // Served in turns: before it, every other principal is served once more for each of its places, if it has waiters.
+    // Served in turns: before it, each principal is served at most `own` + 1 times, if it has waiters.
     let before = 0
     for (const places of this.#places.values()) before += Math.min(places, own + 1)
     // Right after a close, freed channels are not leased yet, and answered callers may come again immediately.
