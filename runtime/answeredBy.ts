@@ -1,5 +1,5 @@
 // Reports on stderr, in one line, which process, profile and database answered an operator's command, because an answer
-// from the wrong database looks like the right one. For a server it shows only the host and the database's name, not
+// from the wrong database resembles the right one. For a server it shows only the host and the database's name, not
 // the URL.
 import { Option, Redacted } from "effect"
 import { existsSync } from "node:fs"

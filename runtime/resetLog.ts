@@ -97,7 +97,7 @@ export interface Template {
   readonly log: Uint8Array
 }
 
-/** Resets the log of a folder that no process uses. The result tells whether the control file had to be replaced. */
+/** Resets the log of a folder that no process uses. Returns whether the control file had to be replaced. */
 export const resetLog = (database: string, template: Template): { readonly isControlReplaced: boolean } => {
   const path = join(database, "global", "pg_control")
   const found = existsSync(path) ? new Uint8Array(readFileSync(path)) : new Uint8Array()

@@ -243,7 +243,7 @@ const assetsOf = (table: unknown): ConfigValues["assets"] =>
       .flatMap(({ assets = [] }) => assets.map(({ contract, decimals, symbol }) => [contract, { symbol, decimals }]))
   )
 
-/** Refuses with all unmet requirements at once, as a facilitator does. */
+/** Refuses with all unmet requirements together, as a facilitator does. */
 const checkPubnet = Effect.fnUntraced(function* (served: Served) {
   const errors = yield* pubnetIssues(served)
   if (errors.length === 0) return

@@ -58,7 +58,7 @@ const started = Layer.effectDiscard(
 )
 
 /**
- * The keys come from `http.api_keys_env`. This layer stays private: a process that provides keys looks like a
+ * The keys come from `http.api_keys_env`. This layer stays private: a process that provides keys counts as a
  * facilitator.
  */
 const agents = Authentication.layer.pipe(

@@ -1,9 +1,9 @@
-// `npm run bench -- payments`: this facilitator beside the official `@x402/stellar` class behind express, each in a
-// process of its own, on one ledger in one run. Payments are signed in advance, both are warm, rounds alternate, and
+// `npm run bench -- payments`: compares this facilitator with the official `@x402/stellar` class behind express, each
+// in a separate process, on one ledger in one run. Payments are signed in advance, both are warm, rounds alternate, and
 // the bars are on processor time per payment and on ratios, so that load on the machine does not decide. `--quick` is a
 // sample of about four minutes, `--busy` only a hundred channels at their limit, `--deno` runs ours on Deno. `--beside
 // FOLDER` measures verify and settle beside those of another checkout instead of the class. Figures go to dist/bench as
-// JSON and as a page, except those of `--busy` and `--beside`. The last line has the ratios; the status is 0 only when
+// JSON and as a page, except those of `--busy` and `--beside`. The last line has the ratios; the status is 0 only if
 // every bar holds.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"

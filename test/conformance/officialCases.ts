@@ -1,5 +1,5 @@
-// The official packages against this facilitator: an unpaid page, a paid one with its receipt, a transaction that the
-// ledger knows, one request each to `/verify` and `/settle`, many concurrent buyers, and nothing for a replay or for a
+// The official packages against this facilitator: an unpaid page, a paid one with its receipt, a transaction that is on
+// the ledger, one request each to `/verify` and `/settle`, many concurrent buyers, and nothing for a replay or a
 // changed payment. All money is counted on the ledger.
 import assert from "node:assert/strict"
 import { awaitTransaction } from "../support/rpcCall.ts"
@@ -15,7 +15,7 @@ export const price = 10_000n
 const network = "stellar:testnet"
 const concurrentBuyers = 20
 
-/** What the last answer of a failed purchase said. */
+/** The reason in the last answer of a failed purchase. */
 const reasonOf = ({ responses }: Purchase): string => {
   const { paymentRequired, paymentResponse } = responses.at(-1)!
   return JSON.stringify(paymentResponse ?? paymentRequired?.error ?? "no reason given").slice(0, 400)
@@ -68,7 +68,7 @@ export const officialCases = async (
   }
 }
 
-/** The flow that settles before the handler: no question to `/verify`, one to `/settle`, and a replay buys nothing. */
+/** The flow that settles before the handler: no request to `/verify`, one to `/settle`, and a replay buys nothing. */
 const upfront = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
   const buyer = await world.account(1)
   const before = await world.balance(payTo)
@@ -91,7 +91,7 @@ const upfront = async (set: OfficialSet, world: World, part: Part, payTo: string
   })
 }
 
-/** A buyer that adds an identifier, which the seller never asked for, to one payment, and sends it again and again. */
+/** A buyer that adds an identifier that the seller did not ask for to one payment, and sends it repeatedly. */
 const identifierBuysNothing = async (set: OfficialSet, world: World, part: Part, path: string): Promise<void> => {
   await part.check(`${path}: one payment with the buyer's identifier buys one page`, async () => {
     const offered = await fetch(`${set.sellerUrl}${path}`)

@@ -1,9 +1,9 @@
 // Decides reservations with an unknown outcome by the ledger (S104, S164). A reservation becomes spent if its nonce is
 // spent, or if the transaction that the seller named carries the nonce. It is released once the last ledger of the
 // authorization has closed without it. A reservation that was never signed is released after a while. If the nonce
-// entry has already expired, a turn scans every ledger in which the authorization could be spent, as the stored payment
-// tells. A signed payment that was never stored was never sent, so it is released then. If the node no longer has those
-// ledgers, the reservation stays held and an operator decides.
+// entry has already expired, a turn scans every ledger of the authorization's lifetime, which the stored payment
+// contains. A signed payment that was never stored was never sent, so it is released then. If the node no longer has
+// those ledgers, the reservation stays held and an operator decides.
 import { Clock, Duration, Effect } from "effect"
 import { reconciler } from "../../../kernel/actor/Actor.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"

@@ -77,7 +77,7 @@ const catalogWait = "2 seconds"
 
 /**
  * Prepares a call. If that fails, returns the outcome of an earlier payment for the call, if there is one. After two
- * seconds without an answer of the catalog we look for such a payment and, if we find one, stop waiting. Without one,
+ * seconds without an answer of the catalog we search for such a payment and, if we find one, stop waiting. Without one,
  * the call keeps waiting.
  */
 export const orRecovered = Effect.fnUntraced(function* <A, R, B>(

@@ -104,7 +104,7 @@ const makeSteps = Effect.map(makeFiles, ({ all, fileOf, giveBack, read, remove, 
 export const approvalFiles = Effect.gen(function* () {
   const { all, ask, change, find } = yield* makeSteps
   const path = yield* Path.Path
-  /** Serializes the steps: a file claimed by one step would look like a missing request to another. */
+  /** Serializes the steps: a file claimed by one step would seem missing to another. */
   const inTurn = yield* turnsIn(path.join((yield* Host).stateFolder, "tools-approvals-step"))
 
   const store: ApprovalStore = {

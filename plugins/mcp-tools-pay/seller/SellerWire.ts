@@ -274,7 +274,7 @@ export const readChallenge = (result: Fields): Challenged => {
 }
 
 /**
- * A seller's claim about the settlement. It decides nothing: it tells where to search, and is compared with the ledger.
+ * A seller's claim about the settlement. It decides nothing: it only helps the search, and is compared with the ledger.
  */
 export interface SettlementClaim {
   /** Undefined if it is neither true nor false. */

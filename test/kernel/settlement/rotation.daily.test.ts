@@ -1,5 +1,5 @@
-// Keys rotated while two replicas run over one database and one ledger: the other replica follows, a payment that was
-// pending under the old sponsor ends, and nothing is taken up by which something would be lost.
+// Keys rotated while two replicas run over one database and one ledger: the other replica follows, a pending payment of
+// the old sponsor ends, and a change that would lose something is not made.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -17,7 +17,7 @@ const rotationOf = ({ services }: Facilitator) =>
 const sponsorOf = (facilitator: Facilitator) =>
   Effect.map(facilitator.ask("/supported"), ({ json }) => json.kinds[0].signer as string)
 
-/** What readiness says of the keys that sign. */
+/** Readiness' report on the signing keys. */
 const signerOf = (facilitator: Facilitator) =>
   Effect.map(facilitator.ask("/health/ready"), ({ json }) => json.signer as Readonly<Record<string, unknown>>)
 
@@ -35,7 +35,7 @@ const settledBy = (facilitator: Facilitator, body: unknown) =>
 
 const secret = (...pairs: ReadonlyArray<Keypair>) => pairs.map((pair) => pair.secret()).join()
 
-/** A ledger, and two replicas that read their seeds from files of their own; channels are given or derive. */
+/** A ledger, and two replicas that read their seeds from separate files; channels are given or derived. */
 const startReplicas = Effect.fnUntraced(function* (areGiven: boolean) {
   const files = yield* FileSystem.FileSystem
   const folder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-rotation-" })
@@ -181,7 +181,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
     240_000
   )
 
-  /** One gauge is of all replicas here, which share a process: the last reading of any is in it. */
+  /** The replicas here share a process and thus one gauge: it has the last reading of any of them. */
   const isCurrent =
     (value: 0 | 1) =>
     ({ text }: { readonly text: string }) =>
@@ -215,7 +215,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         )
         expect(report).toMatchObject({ signsAs: old.publicKey(), rotation: 0 })
         yield* eventually(again.ask("/metrics"), isCurrent(0))
-        // "done" where the first one polled before this one was back.
+        // "done" if the first one polled before this one was back.
         yield* eventually(
           signerOf(first),
           ({ replicasBehind, rotationState }) =>
@@ -235,7 +235,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
           expect([rotation, rotationState]).toEqual([4, "taken"])
           yield* Effect.sleep("500 millis")
         }
-        // Its source reaches an intermediate key, which is newer than the one that leaked; then the newest.
+        // Its source gets an intermediate key, which is newer than the leaked one; then the newest.
         yield* write("c", secret(next, old))
         yield* eventually(sponsorOf(again), (address) => address === next.publicKey())
         yield* write("c", secret(last, newest, stranger, next, old))

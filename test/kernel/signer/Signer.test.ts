@@ -1,5 +1,6 @@
-// The signer refuses what the kernel would not have built, for any caller: each departure from a valid settlement,
-// cancellation and sponsor's transaction separately. And the vault: where secrets come from and that none leaks.
+// The signer refuses everything that the kernel would not have built, for any caller: each deviation from a valid
+// settlement, cancellation and sponsor's transaction separately. And the vault: the sources of secrets, without any
+// leak.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"

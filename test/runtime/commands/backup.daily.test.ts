@@ -1,5 +1,5 @@
-// Restores of archives that are whole, cut, foreign or damaged: a refused one leaves nothing behind, names the file and
-// what is wrong, and `verify` says the same without restoring.
+// Restores of complete, truncated, foreign and damaged archives: a refused one leaves nothing behind and reports the
+// file and the problem, and `verify` reports the same without restoring.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Console, Effect, Exit, FileSystem } from "effect"

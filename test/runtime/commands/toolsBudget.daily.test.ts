@@ -1,5 +1,5 @@
-// An operator's action on the holds of agents' payments, beside a running tool server that has the budget in a file of
-// its own: it is executed within that process, which sees it immediately and keeps it.
+// An operator's action on the holds of agents' payments while a tool server runs with the budget in its own file: it is
+// executed within that process, which sees it immediately and stores it.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -85,7 +85,7 @@ it("decides a hold within the running tool server, and keeps it afterwards [S104
   expect(await budget("resolve", "pay_2", "spent", "--json")).toBe('{"id":"pay_2","outcome":"spent"}\n')
   expect(await budget("resolve", "pay_1", "spent")).toMatch(/pay_1 is not held/)
   expect(await budget("list")).toMatch(/^pay_3 .*\n1 held\n$/)
-  // Another command than its own is not for it.
+  // It only accepts its own family of commands.
   expect(instancesOf(state)[0]?.operators?.families).toEqual(["tools-budget"])
   await stop()
   expect(await budget("list")).toMatch(/^pay_3 .*\n1 held\n$/)

@@ -1,4 +1,4 @@
-// Names whose server never answers, from a real socket: they hold up neither other names nor the pool of threads.
+// Names with a server that never answers, from a real socket: they delay neither other names nor the thread pool.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { createSocket } from "node:dgram"
@@ -6,7 +6,7 @@ import { lookup } from "node:dns/promises"
 import { once } from "node:events"
 import { makeResolve, readHosts } from "../../../runtime/platform/nodeNames.ts"
 
-/** A name server that answers names below `good.example` and no other. */
+/** A name server that only answers names below `good.example`. */
 const nameServer = Effect.acquireRelease(
   Effect.promise(async () => {
     const socket = createSocket("udp4")
@@ -38,7 +38,7 @@ it.live("resolves a good name while a hundred silent ones wait", () =>
     const silent = []
     for (let n = 0; n < 100; n++) silent.push(yield* Effect.forkChild(Effect.exit(resolve(`n${n}.silent.example`))))
     while (asked.length < 8) yield* Effect.sleep("5 millis")
-    // Another zone has its own turns; the silent names of one are asked four at a time.
+    // Another zone has its own queue; the silent names of one zone are asked four at a time.
     expect(yield* resolve("a.good.test-zone")).toEqual(["203.0.113.9"])
     yield* Effect.promise(() => lookup("localhost"))
     expect(silent.every((fiber) => fiber.pollUnsafe() === undefined)).toBe(true)
