@@ -144,8 +144,7 @@ describe("a claimable balance", () => {
     "a claimable balance is claimed only while its condition holds",
     Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      // Every ledger takes one second. The last second for `early` to claim the first balance, then the second after
-      // it.
+      // Every ledger takes one second: the last one in which `early` may claim, then the first in which it may not.
       const [maker, early, late] = [yield* fund("maker"), yield* fund("early"), yield* fund("late")]
       const soon = Claimant.predicateBeforeRelativeTime("60")
       const to = [new Claimant(early.publicKey(), soon), new Claimant(late.publicKey(), Claimant.predicateNot(soon))]
