@@ -130,7 +130,7 @@ describe.each(databaseKinds)("a probe of an origin on %s", (database) => {
             origin.answers.set("/page", answer)
             expect(yield* until("stale", reason)).toMatchObject({ status: "stale", reason })
             expect((yield* resolve(facilitator, url)).status).toBe(404)
-            // No payment revives a resource that its origin does not serve, whoever pays.
+            // No payer's payment revives a resource that its origin does not serve.
             yield* facilitator.verify(body)
             yield* facilitator.settle(body)
             expect((yield* listing)["status"]).toBe("stale")

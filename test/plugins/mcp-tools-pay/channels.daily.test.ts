@@ -133,7 +133,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 240_000 })("a seller
             }
           }
           yield* settled(other)
-          // This process has just signed for the same total as the other's voucher, and cannot tell whether the seller
+          // This process has just signed for the same total as the other's voucher, and cannot see whether the seller
           // accepted its own.
           const unsure = yield* call(one, "x402_fetch_resource", { ref, query: query() })
           expect(unsure.body["code"], JSON.stringify(unsure.body)).toBe("SETTLEMENT_UNKNOWN")
