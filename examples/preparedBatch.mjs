@@ -3,7 +3,7 @@
 // voucher per request, which only this file builds. A channel is identified by the seller's terms. The buyer limits the
 // deposit and the delay after which it gets its money back without the seller. The buyer accepts a seller's total only
 // with a voucher that its own key signed for at least as much, and not with the voucher that it has just sent: it
-// cannot tell whether the seller accepted that voucher, and a second one would pay twice for one request.
+// cannot see whether the seller accepted that voucher, and a second one would pay twice for one request.
 import { sign } from "node:crypto"
 import { cutsMax } from "./keptPayments.mjs"
 import {

@@ -281,7 +281,7 @@ export class BatchStellarClient {
   }
 
   /**
-   * Whether a total may come from the voucher just sent. The buyer cannot tell whether the seller accepted that
+   * Whether a total may come from the voucher just sent. The buyer cannot see whether the seller accepted that
    * voucher, and another one would pay twice for one request.
    */
   #mayBeSent(channelId: string, total: bigint): boolean {

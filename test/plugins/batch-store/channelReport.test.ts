@@ -1,5 +1,5 @@
-// The operators' report of channels: the store's beside those in use of sellers with a store of their own, by what the
-// ledger showed last, started withdrawals first, and as lines of `tollkeeper batch`.
+// The operators' report of channels: the store's, and the channels in use of sellers with their own store, by the
+// ledger's last state, started withdrawals first, and as lines of `tollkeeper batch`.
 import { expect, layer } from "@effect/vitest"
 import { Console, Context, Effect, Layer } from "effect"
 import { Command } from "effect/cli"

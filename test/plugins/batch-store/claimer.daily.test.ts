@@ -1,4 +1,4 @@
-// The claimer against the ledger: what it claims for a seller, and claims that do not fit one transaction.
+// The claimer against the ledger: its claims for a seller, and claims that do not fit one transaction.
 import { assert, describe, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -18,11 +18,11 @@ const environment = {
 }
 const secret = "a-secret-that-signs-webhooks"
 const network = "ledger:testnet"
-/** A claim of two channels costs some 30,000 stroops, one of three 36,000. */
+/** A claim of two channels costs about 30,000 stroops, a claim of three 36,000. */
 const fees = "{max_resource_fee_stroops: 33000, max_inclusion_fee_stroops: 10000, max_total_fee_stroops: 43000}"
 const count = 4
 
-/** A facilitator that settles for anyone, and one with the store, which watches each second. */
+/** A facilitator that settles for anyone, and another with the store, which checks each second. */
 const watchedWorld = Effect.fnUntraced(function* (database: DatabaseKind) {
   const first = yield* startBatch({ channels: 5, closeMillis: 500 })
   const hook = yield* startReceiver({ secret })
@@ -103,7 +103,7 @@ for (const database of databaseKinds)
             assert.strictEqual(json.success, true, text)
             return made
           })
-          // A receiver's first claim makes its entry, which alone costs more than this store may pay.
+          // A receiver's first claim creates its entry, which by itself costs more than this store may pay.
           const key = Keypair.random()
           const own: BatchChannel = { ...(yield* open(key.publicKey())), receiverAuthorizer: key }
           const claim = batch.claim([{ channel: own, max: 1n, total: 1n }])
@@ -161,7 +161,7 @@ for (const database of databaseKinds)
       () =>
         Effect.gen(function* () {
           const { batch, first, hook, open, record, requested, store, withdraw } = yield* watchedWorld(database)
-          // A seller that claims by its own key and does not.
+          // A seller that claims with its own key, but does not do so.
           const silent = yield* open(Keypair.random().publicKey())
           yield* record(apiKey, silent, batch.voucher(silent, 100n), "100")
           yield* withdraw(silent, "Start")
@@ -172,7 +172,7 @@ for (const database of databaseKinds)
           yield* withdraw(silent, "End")
           yield* eventually(requested(silent), ([at]) => at === 0)
 
-          // One that started and ended while the store was down: its record still shows the balance.
+          // A withdrawal that started and ended while the store was down: the record still shows the balance.
           const unseen = yield* open(Keypair.random().publicKey())
           yield* withdraw(unseen, "Start")
           yield* Effect.promise(() => fetch(`${first.ledgerUrl}/advance?seconds=901`, { method: "POST" }))
@@ -234,7 +234,7 @@ for (const database of databaseKinds)
           yield* charge(1)
           yield* first.ledger.setFaults([{ drops: () => true }])
           yield* Effect.promise(() => setClaimPolicy(options, { token: testnetUsdc, claimEverySeconds: 1 }))
-          // Given up by its operator while the network has not taken it.
+          // An operator gave up this claim before the network had taken it.
           const given = store.sql`update kernel_settlements set state = 'unresolved', resolved_at = clock_timestamp()
           where starts_with(authorization_key, 'claim:') and state in ('prepared', 'submitted') returning 1`
           yield* eventually(given, ({ length }) => length === 1)

@@ -1,5 +1,5 @@
-// A seller's channels in SQL: what is reserved and charged once, also when instances race and requests come again, and
-// what the claimer records of it.
+// A seller's channels in SQL: amounts are reserved and charged once, also when instances race and requests repeat, and
+// the claimer's records of them.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -31,7 +31,7 @@ const asked = (channelId: string, name: string, max: bigint, price = 100n): Rese
   state,
   voucher: { channelId, maxClaimableAmount: String(max), signature: "ab".repeat(64) }
 })
-/** What the ledger shows of a channel. */
+/** The ledger's state of a channel. */
 const shown = (withdrawRequestedAt: number) => ({
   balance: 10_000n,
   totalClaimed: 0n,
@@ -86,13 +86,13 @@ for (const kind of databaseKinds) {
           const raised = yield* channels.reserve(shop, newer, options)
           expect([raised.status, raised.channel?.chargedCumulativeAmount]).toEqual(["reserved", "1600"])
           expect(raised.channel).toMatchObject({ signedMaxClaimable: "1700", signature: "cd".repeat(64) })
-          // Also where the request is not charged: what was charged before it can be claimed.
+          // Also if the request is not charged: the amount charged before it can be claimed.
           yield* channels.release(shop, id, newer.payment)
           expect((yield* pay(shop, id, "after", 1_700n)).total).toBe("1700")
-          // Below the newest voucher the buyer's total is an error of its own, which the record corrects.
+          // Below the newest voucher, the buyer's total is a separate error, which the record corrects.
           expect((yield* pay(shop, id, "less", 1_800n, 30n)).total).toBe("1730")
           expect((yield* channels.reserve(shop, asked(id, "more", 1_890n), options)).status).toBe("stale")
-          // A smaller voucher takes no larger one's place.
+          // A smaller voucher does not replace a larger one.
           yield* channels.reserve(shop, asked(id, "tiny", 1_740n, 10n), options)
           const charged = yield* channels.charge(shop, { payment: payment("tiny"), channelId: id, amount: "10" })
           expect(charged.channel).toMatchObject({ chargedCumulativeAmount: "1740", signedMaxClaimable: "1800" })
@@ -144,10 +144,10 @@ for (const kind of databaseKinds) {
               channels.reserve(shop, { ...asked(id, name, max), state: claimed }, options),
               ({ channel, status }) => [status, channel?.chargedCumulativeAmount]
             )
-          // No record: the buyer's word counts from the ledger's total on.
+          // No record: we accept the buyer's total if it is at least the ledger's.
           expect(yield* reserve("none", 399n)).toEqual(["stale", undefined])
           yield* pay(shop, id, "first", 100n)
-          // A record of a backup: 100 charged, where 300 were claimed.
+          // A restored record: 100 charged, but 300 were claimed.
           expect(yield* reserve("low", 200n)).toEqual(["stale", "100"])
           expect(yield* reserve("right", 400n)).toEqual(["reserved", "300"])
           expect(yield* reserve("late", 400n)).toEqual(["busy", "300"])
@@ -201,7 +201,7 @@ for (const kind of databaseKinds) {
           expect(yield* channels.release(shop, id, payment("slow"))).toBe(true)
           yield* channels.reserve(shop, asked(id, "short", 100n), { ...options, ttlSeconds: 0 })
           expect((yield* channels.reserve(shop, asked(id, "next", 100n), options)).status).toBe("reserved")
-          // The one that expired has lost the channel.
+          // The expired request has lost the channel.
           const late = yield* channels.charge(shop, { payment: payment("short"), channelId: id, amount: "100" })
           expect(late.status).toBe("busy")
         })
@@ -260,7 +260,7 @@ for (const kind of databaseKinds) {
           yield* pay(place, id, "refunded", 100n)
           const refunded = { ...state, balance: "100", totalClaimed: "100", refundNonce: 1 }
           expect(yield* channels.sync(place, id, refunded, undefined)).toMatchObject({ totalClaimed: "100" })
-          // An older reading of the ledger comes late.
+          // An older reading of the ledger arrives late.
           expect(yield* channels.sync(place, id, state, undefined)).toMatchObject({ totalClaimed: "100" })
           const open = (yield* claims.open(network)).filter((one) => one.principal === place.principal)
           expect(open.map(({ kind, payload }) => [kind, payload])).toEqual([
@@ -311,7 +311,7 @@ for (const kind of databaseKinds) {
           const place = { ...shop, principal: `key:halving-${kind}` }
           const ids = Array.from({ length: 5 }, newId)
           for (const id of ids) yield* pay(place, id, `halving-${id.slice(-4)}`, 100n)
-          // Each payer has channels of its own: what a claim names is the channel's whole configuration.
+          // Each payer has separate channels: a claim contains the channel's whole configuration.
           for (const [at, id] of ids.entries())
             yield* sql`update batch_store_channels set unclaimed_since = now() - interval '2 hours',
                 config = jsonb_set(config, '{salt}', to_jsonb(${at.toString(16).padStart(64, "0")}::text))
@@ -321,7 +321,7 @@ for (const kind of databaseKinds) {
           const open = Effect.map(claims.open(network), (all) => all.filter((one) => one.principal === place.principal))
           expect(yield* claims.record(due, (yield* own)[0]!, 40)).toBe(5)
           const [whole] = yield* open
-          // Its id was given again, to a claim of others: a database has lost its last commits.
+          // Its id was reused for a claim of other channels, because the database lost its last commits.
           const lost = { ...whole!, payload: { ...whole!.payload, claims: [] } }
           yield* claims.settled(lost, "ff".repeat(32))
           yield* claims.failed({ ...whole!, principal: "key:another" }, "unresolved")
@@ -363,7 +363,7 @@ for (const kind of databaseKinds) {
           expect(yield* claims.record(due, alone!, 40)).toBe(1)
           expect(yield* claims.record(due, alone!, 40)).toBe(1)
           yield* claims.failed((yield* open)[0]!, "claim_simulation_failed")
-          // It rests before it is tried again.
+          // It backs off before the next attempt.
           expect(yield* own).toEqual([])
         })
       )
@@ -377,7 +377,7 @@ for (const kind of databaseKinds) {
             { ...shop, principal: `key:forger-${kind}` }
           ]
           yield* pay(honest, id, "watched", 100n)
-          // A row with a larger voucher hides no other's.
+          // A row with a larger voucher does not hide other rows.
           yield* pay(other, id, "forged", 1_000n, 50n)
           const first = yield* claims.watched(network, { principal: "", channelId: "" })
           const rows = first.filter(({ channelId }) => channelId === id)
@@ -404,7 +404,8 @@ for (const kind of databaseKinds) {
           expect(own).toEqual([busy, small, busy, busy])
           yield* sql`delete from batch_store_claims where principal in (${busy}, ${small})`
 
-          // One has more groups than a turn records, all with withdrawals by its own word; the other has one charge.
+          // One has more groups than a turn records, all with withdrawals that it reported itself; the other has one
+          // charge.
           const channel = newId()
           yield* pay({ ...shop, principal: small }, channel, "small", 100n)
           yield* sql`insert into batch_store_channels (principal, network, channel_id, config, receiver, token,
@@ -446,12 +447,12 @@ for (const kind of databaseKinds) {
           expect(yield* failAfter(0, false)).toBeCloseTo(60, -1)
           expect(yield* failAfter(2, true)).toBeCloseTo(720, -1)
           expect(yield* failAfter(48, true)).toBeCloseTo(3_600, -1)
-          // What a payer is about to withdraw is claimed again soon.
+          // A channel with a started withdrawal is retried sooner.
           yield* claims.seen(network, { ...place, channelId: id }, shown(1_700_000_000))
           expect(yield* failAfter(48, true)).toBeCloseTo(60, -1)
           yield* claims.seen(network, { ...place, channelId: id }, shown(0))
           expect(yield* claims.lost(network)).toEqual([])
-          // Its payer has withdrawn: what was charged is not there to be claimed, until it deposits again.
+          // Its payer has withdrawn: the charged amount cannot be claimed until the payer deposits again.
           yield* claims.seen(network, { ...place, channelId: id }, { ...shown(0), balance: 30n, refundNonce: 1n })
           const lost = { token: channelConfig.token, channels: 1, amount: "70", isRecent: true }
           expect(yield* claims.lost(network)).toEqual([lost])
@@ -468,7 +469,7 @@ for (const kind of databaseKinds) {
             where principal = ${place.principal} and kind = 'settle' and state = 'open'
               and begun_at - clock_timestamp() between interval '5 minutes' and interval '10 minutes'`
           expect(later).toEqual([{ n: 1 }])
-          // The next claim is paid out without it, and another seller's settle for this receiver is none of its.
+          // The next claim is paid out without it, and another seller's settle for this receiver does not count.
           yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
             select ${`key:rival-${kind}`}, network, kind, receiver, token, payload from batch_store_claims
             where id = ${settle!.id}`
@@ -500,7 +501,7 @@ for (const kind of databaseKinds) {
             expect(yield* isDelegated).toBe(expected)
             yield* channels.release(place, id, payment(name))
           }
-          // A request that never ended keeps no channel for ever.
+          // An abandoned request does not keep its channel.
           yield* channels.reserve(place, asked(id, "abandoned", 100n), options)
           yield* sql`update batch_store_channels set requested_at = now() - interval '2 days',
               pending_until = now() - interval '2 days' where principal = ${place.principal}`

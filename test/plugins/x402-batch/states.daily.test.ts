@@ -1,4 +1,4 @@
-// What is asked of the ledger for channels: counted at a proxy before it, which can also have no events.
+// Calls to the ledger for channels, counted at a proxy in front of it, which can also lack events.
 import { createServer } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
@@ -8,17 +8,19 @@ import type { BatchChannel } from "../../support/batchBuyer.ts"
 import { eventually } from "../../support/eventually.ts"
 import { type BatchFacilitator, startBatch } from "./world.ts"
 
-/** Ledgers that an entry lives where a test shortens it: more than those whose events are asked for after a rest. */
+/**
+ * Lifetime of an entry in ledgers, if a test shortens it: longer than the range of events that is read after a pause.
+ */
 const livesLedgers = 1_500
 
 const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
 
-/** Forwards calls to a ledger and counts those that contain a text; refuses those of methods named. */
+/** Forwards calls to a ledger and counts the calls that contain a text; refuses the listed methods. */
 const proxyOf = (target: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const refused = new Set<string>()
-      /** Methods whose answers have no entries of contracts, as of a node that has archived them. */
+      /** Methods with answers that omit entries of contracts, as from a node that has archived them. */
       const hidden = new Set<string>()
       const counts = new Map<string, number>()
       const bodies: Array<string> = []
@@ -39,7 +41,7 @@ const proxyOf = (target: string) =>
           const answer = await fetch(`${target}${request.url}`, { method: "POST", headers, body })
           const text = await answer.text()
           const parsed = hidden.has(method) ? JSON.parse(text) : undefined
-          // Contract data, by its kind in the key: accounts are shown as ever.
+          // Contract data, by its kind in the key: accounts are always shown.
           if (parsed?.result?.entries !== undefined)
             parsed.result.entries = parsed.result.entries.filter(
               ({ key }: { key: string }) => !key.startsWith("AAAABg")
@@ -141,7 +143,7 @@ describe("the state of a channel", () => {
       const seconds = Math.ceil((performance.now() - began) / 1_000)
       assert.ok(readsAfter - readsBefore < others.length, `${readsAfter - readsBefore} reads of 60 channels`)
       assert.ok(proofsAfter - proofsBefore <= 10 * (seconds + 1), `${proofsAfter - proofsBefore} in ${seconds} s`)
-      // Beyond the bound on proofs the answer is busy, and never that there is no such channel.
+      // Beyond the limit on proofs the answer is busy, and never that the channel does not exist.
       const reasons = answers.map(({ json, status }) => (status === 503 ? "busy" : json.invalidReason))
       assert.ok(
         reasons.every((reason) => reason === "busy" || reason === word("channel_not_found")),
@@ -158,7 +160,7 @@ describe("the state of a channel", () => {
     Effect.gen(function* () {
       const { channel, proxy, second } = yield* two
       proxy.hidden.add("getLedgerEntries")
-      // An archived entry: the node shows none, and the contract knows the channel.
+      // An archived entry: the node does not show it, but the contract has the channel.
       assert.strictEqual((yield* pay(second, channel)).isValid, true)
       proxy.refused.add("simulateTransaction")
       const { batch } = second
@@ -193,7 +195,7 @@ describe("the state of a channel", () => {
       const params = { keys: [channelKey(facilitator.contract, channel.channelId)] }
       const { entries } = yield* Effect.promise(() => facilitator.rpc("getLedgerEntries", params))
       assert.ok(entries[0].liveUntilLedgerSeq < archived)
-      // Its entry is archived meanwhile, which the node still shows: what is in the channel can be claimed.
+      // Its entry has been archived in between, but the node still shows it: the channel's balance can be claimed.
       assert.strictEqual((yield* pay(facilitator, channel)).isValid, true)
       const other = yield* facilitator.open(seller, 1_000n)
       assert.strictEqual((yield* pay(facilitator, other)).isValid, true)

@@ -1,4 +1,4 @@
-// Which rankings are computed anew and which are cached, with a counting ranker.
+// Which rankings are recomputed and which are cached, with a counting ranker.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlError } from "effect/sql"
