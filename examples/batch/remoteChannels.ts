@@ -94,11 +94,19 @@ export const remoteChannels = (options: RemoteOptions): SellerChannels => ({
 })
 
 /**
- * The store's key as the authorizer of a seller that keeps its own channels: its claims and refunds go unsigned to the
- * facilitator, which signs them for this API key.
+ * The facilitator's key, as `/supported` announces it to this API key, for a seller that keeps its own channels: its
+ * claims and refunds go unsigned to the facilitator, which signs them for the same API key.
  */
-export const delegateAuthorizer = async (options: RemoteOptions): Promise<ReceiverAuthorizer> => {
-  const { receiverAuthorizer } = await ask(options, "authorizer", {})
+export const delegateAuthorizer = async ({
+  apiKey,
+  facilitator,
+  network
+}: RemoteOptions): Promise<ReceiverAuthorizer> => {
+  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+  const { kinds }: any = await (await fetch(`${facilitator}/supported`, { headers })).json()
+  const kind = kinds.find((one: any) => one.scheme === "batch-settlement" && one.network === network)
+  const receiverAuthorizer = kind?.extra.receiverAuthorizer
+  if (receiverAuthorizer === undefined) throw new Error(`${facilitator} holds no authorizer for this API key`)
   return {
     address: receiverAuthorizer,
     signClaims: () => undefined,

@@ -106,10 +106,13 @@ export interface Scheme {
   readonly scheme: string
   readonly refusals: ReadonlyArray<RefusalRow>
   /**
-   * Extra fields of the kind's `extra` in addition to `areFeesSponsored`; None if the scheme is not offered on the
-   * network.
+   * Extra fields of the kind's `extra` besides `areFeesSponsored`; None when the scheme is not offered on the network.
+   * A caller by its owner may have fields of its own.
    */
-  readonly supportedExtra: (network: NetworkId) => Option.Option<Readonly<Record<string, unknown>>>
+  readonly supportedExtra: (
+    network: NetworkId,
+    owner?: string | undefined
+  ) => Option.Option<Readonly<Record<string, unknown>>>
   /**
    * The authorization read offline from the payload, for the lookup that precedes every check; None when the payload
    * cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.

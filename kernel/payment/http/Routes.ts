@@ -359,12 +359,12 @@ export const layer = HttpRouter.use((router) =>
       contentType: "application/json",
       headers: { "cache-control": "no-cache" }
     })
-    const supportedText = () =>
-      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
+    const supportedText = (owner: string) =>
+      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, owner, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(
         supportedRoute,
-        keyed((request) => Effect.sync(() => supported(request, supportedText())))
+        keyed((request, { owner }) => Effect.sync(() => supported(request, supportedText(owner))))
       ),
       route(
         reasonsRoute,

@@ -11,9 +11,8 @@ import { startReceiver } from "../webhooks/receiver.ts"
 import { startBatch } from "../x402-batch/world.ts"
 
 const apiKey = "shop-secret-0123456789"
-const otherKey = "other-secret-0123456789"
 const environment = {
-  FACILITATOR_API_KEYS: `shop:${apiKey},other:${otherKey}`,
+  FACILITATOR_API_KEYS: `shop:${apiKey}`,
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
 const secret = "a-secret-that-signs-webhooks"
@@ -145,11 +144,15 @@ for (const database of databaseKinds)
       "answers a withdrawal that another seller's record would hide",
       () =>
         Effect.gen(function* () {
-          const { address, batch, first, open, payTo, record, withdraw } = yield* watchedWorld(database)
-          // The buyer's accomplice records its channel with a larger voucher.
+          const { address, batch, first, open, payTo, record, store, withdraw } = yield* watchedWorld(database)
           const channel = yield* open(address)
           yield* record(apiKey, channel, batch.voucher(channel, 100n), "100")
-          yield* record(otherKey, channel, batch.voucher(channel, 900n), "900")
+          // The buyer's accomplice has a record of it, of a version that took it, with a larger voucher.
+          const { maxClaimableAmount, signature } = batch.voucher(channel, 900n)
+          yield* store.sql`insert into batch_store_channels (principal, network, channel_id, config, receiver, token,
+              withdraw_delay, delegated, charged, signed_max, signature)
+            select 'key:other', network, channel_id, config, receiver, token, withdraw_delay, false, 900,
+              ${maxClaimableAmount}::numeric, ${signature} from batch_store_channels`
           yield* withdraw(channel, "Start")
           yield* eventually(first.balance(payTo), (balance) => balance === 100n)
         }).pipe(Effect.scoped),
@@ -160,10 +163,12 @@ for (const database of databaseKinds)
       "notes withdrawals that ended, also those that it never saw",
       () =>
         Effect.gen(function* () {
-          const { batch, first, hook, open, record, requested, store, withdraw } = yield* watchedWorld(database)
-          // A seller that claims with its own key, but does not do so.
-          const silent = yield* open(Keypair.random().publicKey())
+          const { address, batch, first, hook, open, record, requested, store, withdraw } =
+            yield* watchedWorld(database)
+          // A seller that claims by its own key and does not, in a record of a version that took its channels.
+          const silent = yield* open(address)
           yield* record(apiKey, silent, batch.voucher(silent, 100n), "100")
+          yield* store.sql`update batch_store_channels set delegated = false`
           yield* withdraw(silent, "Start")
           const { withdrawRequestedAt } = yield* Effect.promise(() => batch.state(silent))
           assert.ok(withdrawRequestedAt > 0)
@@ -172,8 +177,8 @@ for (const database of databaseKinds)
           yield* withdraw(silent, "End")
           yield* eventually(requested(silent), ([at]) => at === 0)
 
-          // A withdrawal that started and ended while the store was down: the record still shows the balance.
-          const unseen = yield* open(Keypair.random().publicKey())
+          // One that started and ended while the store was down: its record still shows the balance.
+          const unseen = yield* open(address)
           yield* withdraw(unseen, "Start")
           yield* Effect.promise(() => fetch(`${first.ledgerUrl}/advance?seconds=901`, { method: "POST" }))
           yield* withdraw(unseen, "End")

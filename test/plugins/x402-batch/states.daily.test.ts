@@ -22,6 +22,11 @@ const proxyOf = (target: string) =>
       const refused = new Set<string>()
       /** Methods with answers that omit entries of contracts, as from a node that has archived them. */
       const hidden = new Set<string>()
+      /** Methods that are answered as the last time, as by a node that froze. */
+      const frozen = new Set<string>()
+      const answers = new Map<string, object>()
+      /** Entries are answered as the last time for the last of these alone. */
+      const channelKeys = ["no channel"]
       const counts = new Map<string, number>()
       const bodies: Array<string> = []
       const server = createServer((request, response) => {
@@ -37,9 +42,12 @@ const proxyOf = (target: string) =>
             const error = { code: -32_601, message: "method not found" }
             return response.end(JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(body).id, error }))
           }
+          const before = frozen.has(method) ? answers.get(method) : undefined
+          if (before !== undefined) return response.end(JSON.stringify({ ...before, id: JSON.parse(body).id }))
           const headers = { "content-type": "application/json" }
           const answer = await fetch(`${target}${request.url}`, { method: "POST", headers, body })
           const text = await answer.text()
+          if (method !== "getLedgerEntries" || body.includes(channelKeys.at(-1)!)) answers.set(method, JSON.parse(text))
           const parsed = hidden.has(method) ? JSON.parse(text) : undefined
           // Contract data, by its kind in the key: accounts are always shown.
           if (parsed?.result?.entries !== undefined)
@@ -54,6 +62,8 @@ const proxyOf = (target: string) =>
         url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
         refused,
         hidden,
+        frozen,
+        channelKeys,
         calls: (method: string) => counts.get(method) ?? 0,
         /** Calls that contain a text. */
         containing: (text: string) => bodies.filter((body) => body.includes(text)).length,
@@ -167,6 +177,26 @@ describe("the state of a channel", () => {
       const other = batch.channel(channel.payer, channel.config.receiver, channel.receiverAuthorizer)
       const { json, status } = yield* second.verify(batch.body(other, batch.pay(other, 200n), 100n))
       assert.deepStrictEqual([status, json.invalidReason], [503, "ledger_unavailable"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each([
+    ["the node", "getLatestLedger"],
+    ["the part of it that shows entries", "getLedgerEntries"]
+  ] as const)("is not believed for long after %s froze", ([, method]) =>
+    Effect.gen(function* () {
+      const { channel, first, proxy, second } = yield* two
+      proxy.channelKeys.push(channelKey(first.contract, channel.channelId))
+      proxy.refused.add("getEvents")
+      assert.strictEqual((yield* pay(second, channel)).isValid, true)
+      proxy.frozen.add(method)
+      const began = performance.now()
+      const start = yield* Effect.promise(() => first.batch.withdraw(channel, "Start"))
+      assert.strictEqual((yield* first.settled(first.batch.body(channel, start, 0n))).json.success, true)
+      const { invalidReason } = yield* eventually(pay(second, channel), ({ isValid }) => isValid !== true)
+      assert.strictEqual(invalidReason, "ledger_unavailable")
+      const seconds = (performance.now() - began) / 1_000
+      assert.ok(seconds < 24, `believed for ${seconds} s`)
     }).pipe(Effect.scoped)
   )
 
