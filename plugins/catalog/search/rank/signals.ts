@@ -70,9 +70,18 @@ const claimsMax = 8
 /** Further claims rank before evidence with less than this share of their relevance. */
 const floodShare = 0.25
 
+/** A hit that holds less than this share of what another holds of the query's terms answers something else. */
+const comparableShare = 0.8
+/** Young hits that may precede older ones because those lack terms of the query. */
+const youngMax = 8
+
+/** The share of the query's own terms that a hit holds. Repeating a term does not raise it, as it does relevance. */
+const heldOf = ({ ranks }: Partial<Pick<Weighed, "ranks">>): number =>
+  Math.max(0, ...Object.values(ranks ?? {}).map(({ held = 0 }) => held))
+
 /**
- * Orders evidence: a young hit never precedes an older or established one of about the same relevance. It goes after
- * the last of those, by the margin, the oldest of the young first.
+ * Orders evidence: a young hit never precedes an older or established one of about the same relevance that holds as
+ * many of the query's terms. It goes after the last of those, by the margin, the oldest of the young first.
  */
 const seniorsFirst = (
   hits: ReadonlyArray<Weighed>,
@@ -82,10 +91,16 @@ const seniorsFirst = (
 ): ReadonlyArray<Weighed> => {
   const ordered = hits.filter(({ id }) => youngSince(id) === undefined)
   const young = hits.filter(({ id }) => youngSince(id) !== undefined)
+  let preceding = 0
   for (const hit of young.toSorted((a, b) => youngSince(a.id)!.getTime() - youngSince(b.id)!.getTime())) {
     const share = shareOf(hit.id)
     const least = Math.min(answeringMin, (1 - margin) * share)
-    let at = 1 + ordered.findLastIndex(({ id }) => share > 0 && shareOf(id) >= least)
+    const answers = ({ id }: Weighed): boolean => share > 0 && shareOf(id) >= least
+    const isComparable = (one: Weighed): boolean => heldOf(one) >= comparableShare * heldOf(hit)
+    const last = ordered.findLastIndex(answers)
+    const lastComparable = ordered.findLastIndex((one) => answers(one) && isComparable(one))
+    if (lastComparable < last) preceding += 1
+    let at = 1 + (preceding > youngMax ? last : lastComparable)
     while (at < ordered.length && ordered[at]!.score >= hit.score) at++
     ordered.splice(at, 0, hit)
   }

@@ -499,6 +499,27 @@ describe("signals", () => {
     ])
   })
 
+  it("a few young hits precede seniors that lack terms of the query", () => {
+    const hit = (id: number, held: number) => ({
+      id: BigInt(id),
+      score: 1 / id,
+      ranks: { lexical: { rank: id, score: 1, relevance: held, held } }
+    })
+    // 1 to 12 are young and the last is established; all of them answer.
+    const young = known((id) => ({
+      hasEvidence: true,
+      origin: `https://${id}`,
+      youngSince: new Date(now - Number(id))
+    }))
+    const get = (id: bigint) => (id === 13n ? known(() => ({ hasEvidence: true })).get(id) : young.get(id))
+    const placeOfSenior = (held: number) =>
+      ids(
+        weigh([...Array.from({ length: 12 }, (_, at) => hit(at + 1, 1)), hit(13, held)], { get }, weights, now)
+      ).indexOf(13)
+    expect(placeOfSenior(0.85)).toBe(0)
+    expect(placeOfSenior(0.6)).toBe(8)
+  })
+
   it("young evidence under a seller's name takes no place or copy's rank from its older one", () => {
     const recipient = (id: bigint) => ({ origin: "https://one", payTos: ["GONE"], hasEvidence: true, sketch: "", id })
     const sellerOf = (id: bigint) => ({ ...recipient(id), youngSince: new Date(now - Number(id)) })
