@@ -384,7 +384,7 @@ describe("signals", () => {
     origin_decay: 0.98,
     unproven_share: 0.9,
     evidence_margin: 0.3,
-    prefersCheap: false
+    prefers: []
   }
   const list = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), ranks: {} }))
@@ -500,6 +500,27 @@ describe("signals", () => {
     ])
   })
 
+  it("a few young hits precede seniors that lack terms of the query", () => {
+    const hit = (id: number, held: number) => ({
+      id: BigInt(id),
+      score: 1 / id,
+      ranks: { lexical: { rank: id, score: 1, relevance: held, held } }
+    })
+    // 1 to 12 are young and the last is established; all of them answer.
+    const young = known((id) => ({
+      hasEvidence: true,
+      origin: `https://${id}`,
+      youngSince: new Date(now - Number(id))
+    }))
+    const get = (id: bigint) => (id === 13n ? known(() => ({ hasEvidence: true })).get(id) : young.get(id))
+    const placeOfSenior = (held: number) =>
+      ids(
+        weigh([...Array.from({ length: 12 }, (_, at) => hit(at + 1, 1)), hit(13, held)], { get }, weights, now)
+      ).indexOf(13)
+    expect(placeOfSenior(0.85)).toBe(0)
+    expect(placeOfSenior(0.6)).toBe(8)
+  })
+
   it("young evidence under a seller's name takes no place or copy's rank from its older one", () => {
     const recipient = (id: bigint) => ({ origin: "https://one", payTos: ["GONE"], hasEvidence: true, sketch: "", id })
     const sellerOf = (id: bigint) => ({ ...recipient(id), youngSince: new Date(now - Number(id)) })
@@ -521,10 +542,21 @@ describe("signals", () => {
   it("price breaks ties only when the query asks for cheap", () => {
     const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, ranks: {} }))
     const priced = known((id) => ({ price: id === 1n ? 1 : 0.001 }))
-    const wish = { ...weights, prefersCheap: true }
+    const wish = { ...weights, prefers: ["cheap"] as const }
     expect(ids(weigh([first!, second!], priced, wish, now))).toEqual([2, 1])
     expect(ids(weigh([first!, second!], priced, weights, now))).toEqual([1, 2])
     expect(ids(weigh([{ ...first!, score: 1.1 }, second!], priced, wish, now))).toEqual([1, 2])
+  })
+
+  it("a preferred kind decides between equals and nothing more", () => {
+    const hits = [1n, 2n].map((id) => ({ id, score: 1, ranks: {} }))
+    const kinds = known((id) => ({ type: id === 2n ? "mcp" : "http", price: id === 2n ? 1 : null }))
+    for (const prefers of [["tool"], ["dollar"]] as const) {
+      const wish = { ...weights, prefers }
+      expect(ids(weigh(hits, kinds, weights, now))).toEqual([1, 2])
+      expect(ids(weigh(hits, kinds, wish, now))).toEqual([2, 1])
+      expect(ids(weigh([{ ...hits[0]!, score: 1.05 }, hits[1]!], kinds, wish, now))).toEqual([1, 2])
+    }
   })
 
   it("hits far behind keep their order", () => {
