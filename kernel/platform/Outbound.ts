@@ -11,6 +11,12 @@ export class OutboundFailed extends Schema.TaggedError<OutboundFailed>()("Outbou
   isAuthoritative: Schema.optionalKey(Schema.Boolean)
 }) {}
 
+/**
+ * Names are resolved and hosts are asked on behalf of this caller, so that one caller's silent hosts delay no other's.
+ * Empty: the process itself.
+ */
+export const OnBehalfOf = Context.Reference<string>("tollkeeper/platform/OnBehalfOf", { defaultValue: () => "" })
+
 /** The head of an answer. */
 export type AnswerHead = Pick<OutboundAnswer, "status" | "headers">
 

@@ -1,6 +1,7 @@
 // Queueing of slow declarations: one of each payer before a second of any, and never a payment.
 import { expect, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { FairScheduler } from "../../../kernel/effect/FairScheduler.ts"
 import type { ExtensionOutcome, PaymentObservation } from "../../../kernel/payment/Extension.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { DeclarationValidator } from "../../../plugins/catalog/DeclarationValidator.ts"
@@ -11,7 +12,6 @@ import { Recipients } from "../../../plugins/catalog/ownership/Recipients.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { Listings } from "../../../plugins/catalog/store/Listings.ts"
 import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
-import { FairScheduler } from "../../../plugins/catalog/FairScheduler.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { queryDeclaration } from "./support.ts"
 
