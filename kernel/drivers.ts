@@ -230,7 +230,7 @@ const signer = define({
   layer: Layer.effectDiscard(PubnetGate).pipe(Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))))
 })
 
-/** Days of the ledger's clock, once its time is known. */
+/** Days by the ledger's clock, once its time is available. */
 const budgetTime = Layer.effect(
   BudgetTime,
   Effect.map(LedgerClock, ({ status }) =>
@@ -314,7 +314,7 @@ const payment = define({
     settlementContract
   ],
   layer: Layer.mergeAll(
-    // No key that another replica revoked is served.
+    // Ensures that no key is served that another replica revoked.
     Layer.effectDiscard(KeyRevisions),
     PaymentRoutes.layer,
     EventRoutes.layer,

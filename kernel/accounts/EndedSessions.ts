@@ -1,7 +1,7 @@
-// Signing out of a key's browser session. The session itself is a signed cookie and stored nowhere, so its end is a
-// row: this replica refuses every copy of the cookie from then on, and each other replica as soon as it has read the
-// row, woken by a notification or within five seconds. A replica that starts reads the rows before it serves. A row
-// goes when its session would have ended anyway, so there are at most as many as were signed out of in twelve hours.
+// Signing out of a key's browser session. The session itself is a signed cookie and is not stored, so its end is a row.
+// From then on this replica refuses every copy of the cookie. Each other replica does so when it has read the row: on a
+// notification, or within five seconds. A replica that starts reads the rows before it serves. A row is deleted when
+// its session would have ended anyway, so there are at most as many rows as sign-outs in twelve hours.
 import { Clock, Context, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -11,9 +11,9 @@ import { Facts } from "../facts/Facts.ts"
 import { Keys } from "../http/Keys.ts"
 import { Sessions } from "../http/Sessions.ts"
 
-/** Poll interval, where notifications of other replicas do not arrive. */
+/** Poll interval for a replica that does not receive the notifications of others. */
 const pollEvery = "5 seconds"
-/** Publications, most of which are payments, that are answered by one reading. */
+/** Publications within this time share one read; most of them are payments. */
 const gatherFor = "1 second"
 
 interface EndedRow {
@@ -24,7 +24,10 @@ interface EndedRow {
 export class EndedSessions extends Context.Service<
   EndedSessions,
   {
-    /** Ends the request's session here immediately, and on every replica once it is recorded. Without one, nothing. */
+    /**
+     * Ends the request's session here immediately, and on every replica once it is recorded. Does nothing without a
+     * session.
+     */
     readonly end: (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/accounts/EndedSessions") {
@@ -63,7 +66,7 @@ export class EndedSessions extends Context.Service<
         const until = new Date(session.untilSeconds * 1_000)
         const now = new Date(yield* Clock.currentTimeMillis)
         yield* sql`delete from kernel_ended_sessions where until < ${now}`
-        // Not a fact: it only wakes the other replicas as one does.
+        // This is not a fact: it only wakes the other replicas in the same way.
         yield* facts.publishedBy(sql`insert into kernel_ended_sessions ${sql.insert({ session: session.id, until })}
           on conflict do nothing`)
       })

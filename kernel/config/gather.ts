@@ -1,5 +1,5 @@
-// The settings that the plugins and drivers of a program declare, enabled or not: a misspelled section is refused
-// whichever plugins are enabled, `tollkeeper config schema` prints every setting without starting anything, and a
+// The settings that the plugins and drivers of a program declare, enabled or not. So a misspelled section is refused
+// regardless of the enabled plugins, `tollkeeper config schema` prints every setting without starting anything, and a
 // disabled plugin reports its objections to pubnet like an enabled one. A section, or a key of the networks, that is
 // declared twice is a programming error.
 import { networksSection } from "./Network.ts"

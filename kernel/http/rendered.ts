@@ -1,5 +1,5 @@
-// Answers that do not depend on the caller: rendered once for each content and shared by all callers, with an
-// entity tag by which a client that has it already is answered 304.
+// Answers that do not depend on the caller: rendered once for each content and shared by all callers. The entity tag
+// lets a client that has the content receive a 304.
 import { Base64Url } from "effect/encoding"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Crypto } from "../platform/Crypto.ts"
@@ -10,13 +10,13 @@ const encoder = new TextEncoder()
 export const entityTag = (crypto: Crypto["Service"], bytes: Uint8Array): string =>
   `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
 
-/** Whether the client says that it has the body of this entity tag. */
+/** Whether the client has the body of this entity tag, by its request headers. */
 export const hasTag = ({ headers }: HttpServerRequest.HttpServerRequest, etag: string): boolean =>
   (headers["if-none-match"] ?? "").split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag)
 
 export interface RenderedAs {
   readonly contentType: string
-  /** Of the answer and of a 304; `cache-control` is among them. */
+  /** Headers of the answer and of a 304, including `cache-control`. */
   readonly headers: Readonly<Record<string, string>>
 }
 

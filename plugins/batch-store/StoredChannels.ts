@@ -14,12 +14,6 @@ export interface Place {
   readonly network: string
 }
 
-export interface ReserveOptions {
-  readonly ttlSeconds: number
-  /** The store's key is the receiver's authorizer: its claimer claims the channel. */
-  readonly delegated: boolean
-}
-
 export interface Reserved {
   readonly status: "reserved" | "charged" | "busy" | "stale"
   /** Undefined for a channel without a record if the voucher is below the claimed amount. */
@@ -52,7 +46,8 @@ export const pageMax = 200
 export class StoredChannels extends Context.Service<
   StoredChannels,
   {
-    readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
+    /** Of a channel that has the store's key as its authorizer. */
+    readonly reserve: (place: Place, asked: Reserve, ttlSeconds: number) => Sql<Reserved>
     readonly charge: (place: Place, asked: Charge) => Sql<Charged>
     /**
      * Records a refund of at most the uncharged amount before it is signed. Returns the record, or undefined if the
@@ -222,7 +217,7 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
   const reserve = Effect.fnUntraced(function* (
     place: Place,
     asked: Reserve,
-    options: ReserveOptions
+    ttlSeconds: number
   ): Effect.fn.Return<Reserved, SqlError.SqlError> {
     const { channelConfig, payment, price, state, voucher } = asked
     const { channelId, maxClaimableAmount: max, signature } = voucher
@@ -238,16 +233,16 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
         config, receiver, token, withdraw_delay, delegated, charged, signed_max, signature, balance, total_claimed,
         withdraw_requested_at, refund_nonce, synced_at, pending_payment, pending_max, pending_signature, pending_until)
       select ${place.principal}, ${place.network}, ${channelId}, ${JSON.stringify(channelConfig)}::jsonb, ${receiver},
-        ${token}, ${withdrawDelay}, ${options.delegated}, greatest(${max}::numeric - ${price}::numeric, 0),
+        ${token}, ${withdrawDelay}, true, greatest(${max}::numeric - ${price}::numeric, 0),
         ${max}::numeric, ${signature},
         ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
         ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
-        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8)
+        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${ttlSeconds}::float8)
       where not ${wasCharged(place, channelId, payment)} and not ${isBelowClaimed}::boolean
       on conflict (principal, network, channel_id) do update set pending_payment = excluded.pending_payment,
         pending_max = excluded.pending_max, pending_signature = excluded.pending_signature,
         pending_until = excluded.pending_until, requested_at = clock_timestamp(),
-        delegated = c.delegated or excluded.delegated, charged = ${charged},
+        delegated = true, charged = ${charged},
         signed_max = case when ${isOld} then excluded.signed_max else c.signed_max end,
         signature = case when ${isOld} then excluded.signature else c.signature end,
         unclaimed_since = case when ${isOld} then coalesce(c.unclaimed_since, clock_timestamp())
@@ -262,7 +257,7 @@ const makeReserve = (sql: SqlClient.SqlClient, { columns, heldAt, read, stateOf,
     const found = yield* read(place, channelId, payment)
     if (found === undefined && isBelowClaimed) return { status: "stale", channel: undefined }
     // Deleted in between: the request may come again.
-    if (found === undefined) return yield* reserve(place, asked, options)
+    if (found === undefined) return yield* reserve(place, asked, ttlSeconds)
     const { channel, isCharged } = found
     if (isCharged) return { status: "charged", channel }
     const known = larger(BigInt(channel.chargedCumulativeAmount), BigInt(ledger.totalClaimed))

@@ -3,6 +3,7 @@
 // is refused immediately; a database error is `catalog_unavailable` to the seller and a line in the operator's log.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
+import { FairScheduler } from "../../kernel/effect/FairScheduler.ts"
 import type { PaymentObservation } from "../../kernel/payment/Extension.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Config } from "./Config.ts"
@@ -17,7 +18,6 @@ import { readSignature } from "./ownership/signedDeclaration.ts"
 import { Listings } from "./store/Listings.ts"
 import { claimOf } from "./store/mergeDeclaration.ts"
 import { type Carrier, isFree, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
-import { FairScheduler } from "./FairScheduler.ts"
 
 /** Concurrent recordings, and the places in each of the two queues: of readings and of recordings. */
 const recordingsMax = 4

@@ -1,8 +1,10 @@
 // All outgoing requests of the tools: through `safeFetch`, under the caps of the settings, with a maximum number of
-// connections; waiting for one counts towards the request's time (S235–S238). Sellers never use all connections, and
-// one origin uses at most half of theirs, so that a seller that hangs delays neither discovery nor other sellers.
-// Answers are JSON of bounded depth. Nothing is kept between two requests: no cookie, no connection, no answer.
-import { Context, Effect, Layer, Semaphore } from "effect"
+// connections; waiting for one counts towards the request's time (S235–S238). Sellers never have all connections, nor
+// one origin most of theirs, so that a seller that hangs holds up neither discovery nor other sellers. Agents that
+// share a server take turns, and one never has more than half, so that its searches delay no other agent. Answers are
+// JSON of bounded depth. No state is kept between two requests: no cookie, no connection, no answer.
+import { Context, Effect, Layer, Option } from "effect"
+import { FairScheduler } from "../../kernel/effect/FairScheduler.ts"
 import { type JsonParseError, parseJson } from "../../kernel/http/BoundedJson.ts"
 import {
   type FetchAnswer,
@@ -12,7 +14,7 @@ import {
   safeFetch
 } from "../../kernel/http/safeFetch.ts"
 import { monotonicMillis } from "../../kernel/time/monotonicMillis.ts"
-import { Outbound } from "../../kernel/platform/Outbound.ts"
+import { OnBehalfOf, Outbound } from "../../kernel/platform/Outbound.ts"
 import { Config } from "./Config.ts"
 
 /** Share of a request's timeout after which a request with `keepsPart` returns the part of the body that has come. */
@@ -51,20 +53,37 @@ export interface Reach {
 /** Connections reserved for hosts that the operator configured. */
 const keptConnections = 2
 
-/** Limits concurrency per key; a key without holders is removed. */
-const makeTurnstile = (permits: number) => {
-  const gates = new Map<string, { readonly gate: Semaphore.Semaphore; users: number }>()
+/** Requests that wait for a connection; beyond them the agent with most loses its last one. */
+const waitingMax = 4_096
+
+type Turnstile = <A>(effect: Effect.Effect<A, FetchRefused>) => Effect.Effect<A, FetchRefused>
+
+/** Limits concurrency, by agent in turn. `isShared`: several agents use it, and one has half of it at most. */
+const makeTurnstile = (concurrentMax: number, isShared: boolean): Turnstile => {
+  const perCallerMax = isShared ? Math.ceil(concurrentMax / 2) : concurrentMax
+  const turns = new FairScheduler({ concurrentMax, perCallerMax, waitingMax })
+  return (effect) =>
+    Effect.flatMap(OnBehalfOf, (name) => turns.run({ name, isFree: false }, effect)).pipe(
+      Effect.flatMap(
+        Option.match({ onNone: () => Effect.fail(new FetchRefused({ reason: "timeout" })), onSome: Effect.succeed })
+      )
+    )
+}
+
+/** A turnstile for each key; one without users is removed. */
+const makeTurnstiles = (make: () => Turnstile) => {
+  const gates = new Map<string, { readonly pass: Turnstile; users: number }>()
   const enter = (key: string) =>
     Effect.sync(() => {
-      const one = gates.get(key) ?? { gate: Semaphore.makeUnsafe(permits), users: 0 }
+      const one = gates.get(key) ?? { pass: make(), users: 0 }
       one.users += 1
       gates.set(key, one)
       return one
     })
-  return <A, E, R>(key: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  return <A>(key: string, effect: Effect.Effect<A, FetchRefused>): Effect.Effect<A, FetchRefused> =>
     Effect.acquireUseRelease(
       enter(key),
-      ({ gate }) => Semaphore.withPermit(gate, effect),
+      ({ pass }) => pass(effect),
       (one) => Effect.sync(() => void (--one.users === 0 && gates.delete(key)))
     )
 }
@@ -77,15 +96,14 @@ export class Upstreams extends Context.Service<Upstreams, { readonly within: (re
     Upstreams,
     Effect.gen(function* () {
       const outbound = yield* Outbound
-      const { caps } = yield* Config
-      const connections = yield* Semaphore.make(caps.connectionsMax)
+      const { caps, transport } = yield* Config
+      const turnstile = (concurrentMax: number) => makeTurnstile(concurrentMax, transport === "http")
+      const ofAll = turnstile(caps.connectionsMax)
       const strangersMax = Math.max(1, caps.connectionsMax - keptConnections)
-      const strangers = yield* Semaphore.make(strangersMax)
-      const ofOrigin = makeTurnstile(Math.max(1, Math.floor(strangersMax / 2)))
-      const inTurn = <A, E>(effect: Effect.Effect<A, E>, url: URL, { isStranger }: Reach): Effect.Effect<A, E> => {
-        const connected = Semaphore.withPermit(connections, effect)
-        return isStranger ? ofOrigin(url.host, Semaphore.withPermit(strangers, connected)) : connected
-      }
+      const ofStrangers = turnstile(strangersMax)
+      const ofOrigin = makeTurnstiles(() => turnstile(Math.max(1, Math.floor(strangersMax / 2))))
+      const inTurn = <A>(effect: Effect.Effect<A, FetchRefused>, url: URL, { isStranger }: Reach) =>
+        isStranger ? ofOrigin(url.host, ofStrangers(ofAll(effect))) : ofAll(effect)
       const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
       const fetchWithin =
         (reach: Reach): Upstream["fetch"] =>

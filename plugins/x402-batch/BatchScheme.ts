@@ -99,7 +99,7 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const vouchers = makeVouchers(at, yield* Crypto)
   const { authorization, formerKeys, note, noteSettle, noteSwept, payloadOf } = makeReading(at, vouchers)
   const keyOf = (payment: Payment) => Option.getOrUndefined(authorization(payment))?.key
-  const { hasCharged, sign } = yield* Delegates
+  const { hasCharged, heldFor, sign } = yield* Delegates
   const context = { at, vouchers, keyOf, noteSwept, sign, depositMin, fitsBudget }
   const states = yield* ChannelStates
   ;(yield* KnownChannels).readBy(() =>
@@ -113,7 +113,8 @@ const makeScheme = Effect.fnUntraced(function* (at: BatchContract) {
   const batch: Scheme = {
     scheme,
     refusals,
-    supportedExtra: () => Option.some({ batchContract: at.address, minDeposit: String(depositMin) }),
+    supportedExtra: (_, owner) =>
+      Option.some({ batchContract: at.address, minDeposit: String(depositMin), ...heldFor(owner) }),
     authorization,
     formerKeys,
     cover: (payment, stage) => {

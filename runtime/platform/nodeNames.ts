@@ -1,18 +1,18 @@
-// Resolves names that sellers and callers chose, on separate `node:dns` resolvers, for Node and for Deno. They do not
-// use the thread pool that `getaddrinfo` and payments' RPC connections share, so a name server that never answers
-// delays only its own names. Each question has a resolver, which is cancelled when its caller stops waiting. The
-// machine's hosts file comes first.
-import { Effect, Semaphore } from "effect"
+// Names that strangers chose, on `node:dns` resolvers of their own, for Node and for Deno. They use no thread of the
+// pool that `getaddrinfo` and payments' RPC connections share. Callers take turns, so a name server that never answers
+// delays the names of its own caller. Each question has a resolver, which is cancelled when its caller stops waiting.
+// The machine's hosts file comes first.
+import { Context, Effect, Option } from "effect"
 import { Resolver } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
-import { OutboundFailed } from "../../kernel/platform/Outbound.ts"
+import { FairScheduler } from "../../kernel/effect/FairScheduler.ts"
+import { OnBehalfOf, OutboundFailed } from "../../kernel/platform/Outbound.ts"
 
 /** Timeout of a name, including the time in the queue. */
 const resolveTimeout = "3 seconds"
 
-/** Maximum concurrent questions: in total, and for one zone (the last two labels of a name). */
-const questionsMax = 128
-const perZoneMax = 4
+/** Names that are asked for at a time: in all, and for one caller. */
+const questionsMax = { concurrentMax: 128, perCallerMax: 8, waitingMax: 4_096 }
 
 const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
@@ -52,27 +52,27 @@ const ask = (host: string, servers: ReadonlyArray<string> | undefined) =>
     return Effect.sync(() => resolver.cancel())
   })
 
-/** `servers`: name servers other than the machine's. */
+/** Name servers other than the machine's. */
+export const NameServers = Context.Reference<ReadonlyArray<string> | undefined>("tollkeeper/platform/NameServers", {
+  defaultValue: () => undefined
+})
+
+/** The last two labels of a name. */
+const zoneOf = (host: string): string => host.replace(/\.$/, "").split(".").slice(-2).join(".")
+
+const unresolved = Effect.fail(new OutboundFailed({ reason: "unresolved" }))
+
 export const makeResolve = (servers?: ReadonlyArray<string>) => {
-  const all = Semaphore.makeUnsafe(questionsMax)
-  const zones = new Map<string, { readonly turns: Semaphore.Semaphore; users: number }>()
-  const inZone = <A, E>(host: string, asking: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.suspend(() => {
-      const name = host.replace(/\.$/, "").split(".").slice(-2).join(".")
-      const zone = zones.get(name) ?? { turns: Semaphore.makeUnsafe(perZoneMax), users: 0 }
-      zones.set(name, zone)
-      zone.users += 1
-      const leave = Effect.sync(() => {
-        zone.users -= 1
-        if (zone.users === 0) zones.delete(name)
-      })
-      return Effect.ensuring(zone.turns.withPermits(1)(all.withPermits(1)(asking)), leave)
-    })
+  const turns = new FairScheduler(questionsMax)
+  const askInTurn = Effect.fnUntraced(function* (host: string) {
+    // The process itself asks on behalf of many strangers: each zone counts as a caller.
+    const caller = (yield* OnBehalfOf) || zoneOf(host)
+    const answer = yield* turns.run({ name: caller, isFree: false }, ask(host, servers))
+    return Option.isSome(answer) ? answer.value : yield* unresolved
+  })
   return (host: string): Effect.Effect<ReadonlyArray<string>, OutboundFailed> =>
-    Effect.flatMap(hostsOf(host), (found) =>
-      found.length > 0 ? Effect.succeed(found) : inZone(host, ask(host, servers))
-    ).pipe(
+    Effect.flatMap(hostsOf(host), (found) => (found.length > 0 ? Effect.succeed(found) : askInTurn(host))).pipe(
       Effect.timeout(resolveTimeout),
-      Effect.catchTag("TimeoutError", () => Effect.fail(new OutboundFailed({ reason: "unresolved" })))
+      Effect.catchTag("TimeoutError", () => unresolved)
     )
 }

@@ -8,7 +8,7 @@ import { connect, isIP } from "node:net"
 import * as tls from "node:tls"
 import * as zlib from "node:zlib"
 import { Outbound, OutboundFailed, type OutboundAnswer, type OutboundRequest } from "../../kernel/platform/Outbound.ts"
-import { makeResolve } from "./nodeNames.ts"
+import { makeResolve, NameServers } from "./nodeNames.ts"
 import { ResponseReader } from "./ResponseReader.ts"
 
 const failed = (reason: OutboundFailed["reason"]) => new OutboundFailed({ reason })
@@ -235,4 +235,7 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
     Effect.catchTag("TimeoutError", () => Effect.fail(failed("timeout")))
   )
 
-export const layer: Layer.Layer<Outbound> = Layer.sync(Outbound, () => ({ resolve: makeResolve(), send }))
+export const layer: Layer.Layer<Outbound> = Layer.effect(
+  Outbound,
+  Effect.map(NameServers, (servers) => ({ resolve: makeResolve(servers), send }))
+)

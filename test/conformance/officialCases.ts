@@ -53,6 +53,7 @@ export const officialCases = async (
     await replays(set, world, part, payTo)
     await identifiers(set, world, part, payTo)
     await identifierBuysNothing(set, world, part, "/plain")
+    await identifierBuysOneCall(set, world, part, payTo)
     if (name === "c") await upfront(set, world, part, payTo)
     if (name === "c") await identifierBuysNothing(set, world, part, "/upfront")
     await refusalCases(part, world, payTo, price, async () => {
@@ -105,6 +106,34 @@ const identifierBuysNothing = async (set: OfficialSet, world: World, part: Part,
     const later = [await ask(), await ask(), await ask()]
     const served = [...concurrent, ...later].filter(({ status }) => status === 200)
     assert.equal(served.length, 1, [...concurrent, ...later].map(({ status }) => status).join())
+  })
+}
+
+/** The same with a tool behind MCP whose calls take from nothing to two seconds, verified first and settled last. */
+const identifierBuysOneCall = async (set: OfficialSet, world: World, part: Part, payTo: string): Promise<void> => {
+  await part.check("a tool: one payment with the buyer's identifier buys one call", async () => {
+    const call = async (milliseconds: number, payment?: unknown): Promise<any> => {
+      const params = {
+        name: "report",
+        arguments: { milliseconds },
+        ...(payment === undefined ? {} : { _meta: { "x402/payment": payment } })
+      }
+      const answer = await fetch(`${set.sellerUrl}/mcp`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params })
+      })
+      return ((await answer.json()) as any).result
+    }
+    const before = await world.balance(payTo)
+    const paymentPayload = await set.sign((await call(0)).structuredContent, (await world.account(1)).secret())
+    const identifier = { info: { required: false, id: `pay_${crypto.randomUUID().replaceAll("-", "")}` } }
+    paymentPayload.extensions = { ...paymentPayload.extensions, "payment-identifier": identifier }
+    const answers = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((at) => call(at * 280, paymentPayload)))
+    answers.push(await call(0, paymentPayload))
+    const served = answers.filter(({ isError }) => isError !== true)
+    assert.equal(served.length, 1, JSON.stringify(answers.map((one) => one.structuredContent?.error)))
+    assert.equal((await world.balance(payTo)) - before, price)
   })
 }
 

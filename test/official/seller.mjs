@@ -14,6 +14,31 @@ const sellKept = (set, app, { facilitator, network, accepts }) => {
     app.get(`/${page}`, (_, response) => response.json({ page, computed: ++computed }))
 }
 
+/** A paid tool behind JSON-RPC as in MCP: `_meta` has the payment; the packages verify and settle around the call. */
+const sellTool = (app, server, accepts) => {
+  const answer = (response, id, result) => response.json({ jsonrpc: "2.0", id, result })
+  app.post("/mcp", async (request, response) => {
+    const { id, params } = request.body
+    await server.initialize()
+    const [requirements] = await server.buildPaymentRequirements(accepts)
+    const payment = params._meta?.["x402/payment"]
+    const refuse = (error) => {
+      const required = { x402Version: 2, error, resource: { url: "mcp://tool/report" }, accepts: [requirements] }
+      answer(response, id, { isError: true, structuredContent: required, content: [] })
+    }
+    if (payment === undefined) return refuse("payment required")
+    const verified = await server.verifyPayment(payment, requirements)
+    if (!verified.isValid) return refuse(verified.invalidReason)
+    await new Promise((resolve) => setTimeout(resolve, params.arguments.milliseconds))
+    const settled = await server.settlePayment(payment, requirements)
+    if (!settled.success) return refuse(settled.errorReason)
+    answer(response, id, {
+      content: [{ type: "text", text: "a report" }],
+      _meta: { "x402/payment-response": settled }
+    })
+  })
+}
+
 export const runSeller = async (set) => {
   const settings = JSON.parse(process.argv[2] ?? "{}")
   const { network, payTo } = settings
@@ -75,6 +100,7 @@ export const runSeller = async (set) => {
   const app = set.express()
   app.use(set.express.json())
   sellKept(set, app, { facilitator, network, accepts })
+  sellTool(app, server, accepts)
   app.use(set.paymentMiddleware(routes, server))
   app.get("/plain", (_, response) => response.json({ page: "plain" }))
   app.get("/weather", (request, response) => response.json({ city: request.query.city, celsius: 17 }))

@@ -1,15 +1,16 @@
-// `npm run relevance`: search quality. On the shared relevance set or on another one of its format (`--queries`,
-// `--judgments`, `--dense`): nDCG@10, reciprocal rank and recall@20 by class of query and in total, of the lexical
-// branch with its feedback, of the default configuration without a key, of the recorded dense ranking and of all fused,
-// with 95 % bootstrap intervals and floors. Then the project's own five sets (`judged.ts`), in the default
-// configuration: by half, how many queries find a right answer first and among three, and the results of queries
-// without an answer; and the three sets of questions in other languages. Price queries and queries without a matching
-// resource are listed separately. `--only NAME` runs one of them (shared, judged, trial, second, third, fourth,
-// spanish, russian, japanese), `--half tuning` or `held` only the queries of one half, `--report FILE` writes a page
-// with each query's first ten results and the graded ones. `leave-one-set-out` prints each own set's shares with
-// settings that were not chosen on it, and the tuned ones (`leaveOneSetOut.ts`). `cost-to-fake` runs the known attacks
-// on rank against each of some listings and its words, in catalogs of `--listings` (5,300) honest ones, and fails if
-// one passes below the bar (`costToFake.ts`). The last line has the figures.
+// `npm run relevance`: search quality. On the shared relevance set or on another one of its form (`--queries`,
+// `--judgments`, `--dense`): nDCG@10, reciprocal rank and recall@20 by class of query and in all, of the lexical branch
+// with its feedback, of the default configuration without a key, of the recorded dense ranking and of all fused, with
+// 95 % bootstrap intervals and floors. Then the project's own five sets (`judged.ts`), in the default configuration: by
+// half, how many queries find a right answer first and among three, and what is found where there is no answer; and the
+// three sets of questions in other languages. Price queries and those without a fitting resource are listed apart.
+// `--only NAME` runs one of them (shared, judged, trial, second, third, fourth, spanish, russian, japanese), `--half
+// tuning` or `held` the queries of one half alone, `--report FILE` writes a page with each query's first ten beside the
+// graded ones. `leave-one-set-out` prints each own set's shares when nothing was chosen on it, beside the tuned ones
+// (`leaveOneSetOut.ts`). `frames` asks the own sets in the frames of the field and fails where one costs more than two
+// points (`frames.ts`). `cost-to-fake` plays the known attacks on rank against each of some listings and its words, in
+// catalogs of `--listings` (5,300) honest ones, and fails where one passes below the bar (`costToFake.ts`). The last
+// line is the figures.
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import process from "node:process"
@@ -17,7 +18,8 @@ import { parseArgs } from "node:util"
 import { printCostToFake } from "./costToFake.ts"
 import { type Dataset, isPresent, loadDataset } from "./dataset.ts"
 import { headlineOf, interval, mean, ndcg10, recall20, reciprocalRank } from "./figures.ts"
-import { halfOf, isLanguageSet, type LanguageSet, languageSets, type OwnSet, ownSet } from "./judged.ts"
+import { printFrames } from "./frames.ts"
+import { halfOf, isLanguageSet, type LanguageSet, languageSets, type OwnSet, ownSet, ownSets } from "./judged.ts"
 import { leaveOneSetOut } from "./leaveOneSetOut.ts"
 import { measure, type Measured, type MeasureOptions, type Mode } from "./measure.ts"
 import { reportPage } from "./reportPage.ts"
@@ -45,7 +47,7 @@ const options: MeasureOptions = {
 const run = (set: Dataset, more: MeasureOptions = {}) =>
   Effect.runPromise(measure(set, { ...options, ...more }) as Effect.Effect<ReadonlyArray<Measured>, unknown>)
 
-/** Floors of nDCG@10 on the shared set, and the name of each ranking. */
+/** Floors of nDCG@10 on the shared set, and what each ranking is called. */
 const rankings = [
   ["lexical", "words and feedback", 0.8],
   ["offline", "without a key", 0.82],
@@ -97,14 +99,14 @@ const onShared = async (): Promise<boolean> => {
 }
 
 /**
- * Minimum shares of queries with a right answer first and among the first three, maximum number that find nothing, and
- * minimum number of unanswerable ones that must find nothing.
+ * Shares of queries that have a right answer first and among the first three, how many may find nothing, and how many
+ * of those without an answer must.
  */
 const ownFloors = {
   judged: { first: 0.7, three: 0.88, none: 0, silent: 1 },
   trial: { first: 0.7, three: 0.88, none: 0, silent: 1 },
-  // Measured, not a target. Lexical scores can hardly identify unanswerable questions: the nearest three are shown,
-  // since one in thirty of the answerable questions would find nothing else.
+  // Measured, not a target. Lexical scores alone can hardly separate questions without an answer: the nearest three are
+  // shown, since one in thirty of those that have an answer would find nothing else.
   second: { first: 0.7, three: 0.88, none: 1, silent: 1 },
   third: { first: 0.7, three: 0.85, none: 1, silent: 2 },
   fourth: { first: 0.7, three: 0.88, none: 0, silent: 0 },
@@ -162,6 +164,10 @@ const onOwn = async (name: OwnSet | LanguageSet): Promise<boolean> => {
 if (positionals.includes("cost-to-fake")) {
   const counts = values.listings.split(",").map(Number)
   process.exit((await printCostToFake(options.database!, counts)) ? 0 : 1)
+}
+if (positionals.includes("frames")) {
+  const names = (values.only === undefined ? ownSets : [values.only]) as typeof ownSets
+  process.exit((await printFrames(names, run)) ? 0 : 1)
 }
 if (!isPresent) console.log("the relevance set is not there: ../shared/data/search-relevance")
 if (positionals.includes("leave-one-set-out")) {

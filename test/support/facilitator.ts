@@ -24,6 +24,7 @@ import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { CrashPoints, type Step } from "../../kernel/settlement/CrashPoints.ts"
 import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
 import { loadProfile } from "../../runtime/profile.ts"
+import { NameServers } from "../../runtime/platform/nodeNames.ts"
 import { serve } from "../../runtime/serve.ts"
 import { usdcBalance } from "./balances.ts"
 import { makePayment, type Payment, type PaymentOptions } from "./buyer.ts"
@@ -46,6 +47,8 @@ export interface FacilitatorOptions {
   readonly closeMillis?: number
   /** Channels made at first boot; default 3. */
   readonly channels?: number
+  /** Asked for strangers' names, in place of the machine's name servers. */
+  readonly nameServers?: ReadonlyArray<string>
   /** Runs at each named step of the money path. */
   readonly atStep?: (step: Step) => Effect.Effect<void>
 }
@@ -138,6 +141,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
       onReady: (address, services) => Effect.asVoid(Deferred.succeed(ready, { port: address!.port, services }))
     }).pipe(
       Effect.provideService(CrashPoints, options.atStep ?? (() => Effect.void)),
+      Effect.provideService(NameServers, options.nameServers),
       Effect.tapCause((cause) => Deferred.failCause(ready, cause)),
       Effect.provideService(
         References.MinimumLogLevel,

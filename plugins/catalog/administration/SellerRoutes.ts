@@ -13,6 +13,7 @@ import { temporarilyUnavailable, unauthorized } from "../../../kernel/http/route
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { queryOf, readQuery } from "../../../kernel/http/readQuery.ts"
 import { addRoutes, route } from "../../../kernel/http/Route.ts"
+import { OnBehalfOf } from "../../../kernel/platform/Outbound.ts"
 import * as routes from "../description.ts"
 import { Challenges } from "../ownership/Challenges.ts"
 import { OriginProbes } from "../ownership/OriginProbes.ts"
@@ -83,7 +84,8 @@ export const addSellerRoutes = Effect.gen(function* () {
     const caller = callers.authenticate(request)
     if (Option.isNone(caller)) return unauthorized
     const given = readQuery(routes.look.query, queryOf(request)).given("origin") ?? ""
-    const answer = yield* probes.probe(given, caller.value.source)
+    const { source } = caller.value
+    const answer = yield* Effect.provideService(probes.probe(given, source), OnBehalfOf, source)
     switch (answer._tag) {
       case "Refused":
         return invalid(`origin: ${answer.detail}`)

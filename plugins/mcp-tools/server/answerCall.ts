@@ -4,6 +4,7 @@
 // every caller.
 import { inputRequired, type InputRequiredResult } from "@modelcontextprotocol/server"
 import { Cause, Effect, Option, type Tracer } from "effect"
+import { OnBehalfOf } from "../../../kernel/platform/Outbound.ts"
 import type { Caller, InputNeeded, Tool } from "../Tool.ts"
 import { retryableError, toolError, toolErrorBody } from "../ToolError.ts"
 import type { Tools } from "../Tools.ts"
@@ -107,6 +108,7 @@ export const answer = (
         ? Effect.failCause(cause as Cause.Cause<never>)
         : Effect.as(Effect.logError(`tool ${tool.name} died`, cause), errorResult(toolErrorBody(defective)))
     ),
+    Effect.provideService(OnBehalfOf, caller.principal),
     inTrace(tool.name, parent)
   )
 

@@ -67,3 +67,14 @@ export const check = (figures: Figures): ReadonlyArray<Bar> => {
     ...(busy === undefined ? [] : verifyBusy(busy))
   ]
 }
+
+/** This checkout beside another one. */
+export const verifyBeside = (
+  verify: { readonly ours: Case; readonly before: Case },
+  settle: Figures["settle"]
+): ReadonlyArray<Bar> => [
+  atLeast("honest payments found valid", validShare([verify.ours, verify.before]), 1),
+  atMost("verify: CPU of the other checkout's", ownCpu(verify.ours) / ownCpu(verify.before), 1.03),
+  atMost("settle: CPU of the other checkout's", ownCpu(settle.ours) / ownCpu(settle.class), 1.03),
+  atLeast("settle: settled of sent", settledShare(settle.ours), 1)
+]

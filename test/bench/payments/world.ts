@@ -33,6 +33,8 @@ export interface Subject {
 export interface OursOptions {
   readonly name: string
   readonly channels: number
+  /** Another checkout, whose program is started; absent: this one's. */
+  readonly checkout?: string
   readonly plugins?: ReadonlyArray<string>
   readonly set?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
@@ -105,7 +107,7 @@ export const startOurs = async (base: Base, deno: boolean, options: OursOptions)
     ...settings.flatMap((setting) => ["--set", setting])
   ]
   const service = startService(deno ? denoProgram() : process.execPath, [...(deno ? denoArgs : programArgs), ...args], {
-    cwd: root,
+    cwd: options.checkout ?? root,
     log: join(base.folder, `${name}.log`),
     env: {
       DATABASE_URL: (await options.throughSql?.(own)) ?? own,

@@ -1,4 +1,4 @@
-// The claimer against the ledger: what it claims for a seller, and claims that do not fit one transaction.
+// The claimer against the ledger: its claims for a seller, and claims that do not fit one transaction.
 import { assert, describe, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
@@ -11,18 +11,17 @@ import { startReceiver } from "../webhooks/receiver.ts"
 import { startBatch } from "../x402-batch/world.ts"
 
 const apiKey = "shop-secret-0123456789"
-const otherKey = "other-secret-0123456789"
 const environment = {
-  FACILITATOR_API_KEYS: `shop:${apiKey},other:${otherKey}`,
+  FACILITATOR_API_KEYS: `shop:${apiKey}`,
   BATCH_AUTHORIZER_SECRET: "a secret for the authorizers of this test"
 }
 const secret = "a-secret-that-signs-webhooks"
 const network = "ledger:testnet"
-/** A claim of two channels costs some 30,000 stroops, one of three 36,000. */
+/** A claim of two channels costs about 30,000 stroops, a claim of three 36,000. */
 const fees = "{max_resource_fee_stroops: 33000, max_inclusion_fee_stroops: 10000, max_total_fee_stroops: 43000}"
 const count = 4
 
-/** A facilitator that settles for anyone, and one with the store, which watches each second. */
+/** A facilitator that settles for anyone, and another with the store, which checks each second. */
 const watchedWorld = Effect.fnUntraced(function* (database: DatabaseKind) {
   const first = yield* startBatch({ channels: 5, closeMillis: 500 })
   const hook = yield* startReceiver({ secret })
@@ -103,7 +102,7 @@ for (const database of databaseKinds)
             assert.strictEqual(json.success, true, text)
             return made
           })
-          // A receiver's first claim makes its entry, which alone costs more than this store may pay.
+          // A receiver's first claim creates its entry, which by itself costs more than this store may pay.
           const key = Keypair.random()
           const own: BatchChannel = { ...(yield* open(key.publicKey())), receiverAuthorizer: key }
           const claim = batch.claim([{ channel: own, max: 1n, total: 1n }])
@@ -145,11 +144,15 @@ for (const database of databaseKinds)
       "answers a withdrawal that another seller's record would hide",
       () =>
         Effect.gen(function* () {
-          const { address, batch, first, open, payTo, record, withdraw } = yield* watchedWorld(database)
-          // The buyer's accomplice records its channel with a larger voucher.
+          const { address, batch, first, open, payTo, record, store, withdraw } = yield* watchedWorld(database)
           const channel = yield* open(address)
           yield* record(apiKey, channel, batch.voucher(channel, 100n), "100")
-          yield* record(otherKey, channel, batch.voucher(channel, 900n), "900")
+          // The buyer's accomplice has a record of it, of a version that took it, with a larger voucher.
+          const { maxClaimableAmount, signature } = batch.voucher(channel, 900n)
+          yield* store.sql`insert into batch_store_channels (principal, network, channel_id, config, receiver, token,
+              withdraw_delay, delegated, charged, signed_max, signature)
+            select 'key:other', network, channel_id, config, receiver, token, withdraw_delay, false, 900,
+              ${maxClaimableAmount}::numeric, ${signature} from batch_store_channels`
           yield* withdraw(channel, "Start")
           yield* eventually(first.balance(payTo), (balance) => balance === 100n)
         }).pipe(Effect.scoped),
@@ -160,10 +163,12 @@ for (const database of databaseKinds)
       "notes withdrawals that ended, also those that it never saw",
       () =>
         Effect.gen(function* () {
-          const { batch, first, hook, open, record, requested, store, withdraw } = yield* watchedWorld(database)
-          // A seller that claims by its own key and does not.
-          const silent = yield* open(Keypair.random().publicKey())
+          const { address, batch, first, hook, open, record, requested, store, withdraw } =
+            yield* watchedWorld(database)
+          // A seller that claims by its own key and does not, in a record of a version that took its channels.
+          const silent = yield* open(address)
           yield* record(apiKey, silent, batch.voucher(silent, 100n), "100")
+          yield* store.sql`update batch_store_channels set delegated = false`
           yield* withdraw(silent, "Start")
           const { withdrawRequestedAt } = yield* Effect.promise(() => batch.state(silent))
           assert.ok(withdrawRequestedAt > 0)
@@ -173,7 +178,7 @@ for (const database of databaseKinds)
           yield* eventually(requested(silent), ([at]) => at === 0)
 
           // One that started and ended while the store was down: its record still shows the balance.
-          const unseen = yield* open(Keypair.random().publicKey())
+          const unseen = yield* open(address)
           yield* withdraw(unseen, "Start")
           yield* Effect.promise(() => fetch(`${first.ledgerUrl}/advance?seconds=901`, { method: "POST" }))
           yield* withdraw(unseen, "End")
@@ -234,7 +239,7 @@ for (const database of databaseKinds)
           yield* charge(1)
           yield* first.ledger.setFaults([{ drops: () => true }])
           yield* Effect.promise(() => setClaimPolicy(options, { token: testnetUsdc, claimEverySeconds: 1 }))
-          // Given up by its operator while the network has not taken it.
+          // An operator gave up this claim before the network had taken it.
           const given = store.sql`update kernel_settlements set state = 'unresolved', resolved_at = clock_timestamp()
           where starts_with(authorization_key, 'claim:') and state in ('prepared', 'submitted') returning 1`
           yield* eventually(given, ({ length }) => length === 1)

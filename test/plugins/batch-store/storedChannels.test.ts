@@ -1,5 +1,5 @@
-// A seller's channels in SQL: what is reserved and charged once, also when instances race and requests come again, and
-// what the claimer records of it.
+// A seller's channels in SQL: amounts are reserved and charged once, also when instances race and requests repeat, and
+// the claimer's records of them.
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -31,14 +31,14 @@ const asked = (channelId: string, name: string, max: bigint, price = 100n): Rese
   state,
   voucher: { channelId, maxClaimableAmount: String(max), signature: "ab".repeat(64) }
 })
-/** What the ledger shows of a channel. */
+/** The ledger's state of a channel. */
 const shown = (withdrawRequestedAt: number) => ({
   balance: 10_000n,
   totalClaimed: 0n,
   withdrawRequestedAt,
   refundNonce: 0n
 })
-const options = { ttlSeconds: 60, delegated: true }
+const ttlSeconds = 60
 const shop: Place = { principal: "key:shop", network }
 
 const services = (kind: (typeof databaseKinds)[number]) =>
@@ -49,7 +49,7 @@ const services = (kind: (typeof databaseKinds)[number]) =>
 /** Reserves and charges the whole price. */
 const pay = Effect.fnUntraced(function* (place: Place, channelId: string, name: string, max: bigint, amount = 100n) {
   const channels = yield* StoredChannels
-  const { status } = yield* channels.reserve(place, asked(channelId, name, max), options)
+  const { status } = yield* channels.reserve(place, asked(channelId, name, max), ttlSeconds)
   const charged = yield* channels.charge(place, { payment: payment(name), channelId, amount: String(amount) })
   return { reserved: status, charged: charged.status, total: charged.channel?.chargedCumulativeAmount }
 })
@@ -66,7 +66,7 @@ for (const kind of databaseKinds) {
             charged: "charged",
             total: "30"
           })
-          const signed = yield* channels.reserve(shop, asked(id, "second", 200n), options)
+          const signed = yield* channels.reserve(shop, asked(id, "second", 200n), ttlSeconds)
           expect([signed.status, signed.channel?.chargedCumulativeAmount]).toEqual(["stale", "30"])
           expect((yield* pay(shop, id, "third", 130n)).total).toBe("130")
           const stored = (yield* channels.get(shop, id))!
@@ -83,17 +83,17 @@ for (const kind of databaseKinds) {
             ...asked(id, "newer", 1_700n),
             voucher: { ...asked(id, "", 1_700n).voucher, signature: "cd".repeat(64) }
           }
-          const raised = yield* channels.reserve(shop, newer, options)
+          const raised = yield* channels.reserve(shop, newer, ttlSeconds)
           expect([raised.status, raised.channel?.chargedCumulativeAmount]).toEqual(["reserved", "1600"])
           expect(raised.channel).toMatchObject({ signedMaxClaimable: "1700", signature: "cd".repeat(64) })
-          // Also where the request is not charged: what was charged before it can be claimed.
+          // Also if the request is not charged: the amount charged before it can be claimed.
           yield* channels.release(shop, id, newer.payment)
           expect((yield* pay(shop, id, "after", 1_700n)).total).toBe("1700")
-          // Below the newest voucher the buyer's total is an error of its own, which the record corrects.
+          // Below the newest voucher, the buyer's total is a separate error, which the record corrects.
           expect((yield* pay(shop, id, "less", 1_800n, 30n)).total).toBe("1730")
-          expect((yield* channels.reserve(shop, asked(id, "more", 1_890n), options)).status).toBe("stale")
+          expect((yield* channels.reserve(shop, asked(id, "more", 1_890n), ttlSeconds)).status).toBe("stale")
           // A smaller voucher takes no larger one's place.
-          yield* channels.reserve(shop, asked(id, "tiny", 1_740n, 10n), options)
+          yield* channels.reserve(shop, asked(id, "tiny", 1_740n, 10n), ttlSeconds)
           const charged = yield* channels.charge(shop, { payment: payment("tiny"), channelId: id, amount: "10" })
           expect(charged.channel).toMatchObject({ chargedCumulativeAmount: "1740", signedMaxClaimable: "1800" })
         })
@@ -105,7 +105,7 @@ for (const kind of databaseKinds) {
           for (const over of [{ refundNonce: 1, balance: "5000" }, { asOf: 1_001 }]) {
             const id = newId()
             yield* pay(shop, id, "first", 100n)
-            yield* channels.reserve(shop, asked(id, "refund", 100n, 0n), options)
+            yield* channels.reserve(shop, asked(id, "refund", 100n, 0n), ttlSeconds)
             const hold = (changes: object) =>
               channels.holdRefund(shop, {
                 channelId: id,
@@ -122,7 +122,7 @@ for (const kind of databaseKinds) {
             yield* channels.release(shop, id, payment("refund"))
             const reserve = (name: string, max: bigint, changes: object, price = 100n) =>
               Effect.map(
-                channels.reserve(shop, { ...asked(id, name, max, price), state: { ...state, ...changes } }, options),
+                channels.reserve(shop, { ...asked(id, name, max, price), state: { ...state, ...changes } }, ttlSeconds),
                 ({ status }) => status
               )
             expect(yield* reserve("a", 200n, {})).toBe("busy")
@@ -141,13 +141,13 @@ for (const kind of databaseKinds) {
           const claimed = { ...state, totalClaimed: "300" }
           const reserve = (name: string, max: bigint) =>
             Effect.map(
-              channels.reserve(shop, { ...asked(id, name, max), state: claimed }, options),
+              channels.reserve(shop, { ...asked(id, name, max), state: claimed }, ttlSeconds),
               ({ channel, status }) => [status, channel?.chargedCumulativeAmount]
             )
-          // No record: the buyer's word counts from the ledger's total on.
+          // No record: we accept the buyer's total if it is at least the ledger's.
           expect(yield* reserve("none", 399n)).toEqual(["stale", undefined])
           yield* pay(shop, id, "first", 100n)
-          // A record of a backup: 100 charged, where 300 were claimed.
+          // A restored record: 100 charged, but 300 were claimed.
           expect(yield* reserve("low", 200n)).toEqual(["stale", "100"])
           expect(yield* reserve("right", 400n)).toEqual(["reserved", "300"])
           expect(yield* reserve("late", 400n)).toEqual(["busy", "300"])
@@ -155,7 +155,7 @@ for (const kind of databaseKinds) {
           expect(charged.channel?.chargedCumulativeAmount).toBe("400")
           const unknown = newId()
           const asking = { ...asked(unknown, "unknown", 400n), state: claimed }
-          expect((yield* channels.reserve(shop, asking, options)).channel?.chargedCumulativeAmount).toBe("300")
+          expect((yield* channels.reserve(shop, asking, ttlSeconds)).channel?.chargedCumulativeAmount).toBe("300")
         })
       )
 
@@ -195,12 +195,12 @@ for (const kind of databaseKinds) {
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const id = newId()
-          yield* channels.reserve(shop, asked(id, "slow", 100n), options)
-          expect((yield* channels.reserve(shop, asked(id, "next", 100n), options)).status).toBe("busy")
+          yield* channels.reserve(shop, asked(id, "slow", 100n), ttlSeconds)
+          expect((yield* channels.reserve(shop, asked(id, "next", 100n), ttlSeconds)).status).toBe("busy")
           expect(yield* channels.release(shop, id, payment("next"))).toBe(false)
           expect(yield* channels.release(shop, id, payment("slow"))).toBe(true)
-          yield* channels.reserve(shop, asked(id, "short", 100n), { ...options, ttlSeconds: 0 })
-          expect((yield* channels.reserve(shop, asked(id, "next", 100n), options)).status).toBe("reserved")
+          yield* channels.reserve(shop, asked(id, "short", 100n), 0)
+          expect((yield* channels.reserve(shop, asked(id, "next", 100n), ttlSeconds)).status).toBe("reserved")
           // The one that expired has lost the channel.
           const late = yield* channels.charge(shop, { payment: payment("short"), channelId: id, amount: "100" })
           expect(late.status).toBe("busy")
@@ -211,7 +211,7 @@ for (const kind of databaseKinds) {
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const id = newId()
-          yield* channels.reserve(shop, asked(id, "much", 100n), options)
+          yield* channels.reserve(shop, asked(id, "much", 100n), ttlSeconds)
           const charge = { payment: payment("much"), channelId: id, amount: "101" }
           expect((yield* channels.charge(shop, charge)).status).toBe("exceeded")
           expect((yield* channels.charge({ ...shop, principal: "key:other" }, charge)).status).toBe("missing")
@@ -260,7 +260,7 @@ for (const kind of databaseKinds) {
           yield* pay(place, id, "refunded", 100n)
           const refunded = { ...state, balance: "100", totalClaimed: "100", refundNonce: 1 }
           expect(yield* channels.sync(place, id, refunded, undefined)).toMatchObject({ totalClaimed: "100" })
-          // An older reading of the ledger comes late.
+          // An older reading of the ledger arrives late.
           expect(yield* channels.sync(place, id, state, undefined)).toMatchObject({ totalClaimed: "100" })
           const open = (yield* claims.open(network)).filter((one) => one.principal === place.principal)
           expect(open.map(({ kind, payload }) => [kind, payload])).toEqual([
@@ -311,7 +311,7 @@ for (const kind of databaseKinds) {
           const place = { ...shop, principal: `key:halving-${kind}` }
           const ids = Array.from({ length: 5 }, newId)
           for (const id of ids) yield* pay(place, id, `halving-${id.slice(-4)}`, 100n)
-          // Each payer has channels of its own: what a claim names is the channel's whole configuration.
+          // Each payer has separate channels: a claim contains the channel's whole configuration.
           for (const [at, id] of ids.entries())
             yield* sql`update batch_store_channels set unclaimed_since = now() - interval '2 hours',
                 config = jsonb_set(config, '{salt}', to_jsonb(${at.toString(16).padStart(64, "0")}::text))
@@ -321,7 +321,7 @@ for (const kind of databaseKinds) {
           const open = Effect.map(claims.open(network), (all) => all.filter((one) => one.principal === place.principal))
           expect(yield* claims.record(due, (yield* own)[0]!, 40)).toBe(5)
           const [whole] = yield* open
-          // Its id was given again, to a claim of others: a database has lost its last commits.
+          // Its id was reused for a claim of other channels, because the database lost its last commits.
           const lost = { ...whole!, payload: { ...whole!.payload, claims: [] } }
           yield* claims.settled(lost, "ff".repeat(32))
           yield* claims.failed({ ...whole!, principal: "key:another" }, "unresolved")
@@ -363,7 +363,7 @@ for (const kind of databaseKinds) {
           expect(yield* claims.record(due, alone!, 40)).toBe(1)
           expect(yield* claims.record(due, alone!, 40)).toBe(1)
           yield* claims.failed((yield* open)[0]!, "claim_simulation_failed")
-          // It rests before it is tried again.
+          // It backs off before the next attempt.
           expect(yield* own).toEqual([])
         })
       )
@@ -377,7 +377,7 @@ for (const kind of databaseKinds) {
             { ...shop, principal: `key:forger-${kind}` }
           ]
           yield* pay(honest, id, "watched", 100n)
-          // A row with a larger voucher hides no other's.
+          // A row with a larger voucher does not hide other rows.
           yield* pay(other, id, "forged", 1_000n, 50n)
           const first = yield* claims.watched(network, { principal: "", channelId: "" })
           const rows = first.filter(({ channelId }) => channelId === id)
@@ -404,7 +404,8 @@ for (const kind of databaseKinds) {
           expect(own).toEqual([busy, small, busy, busy])
           yield* sql`delete from batch_store_claims where principal in (${busy}, ${small})`
 
-          // One has more groups than a turn records, all with withdrawals by its own word; the other has one charge.
+          // One has more groups than a turn records, all with withdrawals that it reported itself; the other has one
+          // charge.
           const channel = newId()
           yield* pay({ ...shop, principal: small }, channel, "small", 100n)
           yield* sql`insert into batch_store_channels (principal, network, channel_id, config, receiver, token,
@@ -446,12 +447,12 @@ for (const kind of databaseKinds) {
           expect(yield* failAfter(0, false)).toBeCloseTo(60, -1)
           expect(yield* failAfter(2, true)).toBeCloseTo(720, -1)
           expect(yield* failAfter(48, true)).toBeCloseTo(3_600, -1)
-          // What a payer is about to withdraw is claimed again soon.
+          // A channel with a started withdrawal is retried sooner.
           yield* claims.seen(network, { ...place, channelId: id }, shown(1_700_000_000))
           expect(yield* failAfter(48, true)).toBeCloseTo(60, -1)
           yield* claims.seen(network, { ...place, channelId: id }, shown(0))
           expect(yield* claims.lost(network)).toEqual([])
-          // Its payer has withdrawn: what was charged is not there to be claimed, until it deposits again.
+          // Its payer has withdrawn: the charged amount cannot be claimed until the payer deposits again.
           yield* claims.seen(network, { ...place, channelId: id }, { ...shown(0), balance: 30n, refundNonce: 1n })
           const lost = { token: channelConfig.token, channels: 1, amount: "70", isRecent: true }
           expect(yield* claims.lost(network)).toEqual([lost])
@@ -468,7 +469,7 @@ for (const kind of databaseKinds) {
             where principal = ${place.principal} and kind = 'settle' and state = 'open'
               and begun_at - clock_timestamp() between interval '5 minutes' and interval '10 minutes'`
           expect(later).toEqual([{ n: 1 }])
-          // The next claim is paid out without it, and another seller's settle for this receiver is none of its.
+          // The next claim is paid out without it, and another seller's settle for this receiver does not count.
           yield* sql`insert into batch_store_claims (principal, network, kind, receiver, token, payload)
             select ${`key:rival-${kind}`}, network, kind, receiver, token, payload from batch_store_claims
             where id = ${settle!.id}`
@@ -480,28 +481,13 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("claims for the seller whose key it has, also where the key came after the channel", () =>
+      it.effect("forgets a channel whose only request never ended", () =>
         Effect.gen(function* () {
           const channels = yield* StoredChannels
           const sql = yield* SqlClient.SqlClient
           const place = { ...shop, principal: `key:late-${kind}` }
           const id = newId()
-          const isDelegated = Effect.map(
-            sql<{ readonly delegated: boolean }>`select delegated from batch_store_channels
-              where principal = ${place.principal}`,
-            ([row]) => row!.delegated
-          )
-          for (const [name, delegated, expected] of [
-            ["without", false, false],
-            ["with", true, true],
-            ["without-again", false, true]
-          ] as const) {
-            yield* channels.reserve(place, asked(id, name, 100n), { ttlSeconds: 60, delegated })
-            expect(yield* isDelegated).toBe(expected)
-            yield* channels.release(place, id, payment(name))
-          }
-          // A request that never ended keeps no channel for ever.
-          yield* channels.reserve(place, asked(id, "abandoned", 100n), options)
+          yield* channels.reserve(place, asked(id, "abandoned", 100n), ttlSeconds)
           yield* sql`update batch_store_channels set requested_at = now() - interval '2 days',
               pending_until = now() - interval '2 days' where principal = ${place.principal}`
           yield* channels.forget(86_400_000)

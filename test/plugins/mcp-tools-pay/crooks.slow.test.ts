@@ -10,7 +10,7 @@ import { call, type Json } from "../mcp-tools/support.ts"
 
 let fresh = 0
 const args = () => ({ a: ++fresh, b: 5_000 })
-/** A seller that settles, but whose response to a paid call is lost. */
+/** A seller that settles, but loses the response to a paid call. */
 const loses: Behaviour = {
   wire: (message, response) => {
     if (message["params"]?._meta?.["x402/payment"] !== undefined) response.write = () => (response.destroy(), true)

@@ -205,6 +205,36 @@ describe("Streamable HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("an agent's search does not wait for 150 of another's [S238]", () =>
+    Effect.gen(function* () {
+      const held: Array<() => void> = []
+      const facilitatorUrl = yield* substitute(({ url = "" }, response) => {
+        const answer = () =>
+          void response
+            .writeHead(200, { "content-type": "application/json" })
+            .end(JSON.stringify(pageOf(listedResource())))
+        if (url.includes("flood")) held.push(answer)
+        else answer()
+      })
+      const set = ["network_security.max_concurrent_connections=4"]
+      const url = yield* startTools({ facilitatorUrl, set, environment: keys })
+      const search = Effect.fnUntraced(function* (key: string, session: string, query: string) {
+        const params = { name: "x402_search_resources", arguments: { query } }
+        const body = { jsonrpc: "2.0", id: 3, method: "tools/call", params }
+        const { text } = yield* send(url, "/mcp", { key, session, body })
+        return dataOf(text)["result"]
+      })
+      const [{ session }, other] = [yield* begin(url, { key }), yield* begin(url, { key: otherKey })]
+      for (let n = 0; n < 150; n++) yield* Effect.forkChild(search(key, session, `flood ${n}`))
+      yield* eventually(
+        Effect.sync(() => held.length),
+        (count) => count === 2
+      )
+      expect((yield* search(otherKey, other.session, "weather")).isError).toBeUndefined()
+      expect(held).toHaveLength(2)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("an unused session ends after a minute [S183]", () =>
     Effect.gen(function* () {
       const url = yield* start()
@@ -303,7 +333,7 @@ describe("a protocol error", () => {
       expect(errorIn(yield* send(url, "/mcp", { session: "0".repeat(32), body: ping(3) }))).toEqual([404, -32001, null])
       const unknown = yield* send(url, "/mcp", { session, body: { jsonrpc: "2.0", id: 4, method: "tools/none" } })
       expect(dataOf(unknown.text)).toMatchObject({ id: 4, error: { code: -32601 } })
-      // A notification gets no response, whatever its outcome.
+      // A notification gets no response, with any outcome.
       const refused = `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":${deep}}}`
       for (const body of [refused, '{"jsonrpc":"2.0","method":"notifications/x","params":5}']) {
         const { status, text } = yield* send(url, "/mcp", { session, body })
@@ -445,7 +475,7 @@ describe("a stop", () => {
 })
 
 describe("a stop of the listener", () => {
-  // The clock does not advance, so a stop that waits for its limit never ends. A client whose first stream is abandoned
+  // The clock does not advance, so a stop that waits for its limit never ends. A client that abandons its first stream
   // before it is sent leaves such a connection behind.
   it.effect("stopping the listener waits for no idle connection [S182]", () =>
     Effect.gen(function* () {

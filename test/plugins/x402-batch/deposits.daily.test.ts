@@ -1,6 +1,6 @@
-// Deposits that are not what they say: each role of a channel in another's place, an authorization of another call, of
-// another amount, to another address, by another key, with more or less below it. Each is refused by its own reason
-// before the ledger is asked to do anything, and the one deposit of another account for the payer is taken.
+// Invalid deposits: each role of a channel in another's place, and an authorization of another call, amount, address or
+// key, with more or fewer invocations below it. Each is refused with its own reason before the ledger is called, and a
+// deposit by another account for the payer is accepted.
 import { Keypair, StrKey, xdr } from "@stellar/stellar-sdk"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -15,14 +15,14 @@ import { startBatch } from "./world.ts"
 const word = (reason: string) => `invalid_batch_settlement_ledger_${reason}`
 const scVal = (value: Value) => xdr.ScVal.fromXdr(encodeValue(value))
 
-/** What a test changes of an honest deposit of 1,000. */
+/** A test's changes to an honest deposit of 1,000. */
 interface Changes {
   readonly of?: BatchChannel
-  /** What the payload says. */
+  /** The amount in the payload. */
   readonly amount?: bigint
   readonly max?: bigint
   readonly voucher?: object
-  /** What is authorized. */
+  /** The authorized amount. */
   readonly authorized?: bigint
   readonly signer?: Keypair
   readonly from?: string
@@ -126,7 +126,7 @@ it.live("a deposit is refused by its reason when anything of it is another's", (
           args: depositArgs(payer.publicKey(), config, 999n)
         }
       ],
-      // What is below it.
+      // The invocations below it.
       "nothing below": ["deposit_authorization", { below: () => [] }],
       "a transfer to another": [
         "deposit_authorization",

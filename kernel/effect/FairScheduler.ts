@@ -1,7 +1,7 @@
-// A fair scheduler: bounded concurrency and a bounded queue, served round-robin across callers, so that a flood delays
-// only itself. When the queue is full, a newcomer that holds fewer places evicts the last place of the caller that
-// holds most, and work that is free for its payer is evicted before paid work or an owner's. An evicted waiter is
-// refused immediately.
+// A fair scheduler: bounded concurrency, in all and by caller, and a bounded queue, served round-robin across callers,
+// so that a flood delays only itself. When the queue is full, a newcomer that holds fewer places evicts the last place
+// of the caller that holds most, and work that is free for its payer is evicted before paid work or an owner's. An
+// evicted waiter is refused immediately.
 import { Deferred, Effect, Option } from "effect"
 
 export interface FairCaller {
@@ -22,23 +22,31 @@ const countFree = (places: ReadonlyArray<Place>): number => places.filter(({ isF
 
 export class FairScheduler {
   readonly #concurrentMax: number
+  readonly #perCallerMax: number
   readonly #waitingMax: number
   #atWork = 0
+  readonly #working = new Map<string, number>()
   #waiting = 0
   /** In the order of turns: a caller that had one goes to the end. */
   readonly #places = new Map<string, Array<Place>>()
 
-  constructor(bounds: { readonly concurrentMax: number; readonly waitingMax: number }) {
+  constructor(bounds: {
+    readonly concurrentMax: number
+    /** Default: all. */
+    readonly perCallerMax?: number
+    readonly waitingMax: number
+  }) {
     this.#concurrentMax = bounds.concurrentMax
+    this.#perCallerMax = bounds.perCallerMax ?? bounds.concurrentMax
     this.#waitingMax = bounds.waitingMax
   }
 
   /** None when the queue was full, or when the waiter was evicted. */
   run<A, E, R>(asker: FairCaller, work: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> {
     return Effect.uninterruptibleMask((restore) => {
-      const worked = Effect.asSome(restore(work)).pipe(Effect.ensuring(Effect.sync(() => this.#pass())))
-      if (this.#atWork < this.#concurrentMax) {
-        this.#atWork += 1
+      const worked = Effect.asSome(restore(work)).pipe(Effect.ensuring(Effect.sync(() => this.#end(asker.name))))
+      if (this.#mayBegin(asker.name)) {
+        this.#begin(asker.name)
         return worked
       }
       const place: Place = { isFree: asker.isFree, isGiven: false, turn: Deferred.makeUnsafe<boolean>() }
@@ -88,25 +96,37 @@ export class FairScheduler {
     if (places.length === 0) this.#places.delete(name)
   }
 
-  /** Gives a turn that has ended to the next waiter. */
-  #pass(): void {
-    const next = this.#places.entries().next().value
-    if (next === undefined) {
-      this.#atWork -= 1
+  #mayBegin(name: string): boolean {
+    return this.#atWork < this.#concurrentMax && (this.#working.get(name) ?? 0) < this.#perCallerMax
+  }
+
+  #begin(name: string): void {
+    this.#atWork += 1
+    this.#working.set(name, (this.#working.get(name) ?? 0) + 1)
+  }
+
+  /** Ends a turn, and gives it to the next waiter whose caller may have it. */
+  #end(ended: string): void {
+    this.#atWork -= 1
+    const left = this.#working.get(ended)! - 1
+    if (left === 0) this.#working.delete(ended)
+    else this.#working.set(ended, left)
+    for (const [name, places] of this.#places) {
+      if (!this.#mayBegin(name)) continue
+      const place = places.shift()!
+      this.#left(name, places)
+      this.#places.delete(name)
+      if (places.length > 0) this.#places.set(name, places)
+      this.#begin(name)
+      place.isGiven = true
+      Deferred.doneUnsafe(place.turn, Effect.succeed(true))
       return
     }
-    const [name, places] = next
-    const place = places.shift()!
-    this.#left(name, places)
-    this.#places.delete(name)
-    if (places.length > 0) this.#places.set(name, places)
-    place.isGiven = true
-    Deferred.doneUnsafe(place.turn, Effect.succeed(true))
   }
 
   /** A cancelled waiter releases its place, and also the turn if it received one in the same moment. */
   #abandon(name: string, place: Place): void {
-    if (place.isGiven) return this.#pass()
+    if (place.isGiven) return this.#end(name)
     const places = this.#places.get(name) ?? []
     const at = places.indexOf(place)
     if (at === -1) return
