@@ -173,8 +173,8 @@ const consumerTurn = <E, R>(
 const makeEnd = (sql: SqlClient.SqlClient): Effect.Effect<JournalEnd, SqlError.SqlError> => {
   let seen = nothingSeen
   const read = Effect.map(
-    sql<JournalEnd>`select coalesce(max(position), 0) as "end", ${sql.literal(newestEpoch)} as epoch
-      from kernel_facts`,
+    sql<JournalEnd>`select coalesce(max(position), 0) as "end",
+      case when ${sql.literal(isWhole)} then ${sql.literal(newestEpoch)} else 0 end as epoch from kernel_facts`,
     ([row]) => row!
   )
   const isBack = ({ end, epoch }: JournalEnd) => epoch === seen.epoch && end < seen.position

@@ -16,9 +16,19 @@ export interface JournalCursor {
 
 /** The journal's current end. */
 export interface JournalEnd {
+  /** 0 while a restore loads the tables: the end is not known then. */
   readonly epoch: bigint
   /** Position of the last fact that has one; 0 without any. */
   readonly end: bigint
+}
+
+/**
+ * Where a reader with this cursor continues. A position beyond the end of its own epoch is foreign: no journal of ours
+ * issued it, and we deliver all events rather than nothing. While a restore loads the tables, every cursor is kept.
+ */
+export const resumeAt = (cursor: JournalCursor, { end, epoch }: JournalEnd): JournalCursor => {
+  const isForeign = epoch !== 0n && cursor.position > end && (cursor.epoch >= epoch || cursor.epoch === 0n)
+  return isForeign ? { position: 0n, epoch } : cursor
 }
 
 const positionMax = 2n ** 63n - 1n

@@ -7,7 +7,7 @@ import { Clock, Context, Effect, Layer, Option, type Scope, Stream } from "effec
 import type { SqlError } from "effect/sql"
 import { Events } from "../../config/Events.ts"
 import { WireVocabulary } from "../../config/WireVocabulary.ts"
-import { encodeCursor, type JournalCursor } from "../../facts/FactsEpoch.ts"
+import { encodeCursor, type JournalCursor, resumeAt } from "../../facts/FactsEpoch.ts"
 import { ListenAt } from "../../http/ListenAt.ts"
 import { type SettlementEvent, SettlementEvents, type Whose } from "../../settlement/operators/SettlementEvents.ts"
 import { Extensions } from "../Extension.ts"
@@ -109,11 +109,7 @@ export class EventStreams extends Context.Service<
           return yield* events.before(whose, new Date(now - limits.retainedMillis))
         }
         // Begins a new epoch first, in case the journal went back and nothing has detected it.
-        const { end, epoch } = yield* events.end
-        // A position beyond the end of its own epoch: no journal of ours issued it. We then deliver all events rather
-        // than nothing.
-        const isStrange = cursor.position > end && (cursor.epoch >= epoch || cursor.epoch === 0n)
-        return isStrange ? { position: 0n, epoch } : cursor
+        return resumeAt(cursor, yield* events.end)
       })
 
       /** The events after a cursor, or a comment after a while without events; and the next cursor. */

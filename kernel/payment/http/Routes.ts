@@ -12,7 +12,7 @@ import { parseJsonWithMembers } from "../../http/BoundedJson.ts"
 import { readIdempotencyKey } from "../../http/idempotencyKey.ts"
 import { Authentication } from "../../http/Authentication.ts"
 import { json } from "../../http/httpMiddleware.ts"
-import { makeRendered } from "../../http/rendered.ts"
+import { makeCompressed, makeRendered } from "../../http/rendered.ts"
 import { noteUnsafe, type RequestFacts } from "../../http/RequestNotes.ts"
 import type { Principal } from "../../http/Principal.ts"
 import { OpenApi } from "../../http/OpenApi.ts"
@@ -355,20 +355,19 @@ export const layer = HttpRouter.use((router) =>
       "/settle",
       handle(settling(settle), () => limits.settlePerSecond)
     )
-    const supported = makeRendered(yield* Crypto, {
-      contentType: "application/json",
-      headers: { "cache-control": "no-cache" }
-    })
-    const supportedText = (owner: string) =>
-      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, owner, signer, words }))
+    const crypto = yield* Crypto
+    const asJson = { contentType: "application/json", headers: { "cache-control": "no-cache" } }
+    const supported = makeRendered(crypto, asJson)
+    const reasons = makeCompressed(crypto, asJson)
+    const supportedText = () =>
+      JSON.stringify(encodeSupported({ channelCount, schemes, extensions, network, signer, words }))
     yield* addRoutes(paymentRoutes, [
       route(
         supportedRoute,
         keyed((request, { owner }) => Effect.sync(() => supported(request, supportedText(owner))))
       ),
-      route(
-        reasonsRoute,
-        Effect.sync(() => json({ items: reasonsIn(schemes, words.dialects[0]) }))
+      route(reasonsRoute, (request) =>
+        reasons(request, JSON.stringify({ items: reasonsIn(schemes, words.dialects[0]) }))
       ),
       route(settlementsRoute, keyed(yield* lookupSettlements))
     ])

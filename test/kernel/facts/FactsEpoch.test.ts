@@ -3,7 +3,7 @@ import { Effect, Fiber, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe, it } from "vitest"
 import { Facts, ServesFacts } from "../../../kernel/facts/Facts.ts"
-import { decodeCursor, encodeCursor } from "../../../kernel/facts/FactsEpoch.ts"
+import { decodeCursor, encodeCursor, resumeAt } from "../../../kernel/facts/FactsEpoch.ts"
 import { SettlementEvents } from "../../../kernel/settlement/operators/SettlementEvents.ts"
 import { Supervisor } from "../../../kernel/actor/Supervisor.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -210,8 +210,10 @@ describeDatabases("epochs of the journal", (database) => {
           })
         )
         const loading = yield* epochs
-        yield* events.end
+        expect((yield* events.end).epoch).toBe(0n)
         expect(yield* epochs).toEqual(loading)
+        const read = { epoch: live.epoch, position: live.end }
+        expect(resumeAt(read, yield* events.end)).toEqual(read)
         const columns = "at, type, version, subject, data, position, principal"
         yield* sql`insert into kernel_facts (${sql.literal(columns)}) select ${sql.literal(columns)} from stashed`
         yield* sql`drop table stashed`
@@ -221,7 +223,8 @@ describeDatabases("epochs of the journal", (database) => {
           for each row execute function kernel_channels_of_new_epoch()`
         const after = yield* events.end
         expect(after.epoch).toBeGreaterThan(live.epoch)
-        const page = yield* events.after(shop, { epoch: live.epoch, position: live.end }, 5)
+        expect(resumeAt({ ...after, position: after.end + 1n }, after)).toEqual({ epoch: after.epoch, position: 0n })
+        const page = yield* events.after(shop, read, 5)
         expect(page.rewoundTo).toEqual({ epoch: after.epoch, position: dumped.end })
       })
     )
