@@ -55,10 +55,14 @@ describe.each(databaseKinds)("the report of channels on %s", (kind) =>
           yield* channels.charge(place, { payment: asked.payment, channelId: idOf(number), amount: "70" })
         }
         const seen = { balance: 1_000n, totalClaimed: 40n, withdrawRequestedAt: 0, refundNonce: 0n }
-        ;(yield* KnownChannels).readBy(() => [
+        const known = [
           { channelId: idOf(2), config: channelConfig, state: { ...seen, withdrawRequestedAt: 1_000_000 } },
           { channelId: idOf(3), config: channelConfig, state: { ...seen, balance: 50n } }
-        ])
+        ]
+        ;(yield* KnownChannels).readBy(
+          () => known,
+          () => Effect.succeed(0n)
+        )
         const { items, more } = yield* reportChannels
         expect(more).toBe(false)
         expect(
