@@ -41,6 +41,9 @@ const unsigned = json(
   },
   { status: 403 }
 )
+const limited = (what: string) =>
+  json({ error: "forbidden", details: [`this key has reached its limit of ${what}`] }, { status: 403 })
+const full = limited("channels (batch_store.channels_per_key_max)")
 const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
 /** A record must stay claimable, so a voucher that the ledger would refuse never replaces a valid one. */
 const unverified = invalid("voucher: not of this channel, or not signed by its payerAuthorizer")
@@ -146,21 +149,25 @@ const makeRefund = Effect.gen(function* () {
 /** Operations that a buyer's request performs on its channel. */
 const makeDecisions = Effect.gen(function* () {
   const answered = ({ channel, status }: Reserved | Charged) =>
-    decided({ status, ...(channel === undefined ? {} : { channel }) })
+    status === "full" ? full : decided({ status, ...(channel === undefined ? {} : { channel }) })
   const config = yield* Config
   const channels = yield* StoredChannels
   const authorizer = yield* Authorizer
   const keyed = yield* makeKeyed
 
   return [
-    keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) => {
-      const own = authorizer.of(place.principal)
-      if (own === undefined) return Effect.succeed(unsigned)
-      if (asked.channelConfig.receiverAuthorizer !== own) return Effect.succeed(elsewhere)
-      if (!authorizer.isVoucher(asked.channelConfig, asked.voucher)) return Effect.succeed(unverified)
-      const seconds = Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds))
-      return Effect.map(channels.reserve(place, asked, seconds), answered)
-    }),
+    keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) =>
+      authorizer.isVoucher(asked.channelConfig, asked.voucher)
+        ? Effect.map(
+            channels.reserve(place, asked, {
+              ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+              channelsMax: config.channelsMax,
+              delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
+            }),
+            answered
+          )
+        : Effect.succeed(unverified)
+    ),
     keyed(routes.charge, (place, { network: _, ...asked }) => Effect.map(channels.charge(place, asked), answered)),
     keyed(routes.release, (place, { channelId, payment }) =>
       Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))
@@ -203,7 +210,9 @@ const makeRecords = Effect.gen(function* () {
       })
     ),
     keyed(routes.policy, (place, { claimAt, claimEverySeconds, token }) =>
-      Effect.as(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), decided({ status: "set" }))
+      Effect.map(channels.setPolicy(place, token, { claimEverySeconds, claimAt }), (isSet) =>
+        isSet ? decided({ status: "set" }) : limited("policies")
+      )
     )
   ]
 })

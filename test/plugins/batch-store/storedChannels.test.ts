@@ -38,7 +38,7 @@ const shown = (withdrawRequestedAt: number) => ({
   withdrawRequestedAt,
   refundNonce: 0n
 })
-const ttlSeconds = 60
+const options = { ttlSeconds: 60, delegated: true, channelsMax: 1_000 }
 const shop: Place = { principal: "key:shop", network }
 
 const services = (kind: (typeof databaseKinds)[number]) =>
@@ -204,6 +204,25 @@ for (const kind of databaseKinds) {
           // The one that expired has lost the channel.
           const late = yield* channels.charge(shop, { payment: payment("short"), channelId: id, amount: "100" })
           expect(late.status).toBe("busy")
+        })
+      )
+
+      it.effect("refuses a channel or policy above its key's limit, and no known one", () =>
+        Effect.gen(function* () {
+          const channels = yield* StoredChannels
+          const place = { principal: "key:busy", network }
+          const few = { ...options, channelsMax: 2 }
+          const reserve = (id: string, name: string, of = place) => channels.reserve(of, asked(id, name, 100n), few)
+          const [first, second, third] = [newId(), newId(), newId()]
+          for (const id of [first, second]) expect((yield* reserve(id, "one")).status).toBe("reserved")
+          expect(yield* reserve(third, "one")).toEqual({ status: "full", channel: undefined })
+          expect((yield* reserve(first, "one")).status).toBe("reserved")
+          expect((yield* reserve(third, "one", { ...place, principal: "key:calm" })).status).toBe("reserved")
+
+          const policy = { claimEverySeconds: 60, claimAt: undefined }
+          for (let n = 0; n < 64; n++) expect(yield* channels.setPolicy(place, `C${n}`, policy)).toBe(true)
+          expect(yield* channels.setPolicy(place, "C64", policy)).toBe(false)
+          expect(yield* channels.setPolicy(place, "C0", { ...policy, claimAt: "5" })).toBe(true)
         })
       )
 
@@ -487,7 +506,22 @@ for (const kind of databaseKinds) {
           const sql = yield* SqlClient.SqlClient
           const place = { ...shop, principal: `key:late-${kind}` }
           const id = newId()
-          yield* channels.reserve(place, asked(id, "abandoned", 100n), ttlSeconds)
+          const isDelegated = Effect.map(
+            sql<{ readonly delegated: boolean }>`select delegated from batch_store_channels
+              where principal = ${place.principal}`,
+            ([row]) => row!.delegated
+          )
+          for (const [name, delegated, expected] of [
+            ["without", false, false],
+            ["with", true, true],
+            ["without-again", false, true]
+          ] as const) {
+            yield* channels.reserve(place, asked(id, name, 100n), { ...options, delegated })
+            expect(yield* isDelegated).toBe(expected)
+            yield* channels.release(place, id, payment(name))
+          }
+          // A request that never ended keeps no channel for ever.
+          yield* channels.reserve(place, asked(id, "abandoned", 100n), options)
           yield* sql`update batch_store_channels set requested_at = now() - interval '2 days',
               pending_until = now() - interval '2 days' where principal = ${place.principal}`
           yield* channels.forget(86_400_000)
