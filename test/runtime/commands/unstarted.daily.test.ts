@@ -78,7 +78,7 @@ const reads: ReadonlyArray<ReadonlyArray<string>> = [
   ["tools-budget", "list"],
   ["approvals", "list"],
   ["approvals", "log"],
-  ["approvals", "approve", "x"]
+  ["approvals", "approve", "x", "--reason", "a drill"]
 ]
 
 /** What a tool server stores: files, unless its settings say otherwise. */
