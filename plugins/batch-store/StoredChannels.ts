@@ -16,8 +16,6 @@ export interface Place {
 
 export interface ReserveOptions {
   readonly ttlSeconds: number
-  /** The store's key is the receiver's authorizer: its claimer claims the channel. */
-  readonly delegated: boolean
   /** Rows of the principal, beyond which a channel without a record is not taken. */
   readonly channelsMax: number
 }
@@ -58,7 +56,7 @@ export class StoredChannels extends Context.Service<
   StoredChannels,
   {
     /** Of a channel that has the store's key as its authorizer. */
-    readonly reserve: (place: Place, asked: Reserve, ttlSeconds: number) => Sql<Reserved>
+    readonly reserve: (place: Place, asked: Reserve, options: ReserveOptions) => Sql<Reserved>
     readonly charge: (place: Place, asked: Charge) => Sql<Charged>
     /**
      * Records a refund of at most the uncharged amount before it is signed. Returns the record, or undefined if the
@@ -241,7 +239,7 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
   const reserve = Effect.fnUntraced(function* (
     place: Place,
     asked: Reserve,
-    ttlSeconds: number
+    options: ReserveOptions
   ): Effect.fn.Return<Reserved, SqlError.SqlError> {
     const { channelConfig, payment, price, state, voucher } = asked
     const { channelId, maxClaimableAmount: max, signature } = voucher
@@ -261,7 +259,7 @@ const makeReserve = (sql: SqlClient.SqlClient, parts: Parts) => {
         ${max}::numeric, ${signature},
         ${ledger.balance}::numeric, ${ledger.totalClaimed}::numeric, ${ledger.withdrawRequestedAt},
         ${ledger.refundNonce}::numeric, case when ${state !== undefined} then clock_timestamp() end, ${payment},
-        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${ttlSeconds}::float8)
+        ${max}::numeric, ${signature}, clock_timestamp() + make_interval(secs => ${options.ttlSeconds}::float8)
       where not ${wasCharged(place, channelId, payment)} and not ${isBelowClaimed}::boolean
         and (exists (select 1 from batch_store_channels c where ${of(place, channelId)})
           or not ${isFull(place.principal, options.channelsMax)})

@@ -156,18 +156,17 @@ const makeDecisions = Effect.gen(function* () {
   const keyed = yield* makeKeyed
 
   return [
-    keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) =>
-      authorizer.isVoucher(asked.channelConfig, asked.voucher)
-        ? Effect.map(
-            channels.reserve(place, asked, {
-              ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
-              channelsMax: config.channelsMax,
-              delegated: asked.channelConfig.receiverAuthorizer === authorizer.of(place.principal)
-            }),
-            answered
-          )
-        : Effect.succeed(unverified)
-    ),
+    keyed(routes.reserve, (place, { network: _, ttlSeconds, ...asked }) => {
+      const own = authorizer.of(place.principal)
+      if (own === undefined) return Effect.succeed(unsigned)
+      if (asked.channelConfig.receiverAuthorizer !== own) return Effect.succeed(elsewhere)
+      if (!authorizer.isVoucher(asked.channelConfig, asked.voucher)) return Effect.succeed(unverified)
+      const options = {
+        ttlSeconds: Math.min(config.reservationMaxSeconds, Math.max(reservationMinSeconds, ttlSeconds)),
+        channelsMax: config.channelsMax
+      }
+      return Effect.map(channels.reserve(place, asked, options), answered)
+    }),
     keyed(routes.charge, (place, { network: _, ...asked }) => Effect.map(channels.charge(place, asked), answered)),
     keyed(routes.release, (place, { channelId, payment }) =>
       Effect.as(channels.release(place, channelId, payment), decided({ status: "released" }))

@@ -51,7 +51,7 @@ describe.each(databaseKinds)("the report of channels on %s", (kind) =>
             state: { balance: "1000", totalClaimed: "0", withdrawRequestedAt: 0, refundNonce: 0 },
             voucher: { channelId: idOf(number), maxClaimableAmount: "100", signature: "ab".repeat(64) }
           }
-          yield* channels.reserve(place, asked, { ttlSeconds: 60, delegated: false, channelsMax: 9 })
+          yield* channels.reserve(place, asked, { ttlSeconds: 60, channelsMax: 9 })
           yield* channels.charge(place, { payment: asked.payment, channelId: idOf(number), amount: "70" })
         }
         const seen = { balance: 1_000n, totalClaimed: 40n, withdrawRequestedAt: 0, refundNonce: 0n }
